@@ -1,0 +1,103 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Loop is a runner of any key.
+type Loop interface {
+	http.Handler
+	// Name is the controller's canonical name.
+	Name() string
+	// Run works until ctx ends and all work in flight has ended.
+	Run(ctx context.Context)
+	// Check fails when a worker is stuck.
+	Check(*http.Request) error
+	// Snapshot is the state of the loop.
+	Snapshot() Snapshot
+	// Key is what the loop knows of the key with this printed form.
+	Key(printed string) (KeySnapshot, bool)
+}
+
+// Group joins the loops of a controller that has several queues into one.
+type Group struct {
+	name  string
+	loops []Loop
+}
+
+// NewGroup joins loops under the controller's canonical name; each loop keeps a
+// name of its own for the snapshot.
+func NewGroup(name string, loops ...Loop) *Group {
+	return &Group{name: name, loops: loops}
+}
+
+// Name is the controller's canonical name.
+func (g *Group) Name() string { return g.name }
+
+// Run runs all loops and returns when all have ended.
+func (g *Group) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, loop := range g.loops {
+		all.Go(func() { loop.Run(ctx) })
+	}
+	all.Wait()
+}
+
+// Started tells whether the caches of all loops were ready and their workers run.
+func (g *Group) Started() bool {
+	for _, loop := range g.loops {
+		if !loop.Snapshot().Started {
+			return false
+		}
+	}
+	return true
+}
+
+// LimitDrain sets how long work in flight may go on after stop, for all loops; call it before Run.
+func (g *Group) LimitDrain(d time.Duration) {
+	for _, loop := range g.loops {
+		if l, ok := loop.(interface{ LimitDrain(time.Duration) }); ok {
+			l.LimitDrain(d)
+		}
+	}
+}
+
+// Check fails when a worker of any loop is stuck.
+func (g *Group) Check(req *http.Request) error {
+	var errs []error
+	for _, loop := range g.loops {
+		errs = append(errs, loop.Check(req))
+	}
+	return errors.Join(errs...)
+}
+
+// ServeHTTP shows the snapshots of all loops, or with ?key= what each knows of the key.
+func (g *Group) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	printed := req.URL.Query().Get("key")
+	if printed == "" {
+		snapshots := make([]Snapshot, 0, len(g.loops))
+		for _, loop := range g.loops {
+			snapshots = append(snapshots, loop.Snapshot())
+		}
+		_ = encoder.Encode(snapshots)
+		return
+	}
+	known := map[string]KeySnapshot{}
+	for _, loop := range g.loops {
+		if key, ok := loop.Key(printed); ok {
+			known[loop.Name()] = key
+		}
+	}
+	if len(known) == 0 {
+		w.WriteHeader(http.StatusNotFound)
+	}
+	_ = encoder.Encode(known)
+}

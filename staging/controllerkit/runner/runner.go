@@ -1,0 +1,296 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+)
+
+const (
+	// firstHold and longestHold bound how long a held key waits before the
+	// caches are asked again without an event; each ask doubles the wait.
+	firstHold   = 50 * time.Millisecond
+	longestHold = 5 * time.Second
+
+	defaultStuckAfter = 5 * time.Minute
+	defaultDrain      = 10 * time.Second
+)
+
+// ErrPanic is in the error of a Sync that panicked.
+var ErrPanic = errors.New("panic")
+
+// Options say how a runner runs. Name is required; the zero value of the rest
+// gives the defaults named.
+type Options[K comparable] struct {
+	// Name is the controller's canonical name.
+	Name string
+	// Queue names the work queue in the workqueue_* metrics; Name by default.
+	Queue string
+	// Workers is how many keys are synced at once; 1 by default.
+	Workers int
+	// Clock serves the queue's delays and every time the runner takes; the real one by default.
+	Clock clock.WithTicker
+	// RateLimiter spaces retries; client-go's default controller limiter by default.
+	RateLimiter workqueue.TypedRateLimiter[K]
+	// Order is the underlying storage of the queue; first in, first out by default.
+	Order workqueue.Queue[K]
+	// MaxRetries drops a key after so many failures in a row until an event wakes it; 0 retries for ever.
+	MaxRetries int
+	// Writes is where the controller records what a key wrote; nil checks nothing.
+	Writes *consistency.Tracker[K]
+	// OnHeld is called when a key is held because caches are behind, for metrics.
+	OnHeld func([]consistency.Behind)
+	// Synced must all be true before the workers start, besides the watches.
+	Synced []cache.InformerSynced
+	// StuckAfter fails the health check when a worker has been on one key for longer; 5 minutes by default.
+	StuckAfter time.Duration
+	// Drain is how long work in flight may go on after stop before its context is cancelled; 10 s by default.
+	Drain time.Duration
+	// Tracer makes a span for each reconcile; that of the process's OpenTelemetry
+	// provider by default, which makes none until one is set.
+	Tracer trace.Tracer
+}
+
+// Sync brings one key to its wanted state. The context ends when the runner's
+// time to drain is over.
+type Sync[K comparable] func(ctx context.Context, key K) Result
+
+// Runner runs Sync for queued keys.
+type Runner[K comparable] struct {
+	o      Options[K]
+	sync   Sync[K]
+	queue  workqueue.TypedRateLimitingInterface[K]
+	synced []cache.InformerSynced
+	book   *book[K]
+}
+
+// New returns a runner that is not running yet; watches are added first.
+func New[K comparable](o Options[K], sync Sync[K]) *Runner[K] {
+	o = withDefaults(o)
+	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Name: o.Queue, Clock: o.Clock, Queue: o.Order})
+	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
+		Name: o.Queue, Clock: o.Clock, Queue: queue})
+	return &Runner[K]{
+		o:      o,
+		sync:   sync,
+		queue:  workqueue.NewTypedRateLimitingQueueWithConfig(o.RateLimiter, workqueue.TypedRateLimitingQueueConfig[K]{Name: o.Queue, Clock: o.Clock, DelayingQueue: delaying}),
+		synced: o.Synced,
+		book:   newBook[K](o.Clock),
+	}
+}
+
+func withDefaults[K comparable](o Options[K]) Options[K] {
+	if o.Queue == "" {
+		o.Queue = o.Name
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.RateLimiter == nil {
+		o.RateLimiter = workqueue.DefaultTypedControllerRateLimiter[K]()
+	}
+	if o.Order == nil {
+		o.Order = workqueue.DefaultQueue[K]()
+	}
+	if o.StuckAfter == 0 {
+		o.StuckAfter = defaultStuckAfter
+	}
+	if o.Drain == 0 {
+		o.Drain = defaultDrain
+	}
+	if o.Tracer == nil {
+		o.Tracer = otel.Tracer("controllerkit/runner")
+	}
+	o.Workers = max(o.Workers, 1)
+	return o
+}
+
+// Name is the controller's canonical name; with Check it makes the runner a
+// healthz.HealthChecker.
+func (r *Runner[K]) Name() string { return r.o.Name }
+
+// LimitDrain sets how long work in flight may go on after stop; call it before Run.
+func (r *Runner[K]) LimitDrain(d time.Duration) {
+	if d > 0 {
+		r.o.Drain = d
+	}
+}
+
+// Add queues key now.
+func (r *Runner[K]) Add(key K) { r.queue.Add(key) }
+
+// AddAfter queues key once d has passed.
+func (r *Runner[K]) AddAfter(key K, d time.Duration) { r.queue.AddAfter(key, d) }
+
+// Len is how many keys wait in the queue.
+func (r *Runner[K]) Len() int { return r.queue.Len() }
+
+// Run waits for the watched caches, then works until ctx ends, and returns when
+// all work in flight has ended. Keys that wait are dropped at the end: the next
+// process finds them from its own first list.
+func (r *Runner[K]) Run(ctx context.Context) {
+	logger := klog.FromContext(ctx).WithName(r.o.Name)
+	ctx = klog.NewContext(ctx, logger)
+	defer r.queue.ShutDown()
+	logger.V(1).Info("Waiting for caches")
+	if !cache.WaitForCacheSync(ctx.Done(), r.synced...) {
+		return
+	}
+	r.book.start(r.o.Workers)
+	logger.V(1).Info("Started", "workers", r.o.Workers)
+
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	var workers sync.WaitGroup
+	for range r.o.Workers {
+		workers.Go(func() {
+			for r.next(ctx, work) {
+			}
+		})
+	}
+	<-ctx.Done()
+	r.queue.ShutDown()
+	stop := context.AfterFunc(r.afterDrain(work), cancel)
+	defer stop()
+	workers.Wait()
+	logger.V(1).Info("Stopped")
+}
+
+// afterDrain returns a context that ends when the time to drain is over.
+func (r *Runner[K]) afterDrain(work context.Context) context.Context {
+	over, end := context.WithCancel(work)
+	go func() {
+		defer end()
+		timer := r.o.Clock.NewTimer(r.o.Drain)
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+		case <-work.Done():
+		}
+	}()
+	return over
+}
+
+// next works on one key and tells whether there may be more.
+func (r *Runner[K]) next(ctx, work context.Context) bool {
+	key, shutdown := r.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer r.queue.Done(key)
+	if ctx.Err() != nil {
+		return true // stopping: no new keys, only empty the queue
+	}
+	if r.hold(work, key) {
+		return true
+	}
+	r.book.begin(key)
+	result := r.reconcile(work, key)
+	r.settle(work, key, result)
+	return true
+}
+
+// hold keeps a key back whose own writes the caches have not shown. The event
+// that brings them wakes it; the timer is for writes whose event maps to another
+// key or was swallowed by a relist.
+func (r *Runner[K]) hold(ctx context.Context, key K) bool {
+	if r.o.Writes == nil {
+		return false
+	}
+	behind := r.o.Writes.Behind(key)
+	if len(behind) == 0 {
+		r.book.released(key)
+		return false
+	}
+	times := r.book.held(key, behind)
+	if r.o.OnHeld != nil {
+		r.o.OnHeld(behind)
+	}
+	wait := min(firstHold<<min(times-1, 10), longestHold)
+	klog.FromContext(ctx).V(4).Info("Caches are behind this key's writes", "key", key, "behind", behind, "wait", wait)
+	r.queue.AddAfter(key, wait)
+	return true
+}
+
+// reconcile calls Sync in a span and turns a panic into an error.
+func (r *Runner[K]) reconcile(ctx context.Context, key K) (result Result) {
+	ctx, span := r.o.Tracer.Start(ctx, r.o.Name, trace.WithAttributes(attribute.String("key", format(key))))
+	defer span.End()
+	defer func() {
+		if p := recover(); p != nil {
+			r.book.panicked()
+			klog.FromContext(ctx).Error(nil, "Panic in a reconcile, contained", "key", key, "panic", p, "stack", string(debug.Stack()))
+			result = Done(fmt.Errorf("%w in reconcile of %s: %v", ErrPanic, format(key), p))
+		}
+		if err := result.Err(); err != nil {
+			span.RecordError(err)
+			span.SetStatus(codes.Error, "reconcile failed")
+		}
+	}()
+	return r.sync(ctx, key)
+}
+
+// settle carries an outcome over to the queue; the one place where failures are logged.
+func (r *Runner[K]) settle(ctx context.Context, key K, result Result) {
+	logger := klog.FromContext(ctx)
+	switch {
+	case result.err == nil:
+		r.queue.Forget(key)
+		r.book.done(key, result)
+		if result.after > 0 {
+			r.queue.AddAfter(key, result.after)
+		}
+	case r.queue.ShuttingDown():
+		r.book.failed(key, result, 0)
+		logger.V(2).Info("Reconcile cut short by the stop", "key", key, "err", result.err)
+	case result.giveUp:
+		r.queue.Forget(key)
+		r.book.gaveUp(key, result)
+		logger.Info("Reconcile given up until the object changes", "key", key, "err", result.err)
+	case r.o.MaxRetries > 0 && r.queue.NumRequeues(key) >= r.o.MaxRetries:
+		r.queue.Forget(key)
+		r.book.gaveUp(key, result)
+		logger.Error(result.err, "Reconcile failed too often, dropped until the object changes", "key", key, "tries", r.o.MaxRetries+1)
+	default:
+		wait := r.o.RateLimiter.When(key)
+		r.queue.AddAfter(key, wait)
+		r.book.failed(key, result, wait)
+		logger.Info("Reconcile failed, will be retried", "key", key, "wait", wait, "err", result.err)
+	}
+}
+
+// containRulePanic keeps a panic in a watch rule from ending the process: the
+// informer would not deliver another event to anyone.
+func (r *Runner[K]) containRulePanic() {
+	if p := recover(); p != nil {
+		r.book.panicked()
+		klog.Background().WithName(r.o.Name).Error(nil, "Panic in a watch rule, contained", "panic", p, "stack", string(debug.Stack()))
+	}
+}
+
+// Check fails when a worker has been on one key for longer than StuckAfter, and names the key.
+func (r *Runner[K]) Check(*http.Request) error {
+	return r.book.stuck(r.o.StuckAfter)
+}
+
+// Started tells whether the caches were ready and the workers run.
+func (r *Runner[K]) Started() bool { return r.book.started() }
+
+// format prints a key as users write it; one without a namespace is only its name.
+func format[K comparable](key K) string { return strings.TrimPrefix(fmt.Sprint(key), "/") }

@@ -1,0 +1,138 @@
+package runner
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// maxListed bounds the failing keys a snapshot lists.
+const maxListed = 100
+
+// Snapshot is what a runner knows of itself at one moment.
+type Snapshot struct {
+	Name     string        `json:"name"`
+	Started  bool          `json:"started"`
+	Workers  int           `json:"workers"`
+	Queued   int           `json:"queued"`
+	InFlight []InFlight    `json:"inFlight"`
+	Failing  []KeySnapshot `json:"failing"`
+	Waiting  []KeySnapshot `json:"waitingForCaches"`
+	Counts   Counts        `json:"counts"`
+	Latency  Latency       `json:"latency"`
+}
+
+// InFlight is a key that a worker is on, and for how long.
+type InFlight struct {
+	Key string `json:"key"`
+	Age string `json:"age"`
+}
+
+// Latency is of the latest reconciles.
+type Latency struct {
+	Of     int    `json:"of"`
+	Median string `json:"median,omitempty"`
+	P99    string `json:"p99,omitempty"`
+	Max    string `json:"max,omitempty"`
+}
+
+// KeySnapshot is what is known of one key.
+type KeySnapshot struct {
+	Key         string   `json:"key"`
+	InFlightFor string   `json:"inFlightFor,omitempty"`
+	Failures    int      `json:"failures,omitempty"`
+	LastError   string   `json:"lastError,omitempty"`
+	GaveUp      bool     `json:"gaveUp,omitempty"`
+	NextTry     string   `json:"nextTry,omitempty"`
+	NextLook    string   `json:"nextLook,omitempty"`
+	WaitingFor  []string `json:"waitingFor,omitempty"`
+	LastSync    string   `json:"lastSync,omitempty"`
+	Took        string   `json:"took,omitempty"`
+	LastPlan    any      `json:"lastPlan,omitempty"`
+}
+
+// Snapshot returns the state of the runner.
+func (r *Runner[K]) Snapshot() Snapshot {
+	b := r.book
+	queued := r.queue.Len()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.clock.Now()
+	s := Snapshot{
+		Name: r.o.Name, Started: b.workers > 0, Workers: r.o.Workers, Queued: queued,
+		InFlight: []InFlight{}, Failing: []KeySnapshot{}, Waiting: []KeySnapshot{},
+		Counts: b.counts, Latency: b.latency(),
+	}
+	for _, key := range sortedKeys(b.inFlight) {
+		s.InFlight = append(s.InFlight, InFlight{format(key), rounded(now.Sub(b.inFlight[key]))})
+	}
+	for _, key := range sortedKeys(b.trouble) {
+		m := b.trouble[key]
+		if m.failures > 0 && len(s.Failing) < maxListed {
+			s.Failing = append(s.Failing, b.describe(key, m, now))
+		}
+		if len(m.held) > 0 && len(s.Waiting) < maxListed {
+			s.Waiting = append(s.Waiting, b.describe(key, m, now))
+		}
+	}
+	return s
+}
+
+// Key returns what is known of the key with this printed form.
+func (r *Runner[K]) Key(printed string) (KeySnapshot, bool) {
+	b := r.book
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.clock.Now()
+	for key := range b.inFlight {
+		if format(key) == printed {
+			return b.describe(key, b.of(key), now), true
+		}
+	}
+	for _, known := range []map[K]*memory{b.trouble, b.settled} {
+		for key, m := range known {
+			if format(key) == printed {
+				return b.describe(key, m, now), true
+			}
+		}
+	}
+	return KeySnapshot{Key: printed}, false
+}
+
+func (b *book[K]) describe(key K, m *memory, now time.Time) KeySnapshot {
+	s := KeySnapshot{Key: format(key), Failures: m.failures, LastError: m.err, GaveUp: m.gaveUp, LastPlan: m.plan}
+	if since, ok := b.inFlight[key]; ok {
+		s.InFlightFor = rounded(now.Sub(since))
+	}
+	if m.nextTry.After(now) {
+		s.NextTry = rounded(m.nextTry.Sub(now))
+	}
+	if m.nextLook.After(now) {
+		s.NextLook = rounded(m.nextLook.Sub(now))
+	}
+	if !m.last.IsZero() {
+		s.LastSync, s.Took = rounded(now.Sub(m.last))+" ago", m.took.String()
+	}
+	for _, behind := range m.held {
+		s.WaitingFor = append(s.WaitingFor, behind.String())
+	}
+	return s
+}
+
+func rounded(d time.Duration) string { return d.Round(time.Millisecond).String() }
+
+// ServeHTTP shows the snapshot as JSON, or with ?key= what is known of one key.
+func (r *Runner[K]) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	if printed := req.URL.Query().Get("key"); printed != "" {
+		known, ok := r.Key(printed)
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_ = encoder.Encode(known)
+		return
+	}
+	_ = encoder.Encode(r.Snapshot())
+}
