@@ -1,0 +1,155 @@
+package cache
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// usual is a pod as a Deployment of some years makes it.
+func usual(name string) *corev1.Pod {
+	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"check"}}}}
+	container := corev1.Container{
+		Name: "web", Image: "web:1", Command: []string{"serve"}, Args: []string{"--fast"}, WorkingDir: "/",
+		Env:           []corev1.EnvVar{{Name: "A", Value: "b"}},
+		EnvFrom:       []corev1.EnvFromSource{{Prefix: "X"}},
+		Ports:         []corev1.ContainerPort{{Name: "http", ContainerPort: 80}},
+		VolumeMounts:  []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
+		LivenessProbe: probe, ReadinessProbe: probe, StartupProbe: probe,
+		Lifecycle: &corev1.Lifecycle{},
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Labels: map[string]string{"app": "web", "pod": name},
+			Annotations:   map[string]string{corev1.LastAppliedConfigAnnotation: "{}", corev1.PodDeletionCost: "3"},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}},
+		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{container}, InitContainers: []corev1.Container{container},
+			Tolerations: []corev1.Toleration{{Key: "k"}}, Volumes: []corev1.Volume{{Name: "data"}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1",
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "web", RestartCount: 2, ContainerID: "id", ImageID: "sha"}}},
+	}
+}
+
+func TestTrimmedPodHoldsOnlyWhatControllersRead(t *testing.T) {
+	trimmed, err := Trim(usual("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := trimmed.(*corev1.Pod)
+	if pod.ManagedFields != nil || pod.Annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		t.Error("metadata is not trimmed")
+	}
+	kept := map[string]bool{"Name": true, "Ports": true}
+	for _, c := range append(pod.Spec.Containers, pod.Spec.InitContainers...) {
+		v := reflect.ValueOf(c)
+		for i := range v.NumField() {
+			if name := v.Type().Field(i).Name; v.Field(i).IsZero() == kept[name] {
+				t.Errorf("container field %s: %v", name, v.Field(i))
+			}
+		}
+	}
+	if pod.Annotations[corev1.PodDeletionCost] != "3" || pod.Spec.NodeName != "node" || len(pod.Spec.Tolerations) != 1 ||
+		len(pod.Spec.Volumes) != 1 || pod.Status.PodIP == "" || pod.Status.ContainerStatuses[0].RestartCount != 2 {
+		t.Error("something that controllers read is gone")
+	}
+}
+
+func TestTrimReachesIntoTombstones(t *testing.T) {
+	trimmed, err := Trim(toolscache.DeletedFinalStateUnknown{Key: "ns/a", Obj: usual("a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pod := trimmed.(toolscache.DeletedFinalStateUnknown).Obj.(*corev1.Pod); pod.Spec.Containers[0].Env != nil {
+		t.Error("the pod in the tombstone is whole")
+	}
+}
+
+func indexed(t testing.TB, pods ...*corev1.Pod) toolscache.Indexer {
+	t.Helper()
+	informer := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Pods().Informer()
+	for range 2 { // the second asks for what is there
+		if err := Ensure(informer, ByController, Orphans, PodsByNode, ByLabel); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range pods {
+		if err := informer.GetIndexer().Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return informer.GetIndexer()
+}
+
+func names(pods []*corev1.Pod) map[string]bool {
+	set := map[string]bool{}
+	for _, p := range pods {
+		set[p.Name] = true
+	}
+	return set
+}
+
+func TestOwnedFindsChildrenAndOrphans(t *testing.T) {
+	child, orphan, others, elsewhere := usual("child"), usual("orphan"), usual("others"), usual("elsewhere")
+	child.OwnerReferences = []metav1.OwnerReference{{UID: "me", Controller: new(true)}}
+	others.OwnerReferences = []metav1.OwnerReference{{UID: "you", Controller: new(true)}}
+	elsewhere.Namespace = "other"
+	got, err := Owned[corev1.Pod](indexed(t, child, orphan, others, elsewhere), "me", "ns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]bool{"child": true, "orphan": true}; !reflect.DeepEqual(names(got), want) {
+		t.Errorf("got %v, want %v", names(got), want)
+	}
+}
+
+func TestSelectedMatchesAllLabels(t *testing.T) {
+	a, b, elsewhere := usual("a"), usual("b"), usual("c")
+	elsewhere.Namespace = "other"
+	store := indexed(t, a, b, elsewhere)
+	for name, tc := range map[string]struct {
+		selector map[string]string
+		want     map[string]bool
+	}{
+		"one label":                        {map[string]string{"app": "web"}, map[string]bool{"a": true, "b": true}},
+		"all labels must match":            {map[string]string{"app": "web", "pod": "b"}, map[string]bool{"b": true}},
+		"one label that nobody carries":    {map[string]string{"app": "web", "pod": "z"}, map[string]bool{}},
+		"an empty selector selects nobody": {nil, map[string]bool{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Selected[corev1.Pod](store, "ns", tc.selector)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(names(got), tc.want) {
+				t.Errorf("got %v, want %v", names(got), tc.want)
+			}
+		})
+	}
+}
+
+func BenchmarkSelectedByNamespaceSize(b *testing.B) {
+	for _, size := range []int{1_000, 10_000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			store := indexed(b)
+			for i := range size {
+				pod := usual(fmt.Sprint("pod-", i))
+				pod.Labels = map[string]string{"app": fmt.Sprint("app-", i/10)}
+				if err := store.Add(pod); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ResetTimer()
+			for b.Loop() {
+				if got, err := Selected[corev1.Pod](store, "ns", map[string]string{"app": "app-7"}); err != nil || len(got) != 10 {
+					b.Fatal(len(got), err)
+				}
+			}
+		})
+	}
+}

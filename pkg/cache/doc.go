@@ -1,0 +1,8 @@
+// Package cache holds what all controllers share of the informer caches: the
+// trims that keep only what some controller reads, and the indexes that make a
+// lookup cost what it returns.
+//
+// A cached object is shared and read-only. Pods and nodes are trimmed, so one
+// is never sent back whole: patch it, write a subresource whose object is
+// complete in the cache, or read it live first.
+package cache

@@ -1,0 +1,55 @@
+package cache
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Yes is the only value of the indexes that hold a subset of a resource.
+const Yes = "yes"
+
+var (
+	// TokensByServiceAccount finds the token secrets of a service account by its namespace/name.
+	TokensByServiceAccount = Index{"tokensByServiceAccount", func(object any) ([]string, error) {
+		secret, ok := object.(*corev1.Secret)
+		if !ok || secret.Type != corev1.SecretTypeServiceAccountToken || secret.Annotations[corev1.ServiceAccountNameKey] == "" {
+			return nil, nil
+		}
+		return []string{secret.Namespace + "/" + secret.Annotations[corev1.ServiceAccountNameKey]}, nil
+	}}
+	// TerminatedPods finds the pods in a terminal phase under Yes.
+	TerminatedPods = subset("terminatedPods", func(pod *corev1.Pod) bool {
+		return Terminated(pod)
+	})
+	// UnscheduledTerminatingPods finds the pods under Yes that are being deleted and were never bound to a node.
+	UnscheduledTerminatingPods = subset("unscheduledTerminatingPods", func(pod *corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil && pod.Spec.NodeName == ""
+	})
+	// OutOfServiceNodes finds the nodes under Yes that carry the out-of-service taint.
+	OutOfServiceNodes = subset("outOfServiceNodes", func(node *corev1.Node) bool {
+		for i := range node.Spec.Taints {
+			if node.Spec.Taints[i].Key == corev1.TaintNodeOutOfService {
+				return true
+			}
+		}
+		return false
+	})
+)
+
+// Terminated tells whether the pod has ended for good.
+func Terminated(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// subset returns an index that holds the objects for which in is true, under Yes.
+func subset[T any, P interface {
+	*T
+	metav1.Object
+}](name string, in func(P) bool) Index {
+	return Index{name, func(object any) ([]string, error) {
+		if o, ok := object.(P); ok && in(o) {
+			return []string{Yes}, nil
+		}
+		return nil, nil
+	}}
+}

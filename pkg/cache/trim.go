@@ -1,0 +1,63 @@
+package cache
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// Trim is the transform of every shared informer. It drops managed fields from
+// all objects, and from pods and nodes what no controller reads. The object is
+// the informer's own at this point, so it is changed in place.
+func Trim(object any) (any, error) {
+	if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+		trimmed, err := Trim(tombstone.Obj)
+		tombstone.Obj = trimmed
+		return tombstone, err
+	}
+	if accessor, err := meta.Accessor(object); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	switch o := object.(type) {
+	case *corev1.Pod:
+		trimPod(o)
+	case *corev1.Node:
+		dropAnnotation(o.Annotations, corev1.LastAppliedConfigAnnotation)
+		o.Status.Images = nil
+	}
+	return object, nil
+}
+
+func trimPod(pod *corev1.Pod) {
+	dropAnnotation(pod.Annotations, corev1.LastAppliedConfigAnnotation)
+	trimContainers(pod.Spec.InitContainers)
+	trimContainers(pod.Spec.Containers)
+	pod.Spec.EphemeralContainers = nil
+	pod.Spec.Affinity = nil
+	pod.Spec.TopologySpreadConstraints = nil
+	pod.Spec.DNSConfig = nil
+	pod.Spec.ImagePullSecrets = nil
+	pod.Spec.HostAliases = nil
+	pod.Spec.NodeSelector = nil
+	pod.Status.EphemeralContainerStatuses = nil
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			statuses[i].ImageID, statuses[i].ContainerID = "", ""
+			statuses[i].VolumeMounts = nil
+		}
+	}
+}
+
+// trimContainers keeps names, ports, resources, restart policies and security
+// contexts: what endpoints, quota, autoscaling, jobs and volumes look at.
+func trimContainers(containers []corev1.Container) {
+	for i := range containers {
+		c := &containers[i]
+		containers[i] = corev1.Container{
+			Name: c.Name, Ports: c.Ports, Resources: c.Resources, ResizePolicy: c.ResizePolicy,
+			RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules, SecurityContext: c.SecurityContext,
+		}
+	}
+}
+
+func dropAnnotation(annotations map[string]string, key string) { delete(annotations, key) }

@@ -1,0 +1,68 @@
+package features
+
+import (
+	"fmt"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	clientfeatures "k8s.io/client-go/features"
+	"k8s.io/component-base/featuregate"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	metricsfeatures "k8s.io/component-base/metrics/features"
+	controllermanagerfeatures "k8s.io/controller-manager/pkg/features"
+
+	// The API server libraries register their gates when they are imported.
+	_ "k8s.io/apiextensions-apiserver/pkg/features"
+	_ "k8s.io/apiserver/pkg/features"
+)
+
+func init() {
+	gate := utilfeature.DefaultMutableFeatureGate
+	utilruntime.Must(logsapi.AddFeatureGates(gate))
+	utilruntime.Must(metricsfeatures.AddFeatureGates(gate))
+	utilruntime.Must(controllermanagerfeatures.SetupCurrentKubernetesSpecificFeatureGates(gate))
+
+	client := clientGates{gate}
+	utilruntime.Must(clientfeatures.AddVersionedFeaturesToExistingFeatureGates(client))
+	clientfeatures.ReplaceFeatureGates(client)
+
+	utilruntime.Must(gate.AddVersioned(specs()))
+	utilruntime.Must(gate.AddDependencies(dependencies()))
+}
+
+// clientGates lets client-go, which has gate types of its own, read and
+// register its gates in the gates of the process.
+type clientGates struct {
+	featuregate.MutableVersionedFeatureGate
+}
+
+// Enabled answers client-go.
+func (g clientGates) Enabled(name clientfeatures.Feature) bool {
+	return g.MutableVersionedFeatureGate.Enabled(featuregate.Feature(name))
+}
+
+// AddVersioned translates the gates of client-go, state by state.
+func (g clientGates) AddVersioned(in map[clientfeatures.Feature]clientfeatures.VersionedSpecs) error {
+	out := make(map[featuregate.Feature]featuregate.VersionedSpecs, len(in))
+	for name, states := range in {
+		for _, state := range states {
+			spec := featuregate.FeatureSpec{
+				Version: state.Version, Default: state.Default, LockToDefault: state.LockToDefault,
+			}
+			switch state.PreRelease {
+			case clientfeatures.Alpha:
+				spec.PreRelease = featuregate.Alpha
+			case clientfeatures.Beta:
+				spec.PreRelease = featuregate.Beta
+			case clientfeatures.GA:
+				spec.PreRelease = featuregate.GA
+			case clientfeatures.Deprecated:
+				spec.PreRelease = featuregate.Deprecated
+			default:
+				return fmt.Errorf("client-go gate %s has the unknown stage %q", name, state.PreRelease)
+			}
+			out[featuregate.Feature(name)] = append(out[featuregate.Feature(name)], spec)
+		}
+	}
+	return g.MutableVersionedFeatureGate.AddVersioned(out)
+}

@@ -1,0 +1,65 @@
+package features
+
+import "k8s.io/component-base/featuregate"
+
+// The gates of the table that decide what a controller does.
+const (
+	// ClusterTrustBundle makes the publisher of the API server's trust bundle run.
+	ClusterTrustBundle featuregate.Feature = "ClusterTrustBundle"
+	// DRADeviceTaintRules makes device taint eviction follow DeviceTaintRules.
+	DRADeviceTaintRules featuregate.Feature = "DRADeviceTaintRules"
+	// DRADeviceTaints makes device taint eviction run.
+	DRADeviceTaints featuregate.Feature = "DRADeviceTaints"
+	// DRAResourcePoolStatus makes the controller of ResourcePoolStatusRequests run.
+	DRAResourcePoolStatus featuregate.Feature = "DRAResourcePoolStatus"
+	// DeploymentReplicaSetTerminatingReplicas reports terminating pods in the
+	// status of ReplicaSets and Deployments.
+	DeploymentReplicaSetTerminatingReplicas featuregate.Feature = "DeploymentReplicaSetTerminatingReplicas"
+	// DynamicResourceAllocation makes the ResourceClaim controller run.
+	DynamicResourceAllocation featuregate.Feature = "DynamicResourceAllocation"
+	// GenericWorkload makes the protection of PodGroups run.
+	GenericWorkload featuregate.Feature = "GenericWorkload"
+	// HPAConfigurableTolerance lets an autoscaler carry tolerances of its own.
+	HPAConfigurableTolerance featuregate.Feature = "HPAConfigurableTolerance"
+	// HPAScaleToZero lets an autoscaler scale to no replicas.
+	HPAScaleToZero featuregate.Feature = "HPAScaleToZero"
+	// JobManagedBy leaves Jobs alone that name another controller.
+	JobManagedBy featuregate.Feature = "JobManagedBy"
+	// JobPodReplacementPolicy lets a Job wait until a pod is gone before replacing it.
+	JobPodReplacementPolicy featuregate.Feature = "JobPodReplacementPolicy"
+	// MaxUnavailableStatefulSet lets a rolling update of a StatefulSet take down
+	// several pods at a time.
+	MaxUnavailableStatefulSet featuregate.Feature = "MaxUnavailableStatefulSet"
+	// MultiCIDRServiceAllocator makes the ServiceCIDR controller run.
+	MultiCIDRServiceAllocator featuregate.Feature = "MultiCIDRServiceAllocator"
+	// MutablePodResourcesForSuspendedJobs lets the resources of a suspended Job change.
+	MutablePodResourcesForSuspendedJobs featuregate.Feature = "MutablePodResourcesForSuspendedJobs"
+	// MutableSchedulingDirectivesForSuspendedJobs lets the scheduling directives
+	// of a suspended Job change.
+	MutableSchedulingDirectivesForSuspendedJobs featuregate.Feature = "MutableSchedulingDirectivesForSuspendedJobs"
+	// OrderedNamespaceDeletion deletes the pods of a namespace before the rest.
+	OrderedNamespaceDeletion featuregate.Feature = "OrderedNamespaceDeletion"
+	// PersistentVolumeClaimUnusedSinceTime reports since when a claim is unused.
+	PersistentVolumeClaimUnusedSinceTime featuregate.Feature = "PersistentVolumeClaimUnusedSinceTime"
+	// PodCertificateRequest makes the cleaner of PodCertificateRequests run.
+	PodCertificateRequest featuregate.Feature = "PodCertificateRequest"
+	// PodDeletionCost ranks pods by their deletion cost when a ReplicaSet scales down.
+	PodDeletionCost featuregate.Feature = "PodDeletionCost"
+	// PreferSameTrafficDistribution adds the hints of PreferSameZone and PreferSameNode.
+	PreferSameTrafficDistribution featuregate.Feature = "PreferSameTrafficDistribution"
+	// RecoverVolumeExpansionFailure lets a claim recover from a failed expansion.
+	RecoverVolumeExpansionFailure featuregate.Feature = "RecoverVolumeExpansionFailure"
+	// SELinuxChangePolicy makes the SELinux warning controller available.
+	SELinuxChangePolicy featuregate.Feature = "SELinuxChangePolicy"
+	// SeparateTaintEvictionController makes taint eviction a controller of its own.
+	SeparateTaintEvictionController featuregate.Feature = "SeparateTaintEvictionController"
+	// StatefulSetSemanticRevisionComparison compares revisions by meaning
+	// before it makes a new one.
+	StatefulSetSemanticRevisionComparison featuregate.Feature = "StatefulSetSemanticRevisionComparison"
+	// StorageVersionMigrator makes the storage version migrator run.
+	StorageVersionMigrator featuregate.Feature = "StorageVersionMigrator"
+	// VolumeAttributesClass makes the protection of VolumeAttributesClasses run.
+	VolumeAttributesClass featuregate.Feature = "VolumeAttributesClass"
+	// WorkloadWithJob makes the Job controller create Workloads and PodGroups.
+	WorkloadWithJob featuregate.Feature = "WorkloadWithJob"
+)

@@ -1,0 +1,80 @@
+package features
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-base/featuregate"
+)
+
+// stage is how mature a gate is.
+type stage int
+
+const (
+	alpha stage = iota
+	beta
+	ga
+	deprecated
+)
+
+// value is what a gate is when nobody sets it, and whether it may be set.
+type value int
+
+const (
+	off value = iota
+	on
+	lockedOff
+	lockedOn
+)
+
+// state is what a gate is from the minor release 1.<minor> on.
+type state struct {
+	minor uint
+	stage stage
+	value value
+}
+
+// specs gives the table in the form in which gates are registered.
+func specs() map[featuregate.Feature]featuregate.VersionedSpecs {
+	all := make(map[featuregate.Feature]featuregate.VersionedSpecs, len(table))
+	for name, states := range table {
+		for i, s := range states {
+			all[name] = append(all[name], s.spec(i == 0))
+		}
+	}
+	return all
+}
+
+// dependencies gives a copy of the dependency table, because the registry
+// changes what it is handed.
+func dependencies() map[featuregate.Feature][]featuregate.Feature {
+	all := make(map[featuregate.Feature][]featuregate.Feature, len(dependencyTable))
+	for name, needs := range dependencyTable {
+		all[name] = slices.Clone(needs)
+	}
+	return all
+}
+
+func (s state) spec(first bool) featuregate.FeatureSpec {
+	since := version.MajorMinor(1, s.minor)
+	if first && s.stage == deprecated {
+		// The registry takes a gate that begins as deprecated only from 1.0 on.
+		since = version.MajorMinor(1, 0)
+	}
+	spec := featuregate.FeatureSpec{
+		Version:       since,
+		Default:       s.value == on || s.value == lockedOn,
+		LockToDefault: s.value == lockedOn || s.value == lockedOff,
+	}
+	switch s.stage {
+	case alpha:
+		spec.PreRelease = featuregate.Alpha
+	case beta:
+		spec.PreRelease = featuregate.Beta
+	case ga:
+		spec.PreRelease = featuregate.GA
+	case deprecated:
+		spec.PreRelease = featuregate.Deprecated
+	}
+	return spec
+}

@@ -1,0 +1,78 @@
+package pods
+
+import (
+	"encoding/json"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Condition finds the pod's condition of this type; nil if there is none.
+func Condition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == kind {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// WithCondition returns conditions with c in it, and whether that differs from
+// before. A condition whose status stays keeps its transition time.
+func WithCondition(conditions []corev1.PodCondition, c corev1.PodCondition) ([]corev1.PodCondition, bool) {
+	at := slices.IndexFunc(conditions, func(old corev1.PodCondition) bool { return old.Type == c.Type })
+	if at < 0 {
+		return append(slices.Clone(conditions), c), true
+	}
+	if conditions[at].Status == c.Status {
+		c.LastTransitionTime = conditions[at].LastTransitionTime
+	}
+	if same(conditions[at], c) {
+		return conditions, false
+	}
+	changed := slices.Clone(conditions)
+	changed[at] = c
+	return changed, true
+}
+
+func same(a, b corev1.PodCondition) bool {
+	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message &&
+		a.ObservedGeneration == b.ObservedGeneration &&
+		a.LastProbeTime.Equal(&b.LastProbeTime) && a.LastTransitionTime.Equal(&b.LastTransitionTime)
+}
+
+// StatusPatch is a change of a pod's status. It leaves alone what it does not name.
+type StatusPatch struct {
+	// Phase is the new phase; empty keeps the old one.
+	Phase corev1.PodPhase
+	// Reason and Message explain the phase; empty keeps the old ones.
+	Reason, Message string
+	// Conditions replace those of the same type.
+	Conditions []corev1.PodCondition
+	// SameVersion refuses the patch if the pod has changed since it was cached.
+	SameVersion bool
+}
+
+// Of returns the strategic merge patch for the status subresource of pod. The
+// server refuses it when the pod was replaced by another of the same name.
+func (p StatusPatch) Of(pod *corev1.Pod) ([]byte, error) {
+	type meta struct {
+		UID             types.UID `json:"uid"`
+		ResourceVersion string    `json:"resourceVersion,omitempty"`
+	}
+	type status struct {
+		Phase      corev1.PodPhase       `json:"phase,omitempty"`
+		Reason     string                `json:"reason,omitempty"`
+		Message    string                `json:"message,omitempty"`
+		Conditions []corev1.PodCondition `json:"conditions,omitempty"`
+	}
+	m := meta{UID: pod.UID}
+	if p.SameVersion {
+		m.ResourceVersion = pod.ResourceVersion
+	}
+	return json.Marshal(struct {
+		Metadata meta   `json:"metadata"`
+		Status   status `json:"status"`
+	}{m, status{p.Phase, p.Reason, p.Message, p.Conditions}})
+}

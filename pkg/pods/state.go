@@ -1,0 +1,102 @@
+package pods
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Terminal tells whether all containers have ended for good.
+func Terminal(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// Active tells whether the pod has neither ended nor been asked to.
+func Active(pod *corev1.Pod) bool {
+	return !Terminal(pod) && pod.DeletionTimestamp == nil
+}
+
+// Terminating tells whether the pod has been asked to end and has not ended yet.
+func Terminating(pod *corev1.Pod) bool {
+	return !Terminal(pod) && pod.DeletionTimestamp != nil
+}
+
+// Scheduled tells whether the pod has a node.
+func Scheduled(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }
+
+// Ready tells whether the pod's Ready condition is true.
+func Ready(pod *corev1.Pod) bool {
+	c := Condition(pod, corev1.PodReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// ReadySince is when the pod became ready; the zero time when it is not ready
+// or does not say since when.
+func ReadySince(pod *corev1.Pod) time.Time {
+	if c := Condition(pod, corev1.PodReady); c != nil && c.Status == corev1.ConditionTrue {
+		return c.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
+// Available tells whether the pod has been ready for at least minReadySeconds.
+func Available(pod *corev1.Pod, minReadySeconds int32, now time.Time) bool {
+	if !Ready(pod) {
+		return false
+	}
+	return minReadySeconds <= 0 || (!ReadySince(pod).IsZero() && UntilAvailable(pod, minReadySeconds, now) == 0)
+}
+
+// UntilAvailable is how long a ready pod has to stay ready to become available.
+// It is zero when the pod is available, and when time alone will not make it so.
+func UntilAvailable(pod *corev1.Pod, minReadySeconds int32, now time.Time) time.Duration {
+	since := ReadySince(pod)
+	if since.IsZero() || minReadySeconds <= 0 {
+		return 0
+	}
+	return max(0, since.Add(time.Duration(minReadySeconds)*time.Second).Sub(now))
+}
+
+// PhaseRank orders pods by how far they have come: pending, unknown, running.
+func PhaseRank(pod *corev1.Pod) int {
+	switch pod.Status.Phase {
+	case corev1.PodUnknown:
+		return 1
+	case corev1.PodRunning:
+		return 2
+	}
+	return 0
+}
+
+// MaxRestarts is the highest restart count among the pod's containers, and
+// among its sidecars: the init containers that run along.
+func MaxRestarts(pod *corev1.Pod) (containers, sidecars int32) {
+	for i := range pod.Status.ContainerStatuses {
+		containers = max(containers, pod.Status.ContainerStatuses[i].RestartCount)
+	}
+	alongside := map[string]bool{}
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			alongside[c.Name] = true
+		}
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		if s := &pod.Status.InitContainerStatuses[i]; alongside[s.Name] {
+			sidecars = max(sidecars, s.RestartCount)
+		}
+	}
+	return containers, sidecars
+}
+
+// NewestFirst orders moments: the unset one first, then the later before the earlier.
+func NewestFirst(a, b time.Time) int {
+	switch {
+	case a.Equal(b):
+		return 0
+	case a.IsZero():
+		return -1
+	case b.IsZero():
+		return 1
+	}
+	return b.Compare(a)
+}
