@@ -1,0 +1,87 @@
+package replicaset
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	typedapps "k8s.io/client-go/kubernetes/typed/apps/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/replicas"
+)
+
+// kind reads and reports ReplicaSets for the engine.
+type kind struct {
+	sets   toolscache.Indexer
+	client typedapps.ReplicaSetsGetter
+}
+
+var _ replicas.Kind = kind{}
+
+// Type is the kind that pods name as their owner.
+func (kind) Type() schema.GroupVersionKind { return appsv1.SchemeGroupVersion.WithKind("ReplicaSet") }
+
+// Resource is where status is written.
+func (kind) Resource() schema.GroupResource { return appsv1.Resource("replicasets") }
+
+// Cached returns the ReplicaSet of this key, nil if there is none.
+func (k kind) Cached(key replicas.Key) (*replicas.Set, error) {
+	item, exists, err := k.sets.GetByKey(key.String())
+	if err != nil || !exists {
+		return nil, err
+	}
+	rs := item.(*appsv1.ReplicaSet)
+	selector, err := metav1.LabelSelectorAsSelector(rs.Spec.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("%w: read selector of ReplicaSet %s: %w", replicas.ErrMalformed, key, err)
+	}
+	return &replicas.Set{
+		Object:          rs,
+		Replicas:        int(ptr.Deref(rs.Spec.Replicas, 1)), // the API's default
+		MinReadySeconds: rs.Spec.MinReadySeconds,
+		Selector:        selector,
+		Template:        &rs.Spec.Template,
+		Status:          rs.Status,
+	}, nil
+}
+
+// Siblings returns the UIDs of the ReplicaSets of the same Deployment; none for
+// one that stands alone, whose pods are not weighed by how they share nodes.
+func (k kind) Siblings(set *replicas.Set) ([]types.UID, error) {
+	owner := metav1.GetControllerOfNoCopy(set.Object)
+	if owner == nil {
+		return nil, nil
+	}
+	siblings, err := cache.Lookup[appsv1.ReplicaSet](k.sets, cache.ByController, string(owner.UID))
+	if err != nil {
+		return nil, err
+	}
+	uids := make([]types.UID, len(siblings))
+	for i, sibling := range siblings {
+		uids[i] = sibling.UID
+	}
+	return uids, nil
+}
+
+// Selecting returns the ReplicaSets whose selector matches the pod.
+func (k kind) Selecting(pod *corev1.Pod) ([]replicas.Key, error) {
+	candidates, err := cache.MaySelect[appsv1.ReplicaSet](k.sets, pod)
+	if err != nil {
+		return nil, err
+	}
+	var keys []replicas.Key
+	for _, rs := range candidates {
+		selector, err := metav1.LabelSelectorAsSelector(rs.Spec.Selector)
+		if err == nil && selector.Matches(labels.Set(pod.Labels)) {
+			keys = append(keys, replicas.Key{Namespace: rs.Namespace, Name: rs.Name})
+		}
+	}
+	return keys, nil
+}

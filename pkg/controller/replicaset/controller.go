@@ -1,0 +1,54 @@
+package replicaset
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	appsinformers "k8s.io/client-go/informers/apps/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/replicas"
+)
+
+// Names of the controller and its queue.
+const (
+	controllerName = "replicaset-controller"
+	queueName      = "replicaset"
+)
+
+// Options say how the controller runs.
+type Options struct {
+	// Workers is how many ReplicaSets are reconciled at once (--concurrent-replicaset-syncs).
+	Workers int
+	// Clock is the process's clock; the real one by default.
+	Clock clock.WithTicker
+	// TerminatingReplicas reports status.terminatingReplicas (gate DeploymentReplicaSetTerminatingReplicas).
+	TerminatingReplicas bool
+	// PodDeletionCost heeds the annotation of that name (gate PodDeletionCost).
+	PodDeletionCost bool
+}
+
+// Controller keeps the pods of ReplicaSets.
+type Controller struct {
+	*replicas.Engine
+}
+
+// New returns a controller that is not running yet. A ReplicaSet is woken by
+// its own changes, by those of its pods, and by pods that it could adopt.
+func New(sets appsinformers.ReplicaSetInformer, pods coreinformers.PodInformer,
+	client kubernetes.Interface, events record.EventRecorder, o Options) (*Controller, error) {
+	informer := sets.Informer()
+	if err := cache.Ensure(informer, cache.ByController, cache.BySelector); err != nil {
+		return nil, err
+	}
+	engine, err := replicas.New(kind{informer.GetIndexer(), client.AppsV1()}, informer, pods, client, events, replicas.Options{
+		Name: controllerName, Queue: queueName, Workers: o.Workers, Clock: o.Clock,
+		TerminatingReplicas: o.TerminatingReplicas, PodDeletionCost: o.PodDeletionCost,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Controller{engine}, replicas.WatchSets[appsv1.ReplicaSet](engine, informer)
+}

@@ -1,0 +1,90 @@
+package replicationcontroller
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/replicas"
+)
+
+// kind reads and reports ReplicationControllers for the engine.
+type kind struct {
+	controllers toolscache.Indexer
+	client      typedcore.ReplicationControllersGetter
+}
+
+var _ replicas.Kind = kind{}
+
+// Type is the kind that pods name as their owner.
+func (kind) Type() schema.GroupVersionKind {
+	return corev1.SchemeGroupVersion.WithKind("ReplicationController")
+}
+
+// Resource is where status is written.
+func (kind) Resource() schema.GroupResource { return corev1.Resource("replicationcontrollers") }
+
+// Cached returns the ReplicationController of this key, nil if there is none.
+func (k kind) Cached(key replicas.Key) (*replicas.Set, error) {
+	item, exists, err := k.controllers.GetByKey(key.String())
+	if err != nil || !exists {
+		return nil, err
+	}
+	rc := item.(*corev1.ReplicationController)
+	return &replicas.Set{
+		Object:          rc,
+		Replicas:        int(ptr.Deref(rc.Spec.Replicas, 1)), // the API's default
+		MinReadySeconds: rc.Spec.MinReadySeconds,
+		Selector:        selectorOf(rc),
+		Template:        rc.Spec.Template,
+		Status:          asSetStatus(rc.Status),
+	}, nil
+}
+
+// selectorOf is the selector, by the API's default that of the template's labels.
+func selectorOf(rc *corev1.ReplicationController) labels.Selector {
+	if len(rc.Spec.Selector) == 0 && rc.Spec.Template != nil {
+		return labels.SelectorFromSet(rc.Spec.Template.Labels)
+	}
+	return labels.SelectorFromSet(rc.Spec.Selector)
+}
+
+// Siblings returns the UIDs of the ReplicationControllers with the same
+// controlling owner; none for one that stands alone, whose pods are not weighed
+// by how they share nodes.
+func (k kind) Siblings(set *replicas.Set) ([]types.UID, error) {
+	owner := metav1.GetControllerOfNoCopy(set.Object)
+	if owner == nil {
+		return nil, nil
+	}
+	siblings, err := cache.Lookup[corev1.ReplicationController](k.controllers, cache.ByController, string(owner.UID))
+	if err != nil {
+		return nil, err
+	}
+	uids := make([]types.UID, len(siblings))
+	for i, sibling := range siblings {
+		uids[i] = sibling.UID
+	}
+	return uids, nil
+}
+
+// Selecting returns the ReplicationControllers whose selector matches the pod.
+func (k kind) Selecting(pod *corev1.Pod) ([]replicas.Key, error) {
+	candidates, err := cache.MaySelect[corev1.ReplicationController](k.controllers, pod)
+	if err != nil {
+		return nil, err
+	}
+	var keys []replicas.Key
+	for _, rc := range candidates {
+		if selector := selectorOf(rc); !selector.Empty() && selector.Matches(labels.Set(pod.Labels)) {
+			keys = append(keys, replicas.Key{Namespace: rc.Namespace, Name: rc.Name})
+		}
+	}
+	return keys, nil
+}

@@ -1,0 +1,45 @@
+package replicas
+
+import (
+	"sync"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+)
+
+const subsystem = "replicaset_controller"
+
+var (
+	// deletionAgeRatio shows whether scaling down spares old pods too much or too little.
+	deletionAgeRatio = metrics.NewHistogram(&metrics.HistogramOpts{
+		Subsystem:      subsystem,
+		Name:           "sorting_deletion_age_ratio",
+		Help:           "Age of each ready pod that was chosen for deletion, divided by the age of the youngest ready pod of its set; below 2 when age is weighed by powers of two.",
+		Buckets:        metrics.ExponentialBuckets(0.25, 2, 6),
+		StabilityLevel: metrics.ALPHA,
+	})
+	// staleSyncSkips counts the reconciles put off until the caches have caught up.
+	staleSyncSkips = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem:      subsystem,
+		Name:           "stale_sync_skips_total",
+		Help:           "Reconciles put off because the cache of this resource had not yet shown what the controller wrote.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"group", "resource"})
+
+	registerOnce sync.Once
+)
+
+func registerMetrics() {
+	registerOnce.Do(func() { legacyregistry.MustRegister(deletionAgeRatio, staleSyncSkips) })
+}
+
+// countHeld counts each resource once for which a key had to wait.
+func countHeld(behind []consistency.Behind) {
+	for i, b := range behind {
+		if i == 0 || behind[i-1].Resource != b.Resource {
+			staleSyncSkips.WithLabelValues(b.Resource.Group, b.Resource.Resource).Inc()
+		}
+	}
+}

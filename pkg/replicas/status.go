@@ -1,0 +1,87 @@
+package replicas
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+)
+
+// Reasons of the ReplicaFailure condition, of the events of failures and of the
+// events of success.
+const (
+	reasonFailedCreate     = "FailedCreate"
+	reasonFailedDelete     = "FailedDelete"
+	reasonSuccessfulCreate = "SuccessfulCreate"
+	reasonSuccessfulDelete = "SuccessfulDelete"
+)
+
+// failure is what kept the plan from being carried out.
+type failure struct {
+	reason, message string
+}
+
+// statusOf is what the set reports of its pods and of what failed. Terminating
+// pods are reported only when they are counted.
+func statusOf(o Observed, countTerminating bool, failed *failure, now time.Time) appsv1.ReplicaSetStatus {
+	template := labels.SelectorFromSet(o.Set.Template.Labels)
+	status := appsv1.ReplicaSetStatus{
+		Replicas:           int32(len(o.Active)),
+		ObservedGeneration: o.Set.Object.GetGeneration(),
+		Conditions:         withFailure(o.Set.Status.Conditions, failed, now),
+	}
+	for _, pod := range o.Active {
+		if template.Matches(labels.Set(pod.Labels)) {
+			status.FullyLabeledReplicas++
+		}
+		if pods.Ready(pod) {
+			status.ReadyReplicas++
+			if pods.Available(pod, o.Set.MinReadySeconds, now) {
+				status.AvailableReplicas++
+			}
+		}
+	}
+	if countTerminating {
+		status.TerminatingReplicas = ptr.To(int32(len(o.Terminating)))
+	}
+	return status
+}
+
+// withFailure adds the condition ReplicaFailure when something failed and
+// removes it when nothing did. One that is there stays as it is: it tells of
+// the first failure, and retries do not rewrite it.
+func withFailure(conditions []appsv1.ReplicaSetCondition, failed *failure, now time.Time) []appsv1.ReplicaSetCondition {
+	var others []appsv1.ReplicaSetCondition
+	var there bool
+	for _, c := range conditions {
+		if c.Type == appsv1.ReplicaSetReplicaFailure {
+			there = true
+			continue
+		}
+		others = append(others, c)
+	}
+	switch {
+	case (failed != nil) == there:
+		return conditions
+	case there:
+		return others
+	}
+	return append(others, appsv1.ReplicaSetCondition{
+		Type:               appsv1.ReplicaSetReplicaFailure,
+		Status:             corev1.ConditionTrue,
+		LastTransitionTime: metav1.NewTime(now),
+		Reason:             failed.reason,
+		Message:            failed.message,
+	})
+}
+
+// reported tells whether the API server has this status already.
+func reported(old, now appsv1.ReplicaSetStatus) bool {
+	return apiequality.Semantic.DeepEqual(old, now)
+}

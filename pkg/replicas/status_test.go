@@ -1,0 +1,86 @@
+package replicas
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+func TestStatusOf(t *testing.T) {
+	patient := set(3)
+	patient.MinReadySeconds = 60
+	canary := set(1)
+	canary.Template.Labels = map[string]string{"app": "web", "track": "canary"}
+	failing := set(1)
+	first := appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue,
+		Reason: "FailedCreate", Message: "first", LastTransitionTime: ago(time.Hour)}
+	foreign := appsv1.ReplicaSetCondition{Type: "Foreign", Status: corev1.ConditionTrue}
+	failing.Status.Conditions = []appsv1.ReplicaSetCondition{first, foreign}
+	for name, tc := range map[string]struct {
+		o      Observed
+		count  bool
+		failed *failure
+		want   appsv1.ReplicaSetStatus
+	}{
+		"the generation is noted even without pods": {
+			o: Observed{Set: set(1)}, want: appsv1.ReplicaSetStatus{ObservedGeneration: 3}},
+		"ready pods are counted": {
+			o: Observed{Set: set(2), Active: []*corev1.Pod{pod("a"), pod("b", unready)}},
+			want: appsv1.ReplicaSetStatus{ObservedGeneration: 3, Replicas: 2, FullyLabeledReplicas: 2,
+				ReadyReplicas: 1, AvailableReplicas: 1}},
+		"a pod is available when it was ready for long enough": {
+			o: Observed{Set: patient, Active: []*corev1.Pod{pod("a"), pod("b", ready(ago(time.Minute))), pod("c", ready(ago(59*time.Second)))}},
+			want: appsv1.ReplicaSetStatus{ObservedGeneration: 3, Replicas: 3, FullyLabeledReplicas: 3,
+				ReadyReplicas: 3, AvailableReplicas: 2}},
+		"a pod without all the template's labels is not fully labeled": {
+			o: Observed{Set: canary, Active: []*corev1.Pod{pod("a"), pod("b", labeled("track", "canary"))}},
+			want: appsv1.ReplicaSetStatus{ObservedGeneration: 3, Replicas: 2, FullyLabeledReplicas: 1,
+				ReadyReplicas: 2, AvailableReplicas: 2}},
+		"pods on their way out are counted apart": {
+			o: Observed{Set: set(1), Active: many(1), Terminating: many(2)}, count: true,
+			want: appsv1.ReplicaSetStatus{ObservedGeneration: 3, Replicas: 1, FullyLabeledReplicas: 1,
+				ReadyReplicas: 1, AvailableReplicas: 1, TerminatingReplicas: ptr.To(int32(2))}},
+		"pods on their way out are not counted where that is off": {
+			o: Observed{Set: set(1), Terminating: many(2)}, want: appsv1.ReplicaSetStatus{ObservedGeneration: 3}},
+		"a failure is told": {
+			o: Observed{Set: set(1)}, failed: &failure{"FailedCreate", "exceeded quota"},
+			want: appsv1.ReplicaSetStatus{ObservedGeneration: 3, Conditions: []appsv1.ReplicaSetCondition{
+				{Type: "ReplicaFailure", Status: "True", Reason: "FailedCreate", Message: "exceeded quota", LastTransitionTime: ago(0)}}}},
+		"a failure that goes on stays as first told": {
+			o: Observed{Set: failing}, failed: &failure{"FailedDelete", "second"},
+			want: appsv1.ReplicaSetStatus{ObservedGeneration: 3, Conditions: []appsv1.ReplicaSetCondition{first, foreign}}},
+		"a failure that is over is taken back, and nothing else": {
+			o:    Observed{Set: failing},
+			want: appsv1.ReplicaSetStatus{ObservedGeneration: 3, Conditions: []appsv1.ReplicaSetCondition{foreign}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(tc.want, statusOf(tc.o, tc.count, tc.failed, noon)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestReported(t *testing.T) {
+	base := appsv1.ReplicaSetStatus{Replicas: 1, ObservedGeneration: 3, TerminatingReplicas: ptr.To(int32(0))}
+	if !reported(base, *base.DeepCopy()) {
+		t.Error("the same status counts as new")
+	}
+	for name, change := range map[string]func(*appsv1.ReplicaSetStatus){
+		"generation":  func(s *appsv1.ReplicaSetStatus) { s.ObservedGeneration++ },
+		"terminating": func(s *appsv1.ReplicaSetStatus) { s.TerminatingReplicas = nil },
+		"conditions": func(s *appsv1.ReplicaSetStatus) {
+			s.Conditions = withFailure(nil, &failure{}, noon)
+		},
+	} {
+		changed := *base.DeepCopy()
+		change(&changed)
+		if reported(base, changed) {
+			t.Errorf("a change of %s is not noticed", name)
+		}
+	}
+}
