@@ -1,0 +1,186 @@
+package deployment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+const (
+	eventScaled      = "ScalingReplicaSet"
+	eventCreateError = "ReplicaSetCreateError"
+)
+
+// apply carries the plan out in the order of its fields. The first failure ends
+// it, because what follows was decided on the success of what comes before; only
+// clearing the history holds nothing up.
+func (c *Controller) apply(ctx context.Context, key types.NamespacedName, d *appsv1.Deployment, p plan) runner.Result {
+	if p.create != nil {
+		if result, created := c.create(ctx, key, d, p); !created {
+			return result
+		}
+	}
+	if err := c.editAll(ctx, key, d, p.edits); err != nil {
+		return runner.Done(err)
+	}
+	if p.rollback != nil {
+		if err := c.rollBack(ctx, key, d, p.rollback); err != nil {
+			return runner.Done(err)
+		}
+	}
+	if p.tell != nil {
+		c.recorder.Event(d, p.tell.kind, p.tell.reason, p.tell.message)
+	}
+	if p.rollback != nil {
+		return runner.Done()
+	}
+	var errs []error
+	for _, set := range p.remove {
+		errs = append(errs, c.remove(ctx, key, set))
+	}
+	errs = append(errs, c.writeStatus(ctx, key, d, p.revision, p.status))
+	return runner.Done(errs...).LookAgain(p.look)
+}
+
+// create makes the new ReplicaSet. When it does not, the result says what the
+// Deployment is told and what comes next.
+func (c *Controller) create(ctx context.Context, key types.NamespacedName, d *appsv1.Deployment, p plan) (runner.Result, bool) {
+	created, err := c.client.AppsV1().ReplicaSets(d.Namespace).Create(ctx, p.create, metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		c.writes.Wrote(key, replicaSetResource, created)
+		c.tellScaled(d, created.Name, 0, size(created))
+		return runner.Result{}, true
+	case apierrors.IsAlreadyExists(err):
+		return c.taken(ctx, key, d, p, err), false
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return runner.GiveUp(fmt.Errorf("create replica set %s: %w", p.create.Name, err)), false
+	}
+	message := createFailure(p.create.Name, err)
+	c.recorder.Event(d, corev1.EventTypeWarning, eventCreateError, message)
+	told := c.writeStatus(ctx, key, d, "", afterCreateFailure(d, p.begun, message, c.clock.Now()))
+	return runner.Done(fmt.Errorf("create replica set %s: %w", p.create.Name, err), told), false
+}
+
+// taken deals with a name that is in use: by the very set, which the cache has
+// not shown yet, or by another, in which case the hash has to become another.
+func (c *Controller) taken(ctx context.Context, key types.NamespacedName, d *appsv1.Deployment, p plan, exists error) runner.Result {
+	live, err := c.client.AppsV1().ReplicaSets(d.Namespace).Get(ctx, p.create.Name, metav1.GetOptions{})
+	if err != nil {
+		return runner.Done(fmt.Errorf("read replica set %s, whose name is taken: %w", p.create.Name, err))
+	}
+	if metav1.IsControlledBy(live, d) && sameTemplate(&live.Spec.Template, &d.Spec.Template) {
+		c.writes.Wrote(key, replicaSetResource, live)
+		return runner.Done(fmt.Errorf("create replica set %s, which the cache does not show yet: %w", live.Name, exists))
+	}
+	// The written status wakes the Deployment again.
+	return runner.Done(c.writeStatus(ctx, key, d, "", afterCollision(p.begun)))
+}
+
+// editAll sends the edits one after the other. Several may be of one set; each
+// is made on the version that the one before has left.
+func (c *Controller) editAll(ctx context.Context, key types.NamespacedName, d *appsv1.Deployment, edits []edit) error {
+	versions := map[types.UID]string{}
+	for _, e := range edits {
+		version, again := versions[e.set.UID]
+		if !again {
+			version = e.set.ResourceVersion
+		}
+		patch, err := e.patch(version)
+		if err != nil {
+			return fmt.Errorf("change replica set %s: %w", e.set.Name, err)
+		}
+		changed, err := c.client.AppsV1().ReplicaSets(d.Namespace).Patch(ctx, e.set.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil {
+			return fmt.Errorf("change replica set %s: %w", e, err)
+		}
+		versions[e.set.UID] = changed.ResourceVersion
+		c.writes.Wrote(key, replicaSetResource, changed)
+		c.tellScaled(d, e.set.Name, e.from, e.to)
+	}
+	return nil
+}
+
+// patch returns the merge patch, which the server refuses when the set is not
+// the one that was decided on.
+func (e edit) patch(version string) ([]byte, error) {
+	metadata := map[string]any{"uid": e.set.UID, "resourceVersion": version}
+	if len(e.annotations) > 0 {
+		metadata["annotations"] = e.annotations
+	}
+	spec := map[string]any{}
+	if e.from != e.to {
+		spec["replicas"] = e.to
+	}
+	if e.minReadySeconds != nil {
+		spec["minReadySeconds"] = *e.minReadySeconds
+	}
+	patch := map[string]any{"metadata": metadata}
+	if len(spec) > 0 {
+		patch["spec"] = spec
+	}
+	return json.Marshal(patch)
+}
+
+func (c *Controller) tellScaled(d *appsv1.Deployment, name string, from, to int32) {
+	switch {
+	case from < to:
+		c.recorder.Eventf(d, corev1.EventTypeNormal, eventScaled, "Scaled up replica set %s from %d to %d", name, from, to)
+	case from > to:
+		c.recorder.Eventf(d, corev1.EventTypeNormal, eventScaled, "Scaled down replica set %s from %d to %d", name, from, to)
+	}
+}
+
+// rollBack replaces the Deployment, which the cache holds whole.
+func (c *Controller) rollBack(ctx context.Context, key types.NamespacedName, d, after *appsv1.Deployment) error {
+	updated, err := c.client.AppsV1().Deployments(d.Namespace).Update(ctx, after, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("roll back deployment %s: %w", key, err)
+	}
+	c.writes.Wrote(key, deploymentResource, updated)
+	return nil
+}
+
+// remove deletes a set of the history, in the version that was judged.
+func (c *Controller) remove(ctx context.Context, key types.NamespacedName, set *appsv1.ReplicaSet) error {
+	precondition := metav1.Preconditions{UID: &set.UID, ResourceVersion: &set.ResourceVersion}
+	err := c.client.AppsV1().ReplicaSets(set.Namespace).Delete(ctx, set.Name, metav1.DeleteOptions{Preconditions: &precondition})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete replica set %s beyond the history limit: %w", set.Name, err)
+	}
+	if err == nil {
+		c.writes.Deleted(key, replicaSetResource, set)
+	}
+	return nil
+}
+
+// writeStatus writes the status and the revision in one request, if they changed.
+func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, d *appsv1.Deployment, revision string, status appsv1.DeploymentStatus) error {
+	same := revision == "" || d.Annotations[revisionAnnotation] == revision
+	if same && apiequality.Semantic.DeepEqual(d.Status, status) {
+		return nil
+	}
+	after := d.DeepCopy()
+	after.Status = status
+	if !same {
+		metav1.SetMetaDataAnnotation(&after.ObjectMeta, revisionAnnotation, revision)
+	}
+	written, err := c.client.AppsV1().Deployments(d.Namespace).UpdateStatus(ctx, after, metav1.UpdateOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("write the status of deployment %s: %w", key, err)
+	}
+	c.writes.Wrote(key, deploymentResource, written)
+	return nil
+}

@@ -1,0 +1,34 @@
+package deployment
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+)
+
+// retire sends the old sets to zero.
+func retire(old []*appsv1.ReplicaSet) []resize {
+	var steps []resize
+	for _, set := range active(old) {
+		steps = append(steps, resize{set: set, to: 0})
+	}
+	return steps
+}
+
+// oldPodsLeft tells whether a pod of an old set may still be at work. One that
+// shuts down is: Recreate is chosen because two versions must not meet.
+func oldPodsLeft(old []*appsv1.ReplicaSet, podsOf map[types.UID][]*corev1.Pod) bool {
+	for _, set := range old {
+		if set.Status.Replicas > 0 {
+			return true
+		}
+		for _, pod := range podsOf[set.UID] {
+			if !pods.Terminal(pod) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,332 @@
+package deployment
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
+)
+
+const badImage = "bad" // its pods never become ready
+
+// simPod is a pod of the small world.
+type simPod struct {
+	set            types.UID
+	image          string
+	ready, leaving bool
+}
+
+// sim is a Deployment, its ReplicaSets and their pods, with the actors that
+// work on them: the plan under test, a simplified ReplicaSet controller for each
+// set, a pretend kubelet and a user.
+type sim struct {
+	*testworld.World
+	d       *appsv1.Deployment
+	sets    []*appsv1.ReplicaSet
+	pods    []*simPod
+	now     time.Time
+	created int
+	// reached tells that as many pods were reported available as have to stay so,
+	// since the user changed the numbers or a change of them was carried out.
+	reached bool
+	// total is what the sets asked for together before the last step.
+	total int32
+}
+
+func newSim(seed uint64, d *appsv1.Deployment, changes []change) *sim {
+	s := &sim{World: testworld.New(seed), d: d, now: noon}
+	s.Add(testworld.Actor{Name: "deployment", Step: s.stepDeployment},
+		testworld.Actor{Name: "replicasets", Step: s.stepSets},
+		testworld.Actor{Name: "kubelet", Step: s.stepKubelet},
+		testworld.Actor{Name: "user", Step: s.user(changes)})
+	s.Always(s.staysAvailable, s.staysWithinSurge, s.versionsDoNotMeet, s.oneNewSet)
+	return s
+}
+
+// stepDeployment carries one plan out. Writes are seen at once, as the runner
+// promises; the statuses of the sets are as old as their actor left them.
+func (s *sim) stepDeployment() string {
+	w := world{deployment: s.d, sets: s.sets, oldPods: s.podsBySet(), countTerminating: true}
+	p := decide(w, s.now)
+	var did []string
+	if p.create != nil {
+		did = append(did, "create "+s.create(p.create))
+	}
+	for _, e := range p.edits {
+		s.edit(e)
+		did = append(did, e.String())
+		if e.from != e.to && p.why[:6] == "scaled" || p.why[:6] == "paused" {
+			s.reached = false
+		}
+	}
+	if p.rollback != nil {
+		generation := s.d.Generation
+		s.d = p.rollback
+		s.d.Generation = generation + 1
+		return fmt.Sprintf("%v rolled back", did)
+	}
+	for _, set := range p.remove {
+		s.sets = slices.DeleteFunc(s.sets, func(rs *appsv1.ReplicaSet) bool { return rs.UID == set.UID })
+		did = append(did, "remove "+set.Name)
+	}
+	if diff := statusLine(s.d.Status, p.status); diff != "" || (p.revision != "" && s.d.Annotations[revisionAnnotation] != p.revision) {
+		s.d = s.d.DeepCopy()
+		s.d.Status = p.status
+		s.d.Annotations[revisionAnnotation] = p.revision
+		did = append(did, "status "+diff)
+	}
+	if did == nil {
+		return ""
+	}
+	return fmt.Sprintf("(%s) %v", p.why, did)
+}
+
+// statusLine prints a status that differs from the one before.
+func statusLine(before, after appsv1.DeploymentStatus) string {
+	print := func(s appsv1.DeploymentStatus) string {
+		reasons := ""
+		for _, kind := range []appsv1.DeploymentConditionType{appsv1.DeploymentAvailable, appsv1.DeploymentProgressing} {
+			if c := condition(&s, kind); c != nil {
+				reasons += " " + c.Reason
+			}
+		}
+		return fmt.Sprintf("%d/%d/%d gen %d%s", s.UpdatedReplicas, s.Replicas, s.AvailableReplicas, s.ObservedGeneration, reasons)
+	}
+	if print(before) == print(after) {
+		return ""
+	}
+	return print(after)
+}
+
+func (s *sim) create(set *appsv1.ReplicaSet) string {
+	s.created++
+	made := set.DeepCopy()
+	made.UID, made.Generation = types.UID(made.Name), 1
+	made.CreationTimestamp = metav1.NewTime(s.now)
+	s.sets = append(s.sets, made)
+	return fmt.Sprintf("%s with %d", made.Name, size(made))
+}
+
+func (s *sim) edit(e edit) {
+	for i, set := range s.sets {
+		if set.UID != e.set.UID {
+			continue
+		}
+		changed := set.DeepCopy()
+		changed.Annotations = merged(changed.Annotations, e.annotations)
+		if e.from != e.to {
+			changed.Spec.Replicas = ptr.To(e.to)
+			changed.Generation++
+		}
+		s.sets[i] = changed
+	}
+}
+
+// stepSets takes one step of one set that has something to do: add or take pods,
+// or report.
+func (s *sim) stepSets() string {
+	for _, i := range s.Rand.Perm(len(s.sets)) {
+		set := s.sets[i]
+		live := s.live(set.UID)
+		switch missing := int(size(set)) - len(live); {
+		case missing > 0:
+			s.pods = append(s.pods, &simPod{set: set.UID, image: set.Spec.Template.Spec.Containers[0].Image})
+			return set.Name + " adds a pod"
+		case missing < 0:
+			victim := slices.MinFunc(live, func(a, b *simPod) int { return cmp.Compare(rank(a), rank(b)) })
+			victim.leaving = true
+			return set.Name + " takes a pod"
+		}
+		if status := s.statusOf(set); status != set.Status.String() {
+			s.sets[i] = set.DeepCopy()
+			s.report(s.sets[i])
+			return fmt.Sprintf("%s reports %d of %d", set.Name, s.sets[i].Status.AvailableReplicas, size(set))
+		}
+	}
+	return ""
+}
+
+func rank(p *simPod) int {
+	if p.ready {
+		return 1
+	}
+	return 0
+}
+
+func (s *sim) report(set *appsv1.ReplicaSet) {
+	live := s.live(set.UID)
+	leaving := int32(0)
+	for _, p := range s.pods {
+		if p.set == set.UID && p.leaving {
+			leaving++
+		}
+	}
+	set.Status = appsv1.ReplicaSetStatus{Replicas: int32(len(live)), ReadyReplicas: s.ready(set.UID), AvailableReplicas: s.ready(set.UID),
+		ObservedGeneration: set.Generation, TerminatingReplicas: &leaving}
+}
+
+func (s *sim) statusOf(set *appsv1.ReplicaSet) string {
+	fresh := *set
+	s.report(&fresh)
+	return fresh.Status.String()
+}
+
+// stepKubelet makes one pod ready or lets one end.
+func (s *sim) stepKubelet() string {
+	for _, i := range s.Rand.Perm(len(s.pods)) {
+		switch p := s.pods[i]; {
+		case p.leaving:
+			s.pods = slices.Delete(s.pods, i, i+1)
+			return "a pod of " + string(p.set) + " is gone"
+		case !p.ready && p.image != badImage:
+			p.ready = true
+			return "a pod of " + string(p.set) + " is ready"
+		}
+	}
+	return ""
+}
+
+// change is one edit of the Deployment by its user.
+type change struct {
+	name string
+	do   deploymentOption
+}
+
+// user makes the changes in order, each after some steps of chance.
+func (s *sim) user(changes []change) func() string {
+	return func() string {
+		s.now = s.now.Add(time.Second)
+		if len(changes) == 0 {
+			return ""
+		}
+		if s.Rand.IntN(6) > 0 {
+			return "waits"
+		}
+		next := changes[0]
+		changes = changes[1:]
+		s.d = s.d.DeepCopy()
+		before := *s.d.Spec.DeepCopy()
+		next.do(s.d)
+		s.d.Generation++
+		if ptr.Deref(before.Replicas, 1) != wanted(s.d) || before.Strategy.String() != s.d.Spec.Strategy.String() {
+			s.reached = false
+		}
+		return next.name
+	}
+}
+
+func (s *sim) live(uid types.UID) []*simPod {
+	var live []*simPod
+	for _, p := range s.pods {
+		if p.set == uid && !p.leaving {
+			live = append(live, p)
+		}
+	}
+	return live
+}
+
+func (s *sim) ready(uid types.UID) int32 {
+	n := int32(0)
+	for _, p := range s.live(uid) {
+		n += int32(rank(p))
+	}
+	return n
+}
+
+func (s *sim) podsBySet() map[types.UID][]*corev1.Pod {
+	found := map[types.UID][]*corev1.Pod{}
+	for _, p := range s.pods {
+		found[p.set] = append(found[p.set], &corev1.Pod{})
+	}
+	return found
+}
+
+// staysAvailable holds from the moment that enough pods are available. A set
+// that was told to shrink takes unready pods first, so what it will keep is
+// already decided when it is told.
+func (s *sim) staysAvailable() string {
+	if !rolls(s.d) {
+		return ""
+	}
+	var have int32
+	for _, set := range s.sets {
+		have += min(s.ready(set.UID), size(set))
+	}
+	least := leastAvailable(s.d)
+	if s.reached && have < least {
+		return fmt.Sprintf("%d pods stay available, %d have to", have, least)
+	}
+	s.reached = s.reached || sum(s.sets, available) >= least
+	return ""
+}
+
+// staysWithinSurge lets the sets ask for more than is allowed only while they
+// come down from a time when it was.
+func (s *sim) staysWithinSurge() string {
+	total, most := sum(s.sets, size), mostTotal(s.d)
+	broken := total > most && total > s.total
+	s.total = total
+	if broken {
+		return fmt.Sprintf("the sets ask for %d pods, at most %d are allowed", total, most)
+	}
+	return ""
+}
+
+// versionsDoNotMeet is what Recreate is for; a Deployment that has rolled before
+// is left to come to one version first.
+func (s *sim) versionsDoNotMeet() string {
+	if rolls(s.d) {
+		return ""
+	}
+	images := map[string]bool{}
+	for _, p := range s.pods {
+		images[p.image] = true
+	}
+	if len(images) > 1 {
+		return fmt.Sprintf("pods of %d versions at once", len(images))
+	}
+	return ""
+}
+
+func (s *sim) oneNewSet() string {
+	n := 0
+	for _, set := range s.sets {
+		if sameTemplate(&set.Spec.Template, &s.d.Spec.Template) {
+			n++
+		}
+	}
+	if n > 1 {
+		return fmt.Sprintf("%d sets of the present template", n)
+	}
+	return ""
+}
+
+// settledWell says what is not as the user wants it in the end.
+func (s *sim) settledWell() string {
+	newSet, old := divide(s.d, s.sets)
+	switch {
+	case newSet == nil:
+		return "no set of the present template"
+	case size(newSet) != wanted(s.d) || sum(old, size) > 0:
+		return fmt.Sprintf("%d new and %d old pods asked for", size(newSet), sum(old, size))
+	case s.ready(newSet.UID) != wanted(s.d) || len(s.pods) != int(wanted(s.d)):
+		return "pods are not as asked for"
+	case !complete(s.d, &s.d.Status):
+		return "the status does not say complete"
+	case condition(&s.d.Status, appsv1.DeploymentProgressing).Reason != reasonComplete:
+		return "the rollout is not reported complete"
+	case s.d.Annotations[revisionAnnotation] != newSet.Annotations[revisionAnnotation]:
+		return "the revision is not the new set's"
+	case len(old) > int(*s.d.Spec.RevisionHistoryLimit):
+		return fmt.Sprintf("%d old sets are kept", len(old))
+	}
+	return ""
+}
