@@ -1,0 +1,304 @@
+package endpoints
+
+//lint:file-ignore SA1019 the old API is what this controller keeps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+var web = types.NamespacedName{Namespace: "shop", Name: "web"}
+
+// shell is a controller whose caches the test fills by hand.
+type shell struct {
+	*Controller
+	client *fake.Clientset
+	core   coreinformers.Interface
+	events *record.FakeRecorder
+}
+
+func newShell(t testing.TB, o Options, cached ...runtime.Object) *shell {
+	t.Helper()
+	client := fake.NewClientset()
+	s := &shell{client: client, core: informers.NewSharedInformerFactory(client, 0).Core().V1(), events: record.NewFakeRecorder(100)}
+	var err error
+	if s.Controller, err = New(s.core.Services(), s.core.Pods(), s.core.Endpoints(), client, s.events, o); err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range cached {
+		s.cache(t, object)
+	}
+	return s
+}
+
+func (s *shell) cache(t testing.TB, object runtime.Object) {
+	t.Helper()
+	var err error
+	switch o := object.(type) {
+	case *corev1.Service:
+		err = s.core.Services().Informer().GetIndexer().Add(o)
+	case *corev1.Pod:
+		err = s.core.Pods().Informer().GetIndexer().Add(o)
+	case *corev1.Endpoints:
+		err = s.core.Endpoints().Informer().GetIndexer().Add(o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refuse makes the API server answer a verb with err.
+func (s *shell) refuse(verb string, err error) {
+	s.client.PrependReactor(verb, "endpoints", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+}
+
+func (s *shell) writes() []string {
+	var all []string
+	for _, a := range s.client.Actions() {
+		all = append(all, a.GetVerb())
+	}
+	return all
+}
+
+func (s *shell) event() string {
+	select {
+	case e := <-s.events.Events:
+		return e
+	default:
+		return ""
+	}
+}
+
+func settled(pods ...*corev1.Pod) *corev1.Endpoints {
+	e := planFor(service(), pods, nil, noon).want
+	e.UID, e.ResourceVersion = "e1", "7"
+	return e
+}
+
+var endpointsGR = corev1.Resource("endpoints")
+
+func terminating() error {
+	err := apierrors.NewForbidden(endpointsGR, "web", errors.New("the namespace is being terminated"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	return err
+}
+
+func TestSync(t *testing.T) {
+	externalName := func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeExternalName }
+	withoutSelector := func(s *corev1.Service) { s.Spec.Selector = nil }
+	for name, tc := range map[string]struct {
+		cached []runtime.Object
+		want   string
+	}{
+		"endpoints are created for a service":           {[]runtime.Object{service(), pod(1)}, "create"},
+		"also when it selects nothing that runs":        {[]runtime.Object{service()}, "create"},
+		"endpoints that are right are not written":      {[]runtime.Object{service(), pod(1), settled(pod(1))}, ""},
+		"a new pod is added":                            {[]runtime.Object{service(), pod(1), pod(2), settled(pod(1))}, "update"},
+		"a service without a selector is left alone":    {[]runtime.Object{service(withoutSelector), settled(pod(1))}, ""},
+		"and so is one with an external name":           {[]runtime.Object{service(externalName), settled(pod(1))}, ""},
+		"endpoints without a service are deleted":       {[]runtime.Object{settled(pod(1)), pod(1)}, "delete"},
+		"a service that is gone without any needs none": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t, Options{}, tc.cached...)
+			s.client.PrependReactor("*", "endpoints", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				if c, ok := a.(clienttesting.CreateAction); ok {
+					return true, c.GetObject(), nil
+				}
+				return true, &corev1.Endpoints{}, nil
+			})
+			result := s.sync(context.Background(), web)
+			if result.Err() != nil {
+				t.Fatal(result.Err())
+			}
+			if got := strings.Join(s.writes(), " "); got != tc.want {
+				t.Errorf("wrote %q, want %q", got, tc.want)
+			}
+			if p, ok := result.Plan().(plan); !ok || p.Why == "" || p.want != nil {
+				t.Errorf("the plan shown is %+v", result.Plan())
+			}
+		})
+	}
+}
+
+func TestRefusedWrites(t *testing.T) {
+	old := settled()
+	for name, tc := range map[string]struct {
+		cached []runtime.Object
+		verb   string
+		err    error
+		failed bool
+		event  string
+	}{
+		"a conflict is told and retried": {
+			[]runtime.Object{service(), pod(1), old}, "update", apierrors.NewConflict(endpointsGR, "web", errors.New("changed")), true,
+			`Warning FailedToUpdateEndpoint Failed to update endpoint shop/web: Operation cannot be fulfilled on endpoints "web": changed`},
+		"a create that policy forbids is told and retried": {
+			[]runtime.Object{service(), pod(1)}, "create", apierrors.NewForbidden(endpointsGR, "web", errors.New("denied")), true,
+			`Warning FailedToCreateEndpoint Failed to create endpoint for service shop/web: endpoints "web" is forbidden: denied`},
+		"a create in a namespace that is going away is dropped": {
+			[]runtime.Object{service(), pod(1)}, "create", terminating(), false, ""},
+		"endpoints somebody else just made are retried": {
+			[]runtime.Object{service(), pod(1)}, "create", apierrors.NewAlreadyExists(endpointsGR, "web"), true,
+			`Warning FailedToCreateEndpoint Failed to create endpoint for service shop/web: endpoints "web" already exists`},
+		"a deletion that came too late is done": {
+			[]runtime.Object{old}, "delete", apierrors.NewNotFound(endpointsGR, "web"), false, ""},
+		"a deletion of another object of that name is retried": {
+			[]runtime.Object{old}, "delete", apierrors.NewConflict(endpointsGR, "web", errors.New("uid")), true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t, Options{}, tc.cached...)
+			s.refuse(tc.verb, tc.err)
+			err := s.sync(context.Background(), web).Err()
+			if (err != nil) != tc.failed || tc.failed && !errors.Is(err, tc.err) {
+				t.Errorf("returned %v", err)
+			}
+			if got := s.event(); got != tc.event {
+				t.Errorf("event %q, want %q", got, tc.event)
+			}
+		})
+	}
+}
+
+func TestDeletesOnlyWhatItSaw(t *testing.T) {
+	s := newShell(t, Options{}, settled())
+	s.sync(context.Background(), web)
+	deletion, ok := s.client.Actions()[0].(clienttesting.DeleteActionImpl)
+	if !ok || deletion.DeleteOptions.Preconditions == nil || *deletion.DeleteOptions.Preconditions.UID != "e1" {
+		t.Errorf("deleted with %+v", deletion.DeleteOptions)
+	}
+	if behind := s.Controller.writes.Behind(web); len(behind) != 0 {
+		t.Errorf("behind %v although the API server has no such object", behind)
+	}
+}
+
+func TestAWriteHoldsTheKey(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cached []runtime.Object
+		want   string
+	}{
+		"a create":   {[]runtime.Object{service(), pod(1)}, "endpoints: wrote 41, cache at "},
+		"an update":  {[]runtime.Object{service(), pod(1), settled()}, "endpoints: wrote 41, cache at 7"},
+		"a deletion": {[]runtime.Object{settled()}, "endpoints: 1 deletes not yet observed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t, Options{}, tc.cached...)
+			s.client.PrependReactor("*", "endpoints", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "e1", ResourceVersion: "41"}}, nil
+			})
+			s.sync(context.Background(), web)
+			behind := s.Controller.writes.Behind(web)
+			if len(behind) != 1 || behind[0].String() != tc.want {
+				t.Errorf("behind %v, want %q", behind, tc.want)
+			}
+		})
+	}
+}
+
+// woken records the keys a watch rule wakes.
+type woken []string
+
+func (w *woken) Add(key types.NamespacedName) { *w = append(*w, key.String()) }
+func (w *woken) AddAfter(key types.NamespacedName, d time.Duration) {
+	*w = append(*w, fmt.Sprintf("%s after %s", key, d))
+}
+
+func TestWhatWakes(t *testing.T) {
+	s := newShell(t, Options{BatchPeriod: time.Second}, service())
+	elects := settled()
+	elects.Annotations[resourcelock.LeaderElectionRecordAnnotationKey] = "{}"
+	for name, tc := range map[string]struct {
+		event func(wake)
+		want  string
+	}{
+		"a service wakes itself":                      {func(w wake) { s.onService(runner.Change[corev1.Service]{New: service()}, w) }, "shop/web"},
+		"a pod wakes its services, gathered":          {func(w wake) { s.onPod(runner.Change[corev1.Pod]{New: pod(1)}, w) }, "shop/web after 1s"},
+		"the pods of the first list wake none":        {func(w wake) { s.onPod(runner.Change[corev1.Pod]{New: pod(1), Initial: true}, w) }, ""},
+		"endpoints at the start are looked at":        {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: settled(), Initial: true}, w) }, "shop/web"},
+		"but not a leader's record":                   {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: elects, Initial: true}, w) }, ""},
+		"endpoints written later wake none":           {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{Old: settled(), New: settled()}, w) }, ""},
+		"endpoints that are deleted are put back":     {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{Old: settled()}, w) }, "shop/web"},
+		"endpoints that someone creates wake none":    {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: settled()}, w) }, ""},
+		"a pod that changes nothing visible is quiet": {func(w wake) { s.onPod(runner.Change[corev1.Pod]{Old: pod(1), New: pod(1)}, w) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w woken
+			tc.event(&w)
+			if got := strings.Join(w, ", "); got != tc.want {
+				t.Errorf("woke %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// One pod of a Service with ten changes, beside many other Services and pods
+// that share a label with it.
+func BenchmarkOnePodChange(b *testing.B) {
+	for _, pods := range []int{1000, 10000} {
+		b.Run(fmt.Sprintf("services=1000,pods=%d", pods), func(b *testing.B) {
+			s := newShell(b, Options{})
+			s.client.PrependReactor("*", "endpoints", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				if c, ok := a.(clienttesting.CreateAction); ok {
+					return true, c.GetObject(), nil
+				}
+				return true, nil, nil
+			})
+			selector := func(i int) map[string]string {
+				return map[string]string{"app": "shop", "part": fmt.Sprintf("part-%d", i)}
+			}
+			for i := range 1000 {
+				s.cache(b, service(func(s *corev1.Service) { s.Name, s.Spec.Selector = fmt.Sprintf("s-%d", i), selector(i) }))
+			}
+			// Service 7 has ten pods in both sizes; the others share the rest.
+			for i := range pods {
+				part := 8 + i%900
+				if i < 10 {
+					part = 7
+				}
+				s.cache(b, pod(i, func(p *corev1.Pod) { p.Labels = selector(part) }))
+			}
+			states := [2]*corev1.Pod{
+				pod(3, func(p *corev1.Pod) { p.Labels = selector(7) }),
+				pod(3, unready, func(p *corev1.Pod) { p.Labels = selector(7) })}
+			key := types.NamespacedName{Namespace: "shop", Name: "s-7"}
+			i := 0
+			for b.Loop() {
+				before, after := states[i%2], states[(i+1)%2]
+				i++
+				s.cache(b, after)
+				var w woken
+				s.onPod(runner.Change[corev1.Pod]{Old: before, New: after}, &w)
+				if len(w) != 1 {
+					b.Fatalf("woke %v", w)
+				}
+				p, err := s.observe(key)
+				if err != nil || p.Action == nothing {
+					b.Fatalf("%s, %v", p.Action, err)
+				}
+				if err := s.apply(context.Background(), key, p); err != nil {
+					b.Fatal(err)
+				}
+				s.cache(b, p.want)
+				s.client.ClearActions()
+			}
+		})
+	}
+}

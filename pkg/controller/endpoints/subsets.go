@@ -1,0 +1,166 @@
+package endpoints
+
+//lint:file-ignore SA1019 the old API is what this controller keeps
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/endpointslice"
+	endpointsliceutil "k8s.io/endpointslice/util"
+	utilnet "k8s.io/utils/net"
+)
+
+// portKey is a port by value: two pods that offer equal keys share a subset.
+type portKey struct {
+	name, appProtocol string
+	protocol          corev1.Protocol
+	port              int32
+	hasAppProtocol    bool
+	// none stands for a headless Service without ports.
+	none bool
+}
+
+// offer is a port and the addresses that offer it, ready and not, in the order
+// of the pods.
+type offer struct {
+	ports           []corev1.EndpointPort
+	ready, notReady []corev1.EndpointAddress
+	// by names the same addresses as a string that can be compared.
+	by strings.Builder
+	// last is the number of the pod added last, from one.
+	last int
+}
+
+// subsetsOf returns the subsets that the pods make for a Service, in the one
+// order that equal subsets always have. Ports offered by exactly the same
+// addresses share a subset.
+func subsetsOf(service *corev1.Service, pods []*corev1.Pod) []corev1.EndpointSubset {
+	offers := map[portKey]*offer{}
+	var order []portKey
+	for i, pod := range pods {
+		address, ok := addressOf(service, pod)
+		if !ok {
+			continue
+		}
+		ready := service.Spec.PublishNotReadyAddresses || endpointsliceutil.IsPodReady(pod)
+		for _, port := range portsOf(service, pod) {
+			key := keyOf(port)
+			o := offers[key]
+			if o == nil {
+				o = &offer{}
+				if !key.none {
+					o.ports = []corev1.EndpointPort{*port}
+				}
+				offers[key] = o
+				order = append(order, key)
+			}
+			o.add(i, address, ready)
+		}
+	}
+	return sorted(merge(offers, order))
+}
+
+// add adds the address of the i-th pod, once for each port.
+func (o *offer) add(i int, address corev1.EndpointAddress, ready bool) {
+	if o.last == i+1 {
+		return // two equal ports of the Service
+	}
+	o.last = i + 1
+	fmt.Fprintf(&o.by, "%d,", i)
+	if ready {
+		o.ready = append(o.ready, address)
+	} else {
+		o.notReady = append(o.notReady, address)
+	}
+}
+
+// merge joins the ports with the same addresses.
+func merge(offers map[portKey]*offer, order []portKey) []corev1.EndpointSubset {
+	subsets := []corev1.EndpointSubset{}
+	at := map[string]int{}
+	for _, key := range order {
+		o := offers[key]
+		if i, ok := at[o.by.String()]; ok {
+			subsets[i].Ports = append(subsets[i].Ports, o.ports...)
+			continue
+		}
+		at[o.by.String()] = len(subsets)
+		subsets = append(subsets, corev1.EndpointSubset{Addresses: o.ready, NotReadyAddresses: o.notReady, Ports: o.ports})
+	}
+	return subsets
+}
+
+// addressOf returns the address of a pod in the Service's first family, or false
+// if the pod has none or is no endpoint. A pod that is shutting down is one only
+// where the Service publishes addresses that are not ready.
+func addressOf(service *corev1.Service, pod *corev1.Pod) (corev1.EndpointAddress, bool) {
+	if !endpointsliceutil.ShouldPodBeInEndpoints(pod, service.Spec.PublishNotReadyAddresses) {
+		return corev1.EndpointAddress{}, false
+	}
+	v6 := wantsIPv6(service, pod)
+	for _, ip := range pod.Status.PodIPs {
+		if utilnet.IsIPv6String(ip.IP) != v6 {
+			continue
+		}
+		address := corev1.EndpointAddress{IP: ip.IP, TargetRef: &corev1.ObjectReference{
+			Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}}
+		if pod.Spec.NodeName != "" {
+			address.NodeName = &pod.Spec.NodeName
+		}
+		if endpointsliceutil.ShouldSetHostname(pod, service) {
+			address.Hostname = pod.Spec.Hostname
+		}
+		return address, true
+	}
+	return corev1.EndpointAddress{}, false
+}
+
+// wantsIPv6 tells which family the Endpoints are of: the Service's first, that
+// of its cluster IP where the API server set no families, and the pod's own
+// for a headless Service without either.
+func wantsIPv6(service *corev1.Service, pod *corev1.Pod) bool {
+	switch {
+	case len(service.Spec.IPFamilies) > 0:
+		return service.Spec.IPFamilies[0] == corev1.IPv6Protocol
+	case hasClusterIP(service):
+		return utilnet.IsIPv6String(service.Spec.ClusterIP)
+	}
+	return utilnet.IsIPv6String(pod.Status.PodIP)
+}
+
+// portsOf returns the ports of the Service as the pod offers them, without those
+// it does not name. A headless Service without ports gets one nil port, so that
+// its addresses are listed all the same.
+func portsOf(service *corev1.Service, pod *corev1.Pod) []*corev1.EndpointPort {
+	if len(service.Spec.Ports) == 0 && service.Spec.ClusterIP == corev1.ClusterIPNone {
+		return []*corev1.EndpointPort{nil}
+	}
+	ports := make([]*corev1.EndpointPort, 0, len(service.Spec.Ports))
+	for i := range service.Spec.Ports {
+		of := &service.Spec.Ports[i]
+		number, err := endpointslice.FindPort(pod, of)
+		if err != nil {
+			continue // this pod has no port of that name; others may
+		}
+		ports = append(ports, &corev1.EndpointPort{Name: of.Name, Port: int32(number), Protocol: of.Protocol, AppProtocol: of.AppProtocol})
+	}
+	return ports
+}
+
+func keyOf(port *corev1.EndpointPort) portKey {
+	if port == nil {
+		return portKey{none: true}
+	}
+	key := portKey{name: port.Name, protocol: port.Protocol, port: port.Port}
+	if port.AppProtocol != nil {
+		key.appProtocol, key.hasAppProtocol = *port.AppProtocol, true
+	}
+	return key
+}
+
+// hasClusterIP tells a Service with an address of its own from a headless one.
+func hasClusterIP(service *corev1.Service) bool {
+	return service.Spec.ClusterIP != "" && service.Spec.ClusterIP != corev1.ClusterIPNone
+}

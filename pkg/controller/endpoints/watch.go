@@ -1,0 +1,67 @@
+package endpoints
+
+//lint:file-ignore SA1019 the old API is what this controller keeps
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/services"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+// wake queues keys of this controller.
+type wake = runner.Wake[types.NamespacedName]
+
+func (c *Controller) watch(serviceInformer, podInformer, endpointsInformer toolscache.SharedIndexInformer) error {
+	if err := cache.Ensure(serviceInformer, services.BySelector); err != nil {
+		return err
+	}
+	if err := cache.Ensure(podInformer, cache.ByLabel); err != nil {
+		return err
+	}
+	if err := runner.Watch(c.Runner, serviceInformer, c.onService); err != nil {
+		return err
+	}
+	if err := runner.Watch(c.Runner, podInformer, c.onPod); err != nil {
+		return err
+	}
+	return runner.Watch(c.Runner, endpointsInformer, c.onEndpoints)
+}
+
+func (c *Controller) onService(change runner.Change[corev1.Service], w wake) {
+	service := change.Now()
+	w.Add(types.NamespacedName{Namespace: service.Namespace, Name: service.Name})
+}
+
+// onPod wakes the Services whose endpoints the pod's change shows in. The pods
+// of the first list wake none, because every Service of the first list is queued.
+func (c *Controller) onPod(change runner.Change[corev1.Pod], w wake) {
+	if change.Initial {
+		return
+	}
+	keys, err := services.Touched(c.serviceIdx, change.Old, change.New)
+	if err != nil {
+		utilruntime.HandleError(err)
+		return
+	}
+	for _, key := range keys {
+		w.AddAfter(key, c.batchPeriod)
+	}
+}
+
+// onEndpoints restores Endpoints that were deleted and looks once at all that
+// were there at the start: their Service may have gone while nobody watched. A
+// leader-election record never had a Service, and deleting it would unseat the
+// leader.
+func (c *Controller) onEndpoints(change runner.Change[corev1.Endpoints], w wake) {
+	endpoints := change.Now()
+	_, elects := endpoints.Annotations[resourcelock.LeaderElectionRecordAnnotationKey]
+	if change.New == nil || change.Initial && !elects {
+		w.Add(types.NamespacedName{Namespace: endpoints.Namespace, Name: endpoints.Name})
+	}
+}

@@ -1,0 +1,245 @@
+package endpointslice
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	discoveryinformers "k8s.io/client-go/informers/discovery/v1"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	reconcilers "k8s.io/endpointslice"
+	"k8s.io/endpointslice/metrics"
+	"k8s.io/endpointslice/topologycache"
+	endpointsliceutil "k8s.io/endpointslice/util"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+const (
+	// Name is the controller's canonical name.
+	Name = "endpointslice-controller"
+	// ManagedBy is the value of the label endpointslice.kubernetes.io/managed-by
+	// on every slice this controller keeps.
+	ManagedBy = "endpointslice-controller.k8s.io"
+
+	maxRetries   = 15
+	firstBackoff = time.Second
+	lastBackoff  = 1000 * time.Second
+)
+
+// nodesKey stands for the spread of the nodes over zones. No Service has a key
+// without a namespace.
+var nodesKey = types.NamespacedName{Name: "nodes"}
+
+var endpointSlices = schema.GroupResource{Group: discoveryv1.GroupName, Resource: "endpointslices"}
+
+// Options are the plain values a Controller runs with.
+type Options struct {
+	// Workers is how many Services are reconciled at once.
+	Workers int
+	// Clock serves the queue; the real one by default.
+	Clock clock.WithTicker
+	// MaxEndpointsPerSlice is how many endpoints one slice may hold.
+	MaxEndpointsPerSlice int32
+	// BatchPeriod is how long changes of pods are gathered before their Services are reconciled.
+	BatchPeriod time.Duration
+}
+
+// Controller reconciles the EndpointSlices of Services.
+type Controller struct {
+	*runner.Runner[types.NamespacedName]
+
+	services    corelisters.ServiceLister
+	nodes       corelisters.NodeLister
+	serviceIdx  toolscache.Indexer
+	pods        toolscache.Indexer
+	slices      toolscache.Indexer
+	recorder    record.EventRecorder
+	batchPeriod time.Duration
+
+	writes      *consistency.Tracker[types.NamespacedName]
+	generations *endpointsliceutil.EndpointSliceTracker
+	triggers    *endpointsliceutil.TriggerTimeTracker
+	topology    *topologycache.TopologyCache
+	reconciler  *reconcilers.Reconciler
+	// contexts holds the context of each Service in work, for the writes of the
+	// library, which has no parameter for it.
+	contexts sync.Map
+	// firstNodes loads the topology before the first Service, so that a restart
+	// does not take away hints that stand.
+	firstNodes sync.Once
+}
+
+// New returns a controller that watches the informers and is not running yet.
+func New(
+	serviceInformer coreinformers.ServiceInformer, podInformer coreinformers.PodInformer,
+	nodeInformer coreinformers.NodeInformer, sliceInformer discoveryinformers.EndpointSliceInformer,
+	client kubernetes.Interface, recorder record.EventRecorder, o Options,
+) (*Controller, error) {
+	metrics.RegisterMetrics()
+	c := &Controller{
+		services:    serviceInformer.Lister(),
+		nodes:       nodeInformer.Lister(),
+		serviceIdx:  serviceInformer.Informer().GetIndexer(),
+		pods:        podInformer.Informer().GetIndexer(),
+		slices:      sliceInformer.Informer().GetIndexer(),
+		recorder:    recorder,
+		batchPeriod: o.BatchPeriod,
+		generations: endpointsliceutil.NewEndpointSliceTracker(),
+		triggers:    endpointsliceutil.NewTriggerTimeTracker(),
+		topology:    topologycache.NewTopologyCache(),
+	}
+	c.writes = consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{endpointSlices: c.slices})
+	c.reconciler = reconcilers.NewReconciler(trackedClient{client, c}, c.nodes, o.MaxEndpointsPerSlice, c.generations,
+		c.topology, recorder, ManagedBy, reconcilers.WithPreferSameTrafficDistributionEnabled(true))
+	c.Runner = runner.New(runner.Options[types.NamespacedName]{
+		Name:       Name,
+		Queue:      "endpoint_slice",
+		Workers:    o.Workers,
+		Clock:      o.Clock,
+		MaxRetries: maxRetries,
+		Writes:     c.writes,
+		OnHeld:     func([]consistency.Behind) { metrics.EndpointSliceSyncs.WithLabelValues("stale").Inc() },
+		// A sync may write many slices, so retries start later than elsewhere.
+		RateLimiter: workqueue.NewTypedMaxOfRateLimiter(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstBackoff, lastBackoff),
+			&workqueue.TypedBucketRateLimiter[types.NamespacedName]{Limiter: rate.NewLimiter(10, 100)}),
+	}, c.sync)
+	return c, c.watch(serviceInformer.Informer(), podInformer.Informer(), nodeInformer.Informer(), sliceInformer.Informer())
+}
+
+// sync brings the slices of one Service, or the topology, to the wanted state.
+func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.Result {
+	if key == nodesKey {
+		return c.syncNodes(ctx)
+	}
+	var err error
+	if c.firstNodes.Do(func() { err = c.loadNodes(ctx) }); err != nil {
+		return runner.Done(err)
+	}
+	c.contexts.Store(key, ctx)
+	defer c.contexts.Delete(key)
+	did, err := c.syncService(ctx, key)
+	result := "success"
+	if err != nil {
+		result = "error"
+	}
+	metrics.EndpointSliceSyncs.WithLabelValues(result).Inc()
+	return runner.Done(err).Because(did)
+}
+
+// picture is what a sync saw and why it did what it did.
+type picture struct {
+	Why    string `json:"why"`
+	Pods   int    `json:"pods,omitempty"`
+	Slices int    `json:"slices,omitempty"`
+}
+
+func (c *Controller) syncService(ctx context.Context, key types.NamespacedName) (picture, error) {
+	service, err := c.services.Services(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		c.forget(key)
+		return picture{Why: "the service is gone: its slices belong to the garbage collector"}, nil
+	}
+	if err != nil {
+		return picture{}, fmt.Errorf("get service %s: %w", key, err)
+	}
+	if service.Spec.Type == corev1.ServiceTypeExternalName {
+		return picture{Why: "an external name has no endpoints"}, nil
+	}
+	if len(service.Spec.Selector) == 0 {
+		return picture{Why: "without a selector its endpoints are written by others"}, nil
+	}
+	pods, err := cache.Selected[corev1.Pod](c.pods, key.Namespace, service.Spec.Selector)
+	if err != nil {
+		c.recorder.Eventf(service, corev1.EventTypeWarning, "FailedToListPods", "Error listing Pods for Service %s: %v", key, err)
+		return picture{}, fmt.Errorf("list pods of service %s: %w", key, err)
+	}
+	existing, err := c.slicesOf(key)
+	if err != nil {
+		c.recorder.Eventf(service, corev1.EventTypeWarning, "FailedToListEndpointSlices",
+			"Error listing Endpoint Slices for Service %s: %v", key, err)
+		return picture{}, fmt.Errorf("list endpoint slices of service %s: %w", key, err)
+	}
+	trigger := c.triggers.ComputeEndpointLastChangeTriggerTime(key.Namespace, service, pods)
+	saw := picture{Why: "slices follow the selected pods", Pods: len(pods), Slices: len(existing)}
+	if err := c.reconciler.Reconcile(klog.FromContext(ctx), service, pods, existing, trigger); err != nil {
+		c.recorder.Eventf(service, corev1.EventTypeWarning, "FailedToUpdateEndpointSlices",
+			"Error updating Endpoint Slices for Service %s: %v", key, err)
+		return saw, fmt.Errorf("reconcile endpoint slices of service %s: %w", key, err)
+	}
+	return saw, nil
+}
+
+// slicesOf returns the slices that this controller manages for a Service and
+// that are not being deleted. The library sorts ports in place, so each slice is
+// a shallow copy with ports of its own.
+func (c *Controller) slicesOf(key types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	named, err := cache.Selected[discoveryv1.EndpointSlice](c.slices, key.Namespace, map[string]string{discoveryv1.LabelServiceName: key.Name})
+	if err != nil {
+		return nil, err
+	}
+	mine := make([]*discoveryv1.EndpointSlice, 0, len(named))
+	for _, slice := range named {
+		if slice.DeletionTimestamp == nil && c.reconciler.ManagedByController(slice) {
+			view := *slice
+			view.Ports = slices.Clone(slice.Ports)
+			mine = append(mine, &view)
+		}
+	}
+	return mine, nil
+}
+
+// forget drops all that is remembered of a Service that is gone.
+func (c *Controller) forget(key types.NamespacedName) {
+	c.triggers.DeleteService(key.Namespace, key.Name)
+	c.generations.DeleteService(key.Namespace, key.Name)
+	c.reconciler.DeleteService(key.Namespace, key.Name)
+	for _, family := range []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6} {
+		c.topology.RemoveHints(key.String(), family)
+	}
+}
+
+// syncNodes takes over how the nodes are spread and wakes the Services whose
+// hints no longer fit it.
+func (c *Controller) syncNodes(ctx context.Context) runner.Result {
+	if err := c.loadNodes(ctx); err != nil {
+		return runner.Done(err)
+	}
+	overloaded := c.topology.GetOverloadedServices()
+	for _, printed := range overloaded {
+		namespace, name, err := toolscache.SplitMetaNamespaceKey(printed)
+		if err != nil {
+			return runner.GiveUp(fmt.Errorf("read service key %q: %w", printed, err))
+		}
+		c.Add(types.NamespacedName{Namespace: namespace, Name: name})
+	}
+	return runner.Done().Because(picture{Why: fmt.Sprintf("nodes changed: %d services overloaded in a zone", len(overloaded))})
+}
+
+func (c *Controller) loadNodes(ctx context.Context) error {
+	nodes, err := c.nodes.List(labels.Everything())
+	if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	c.topology.SetNodes(klog.FromContext(ctx), nodes)
+	return nil
+}
