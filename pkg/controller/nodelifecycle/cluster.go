@@ -1,0 +1,275 @@
+package nodelifecycle
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/node/topology"
+)
+
+// cluster is what the controller remembers of the nodes and zones between two
+// passes. It is data: objects and the time come in, names of nodes to look at
+// come out. It is not safe for concurrent use.
+type cluster struct {
+	graces graces
+	rates  rates
+
+	nodes map[string]*memory
+	zones map[string]*zone
+	round uint64
+	now   time.Time
+	found verdict
+}
+
+// memory is what is remembered of a node.
+type memory struct {
+	heartbeat
+	// object is the cached node that the facts below were read from; as it is
+	// never changed, another pointer means that there may be news.
+	object   *corev1.Node
+	uid      types.UID
+	zone     string
+	excluded bool // from disruption checks
+	tainted  bool // not-ready or unreachable NoExecute
+	status   corev1.ConditionStatus
+	leaseKey string // in the cache of leases
+
+	// ready is the status of Ready as decided: Unknown on a silent node, also
+	// while that is not written yet. Empty on a new node without the condition.
+	ready  corev1.ConditionStatus
+	silent bool
+	order  order
+	round  uint64
+}
+
+// verdict is what a pass asks for. It is valid until the next pass.
+type verdict struct {
+	// wake are nodes that need a write.
+	wake []string
+	// pods are nodes whose pods must be looked at again, as a process before
+	// this one may have died before it was done with them.
+	pods []string
+	// registered and removed are nodes that came and went.
+	registered, removed []*corev1.Node
+	// emptied are zones without a node to judge by since this pass, born those seen first in it.
+	emptied, born []string
+	change        disruption
+}
+
+func newCluster(g graces, r rates) *cluster {
+	return &cluster{graces: g, rates: r, nodes: map[string]*memory{}, zones: map[string]*zone{}}
+}
+
+// leaseKey is where the lease of a node is in the cache of leases.
+func leaseKey(node string) string { return corev1.NamespaceNodeLease + "/" + node }
+
+// begin starts a pass over all nodes.
+func (c *cluster) begin(now time.Time) {
+	c.round++
+	c.now = now
+	f := &c.found
+	*f = verdict{wake: f.wake[:0], pods: f.pods[:0], registered: f.registered[:0], removed: f.removed[:0], emptied: f.emptied[:0], born: f.born[:0]}
+	for _, z := range c.zones {
+		z.members, z.ready, z.notReady = 0, 0, 0
+	}
+}
+
+// visit takes in one node; leaseOf finds a lease by its key in the cache.
+func (c *cluster) visit(node *corev1.Node, leaseOf func(string) *coordinationv1.Lease) {
+	r, known := c.nodes[node.Name]
+	if !known {
+		r = &memory{leaseKey: leaseKey(node.Name)}
+		c.nodes[node.Name] = r
+		c.found.registered = append(c.found.registered, node)
+	}
+	if r.uid != node.UID {
+		*r = memory{uid: node.UID, zone: r.zone, leaseKey: leaseKey(node.Name)}
+	}
+	if r.object != node {
+		c.read(r, node, known)
+	}
+	first := !r.known
+	r.round = c.round
+	r.see(node, leaseOf(r.leaseKey), c.now)
+	r.decide(c.graces, c.now)
+
+	z := c.zones[r.zone]
+	z.members++
+	if !r.excluded {
+		if r.ready == corev1.ConditionTrue {
+			z.ready++
+		} else {
+			z.notReady++
+		}
+	}
+	c.queue(r, z)
+	if r.silent && r.status != corev1.ConditionUnknown || r.order != noOrder {
+		c.found.wake = append(c.found.wake, node.Name)
+	}
+	if first && r.status == corev1.ConditionUnknown {
+		c.found.pods = append(c.found.pods, node.Name)
+	}
+}
+
+// read takes the facts from a node that has changed, and moves it when its zone has.
+func (c *cluster) read(r *memory, node *corev1.Node, known bool) {
+	r.object = node
+	_, r.excluded = node.Labels[labelExcludeDisruption]
+	r.tainted = has(node, notReady) || has(node, unreachable)
+	r.status = readyStatus(node)
+	in := topology.GetZoneKey(node)
+	if known && in != r.zone {
+		c.zones[r.zone].evictions.remove(node.Name)
+	}
+	r.zone = in
+	if c.zones[in] == nil {
+		c.zones[in] = &zone{state: stateInitial, evictions: newEvictions(c.rates.primary)}
+		c.found.born = append(c.found.born, in)
+	}
+}
+
+// decide says whether the node is silent, and with that whether it is ready.
+func (r *memory) decide(g graces, now time.Time) {
+	r.silent = r.heartbeat.silent(g, now)
+	r.ready = r.status
+	if r.silent {
+		r.ready = corev1.ConditionUnknown
+	}
+}
+
+// queue puts a node that is not ready in line for its taint, and takes out one
+// that is ready or has a taint.
+func (c *cluster) queue(r *memory, z *zone) {
+	name := r.object.Name
+	switch {
+	case r.ready == corev1.ConditionTrue:
+		z.evictions.remove(name)
+		if r.order == orderTaint {
+			r.order = noOrder
+		}
+	case r.ready == "":
+	case r.tainted || r.order != noOrder:
+		z.evictions.remove(name)
+	default:
+		z.evictions.add(name)
+	}
+}
+
+// end forgets the nodes that the pass did not visit and judges the zones.
+func (c *cluster) end() *verdict {
+	c.forgetUnvisited()
+	f := &c.found
+	for name, z := range c.zones {
+		if z.size() == 0 && z.state != stateInitial {
+			f.emptied = append(f.emptied, name)
+		}
+	}
+	switch f.change = judge(c.zones, c.rates, c.now); f.change {
+	case entered:
+		c.clearTaints()
+	case left:
+		// While nothing was heard of anyone, silence meant nothing: all start anew.
+		for _, r := range c.nodes {
+			r.probe = c.now
+		}
+	}
+	for name, z := range c.zones {
+		if z.members == 0 {
+			delete(c.zones, name)
+		}
+	}
+	return f
+}
+
+func (c *cluster) forgetUnvisited() {
+	for name, r := range c.nodes {
+		if r.round == c.round {
+			continue
+		}
+		c.zones[r.zone].evictions.remove(name)
+		c.found.removed = append(c.found.removed, r.object)
+		delete(c.nodes, name)
+	}
+}
+
+// clearTaints orders the NoExecute taints off all nodes.
+func (c *cluster) clearTaints() {
+	for name, r := range c.nodes {
+		if r.tainted || r.order == orderTaint {
+			r.order = orderClear
+			c.found.wake = append(c.found.wake, name)
+		}
+		c.zones[r.zone].evictions.remove(name)
+	}
+}
+
+// evict lets nodes through that their zones' rates allow, and returns their names.
+func (c *cluster) evict(now time.Time) []string {
+	var through []string
+	for _, z := range c.zones {
+		for {
+			name, ok := z.evictions.take(now)
+			if !ok {
+				break
+			}
+			if r := c.nodes[name]; r != nil {
+				r.order = orderTaint
+				through = append(through, name)
+			}
+		}
+	}
+	slices.SortFunc(through, strings.Compare)
+	return through
+}
+
+// nextEviction is how long until evict may let a node through; false if none waits for it.
+func (c *cluster) nextEviction(now time.Time) (time.Duration, bool) {
+	var soonest time.Duration
+	any := false
+	for _, z := range c.zones {
+		if d, ok := z.evictions.wait(now); ok && (!any || d < soonest) {
+			soonest, any = d, true
+		}
+	}
+	return soonest, any
+}
+
+// silence returns the conditions to set on a node that fell silent. The node is
+// looked at again first: it may have been heard from since the last pass.
+func (c *cluster) silence(node *corev1.Node, lease *coordinationv1.Lease, now time.Time) []corev1.NodeCondition {
+	r := c.nodes[node.Name]
+	if r == nil || r.uid != node.UID || !r.silent {
+		return nil
+	}
+	r.see(node, lease, now)
+	r.status = readyStatus(node)
+	if r.decide(c.graces, now); !r.silent {
+		return nil
+	}
+	return conditionsOfSilence(node, now)
+}
+
+// orderOf is what the zones have decided about this node.
+func (c *cluster) orderOf(node *corev1.Node) order {
+	if r := c.nodes[node.Name]; r != nil && r.uid == node.UID {
+		return r.order
+	}
+	return noOrder
+}
+
+// carriedOut drops an order once a node shows, or has been told, what it asks for.
+func (c *cluster) carriedOut(node *corev1.Node, given order) {
+	if r := c.nodes[node.Name]; r != nil && r.uid == node.UID && r.order == given {
+		r.order = noOrder
+	}
+}
+
+// notReady tells whether pods on this node cannot be taken for ready.
+func (c *cluster) notReady(name string) bool {
+	r := c.nodes[name]
+	return r != nil && r.ready != "" && r.ready != corev1.ConditionTrue
+}

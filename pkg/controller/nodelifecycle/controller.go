@@ -1,0 +1,210 @@
+package nodelifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+const (
+	// Name is the controller's canonical name.
+	Name = "node-lifecycle-controller"
+	// EventComponent is what events of this controller name as their source.
+	EventComponent = "node-controller"
+
+	nodeQueue = "node_lifecycle_controller"
+	podQueue  = "node_lifecycle_controller_pods"
+
+	nodeWorkers = 8
+	podWorkers  = 4
+	// shortestPeriod keeps a monitor period of zero from turning into a busy loop.
+	shortestPeriod = 100 * time.Millisecond
+)
+
+var (
+	nodesResource = schema.GroupResource{Resource: "nodes"}
+	podsResource  = schema.GroupResource{Resource: "pods"}
+)
+
+// Options are the controller's settings.
+type Options struct {
+	// Clock is the process's clock.
+	Clock clock.WithTicker
+	// NodeMonitorPeriod is the time between two passes over all nodes (--node-monitor-period).
+	NodeMonitorPeriod time.Duration
+	// NodeMonitorGracePeriod is how long a node may be silent (--node-monitor-grace-period).
+	NodeMonitorGracePeriod time.Duration
+	// NodeStartupGracePeriod is how long a new node may take to say anything (--node-startup-grace-period).
+	NodeStartupGracePeriod time.Duration
+	// NodeEvictionRate is how many nodes a second may be tainted NoExecute in a zone (--node-eviction-rate).
+	NodeEvictionRate float32
+	// SecondaryNodeEvictionRate is the rate in a large zone that is partly disrupted (--secondary-node-eviction-rate).
+	SecondaryNodeEvictionRate float32
+	// LargeClusterSizeThreshold is how many nodes a zone must exceed to be large (--large-cluster-size-threshold).
+	LargeClusterSizeThreshold int32
+	// UnhealthyZoneThreshold is the share of nodes not ready from which a zone is disrupted (--unhealthy-zone-threshold).
+	UnhealthyZoneThreshold float32
+}
+
+// target is a key of the node queue: a node, or one of the two passes over all nodes.
+type target struct{ node, pass string }
+
+var (
+	monitorPass  = target{pass: "monitor"}
+	evictionPass = target{pass: "evictions"}
+)
+
+// String prints the key as users write it.
+func (t target) String() string {
+	if t.pass != "" {
+		return "pass:" + t.pass
+	}
+	return t.node
+}
+
+// Controller is the node-lifecycle-controller.
+type Controller struct {
+	*runner.Group
+	nodeRunner *runner.Runner[target]
+	podRunner  *runner.Runner[types.NamespacedName]
+
+	client   kubernetes.Interface
+	recorder record.EventRecorder
+	clock    clock.PassiveClock
+	period   time.Duration
+
+	nodes      corelisters.NodeLister
+	nodeStore  toolscache.Store
+	pods       corelisters.PodLister
+	podIndex   toolscache.Indexer
+	leaseStore toolscache.Store
+	nodeWrites *consistency.Tracker[target]
+	podWrites  *consistency.Tracker[types.NamespacedName]
+
+	mu      sync.Mutex // guards cluster
+	cluster *cluster
+}
+
+// New returns a controller that is not running yet. The events it records are
+// to carry EventComponent as their source; of the leases it reads those in
+// kube-node-lease.
+func New(nodes coreinformers.NodeInformer, pods coreinformers.PodInformer, leases coordinationinformers.LeaseInformer,
+	client kubernetes.Interface, recorder record.EventRecorder, o Options) (*Controller, error) {
+	registerMetrics()
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	c := &Controller{
+		client: client, recorder: recorder, clock: o.Clock, period: max(o.NodeMonitorPeriod, shortestPeriod),
+		nodes: nodes.Lister(), nodeStore: nodes.Informer().GetStore(),
+		pods: pods.Lister(), podIndex: pods.Informer().GetIndexer(), leaseStore: leases.Informer().GetStore(),
+		nodeWrites: consistency.NewTracker[target](map[schema.GroupResource]consistency.Store{
+			nodesResource: nodes.Informer().GetStore(),
+		}),
+		podWrites: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{
+			podsResource: pods.Informer().GetStore(),
+		}),
+		cluster: newCluster(
+			graces{monitor: o.NodeMonitorGracePeriod, startup: o.NodeStartupGracePeriod},
+			rates{
+				primary: o.NodeEvictionRate, secondary: o.SecondaryNodeEvictionRate,
+				large: int(o.LargeClusterSizeThreshold), threshold: o.UnhealthyZoneThreshold,
+			}),
+	}
+	if err := cache.Ensure(pods.Informer(), cache.PodsByNode); err != nil {
+		return nil, fmt.Errorf("index pods: %w", err)
+	}
+	c.nodeRunner = runner.New(runner.Options[target]{
+		Name: Name + "-nodes", Queue: nodeQueue, Workers: nodeWorkers, Clock: o.Clock, Writes: c.nodeWrites,
+		Synced: []toolscache.InformerSynced{leases.Informer().HasSynced, pods.Informer().HasSynced},
+	}, c.sync)
+	c.podRunner = runner.New(runner.Options[types.NamespacedName]{
+		Name: Name + "-pods", Queue: podQueue, Workers: podWorkers, Clock: o.Clock, Writes: c.podWrites,
+	}, c.syncPod)
+	c.Group = runner.NewGroup(Name, c.nodeRunner, c.podRunner)
+	c.nodeRunner.Add(monitorPass)
+	return c, errors.Join(
+		runner.Watch(c.nodeRunner, nodes.Informer(), wakeNode),
+		runner.Watch(c.podRunner, pods.Informer(), c.wakePod))
+}
+
+// wakeNode wakes a node for what its taints and labels follow from. A heartbeat
+// alone wakes nothing: the monitor pass looks at those.
+func wakeNode(change runner.Change[corev1.Node], wake runner.Wake[target]) {
+	if change.New == nil || change.Old == nil || matters(change.Old, change.New) {
+		wake.Add(target{node: change.Now().Name})
+	}
+}
+
+// matters tells whether anything changed besides heartbeats.
+func matters(before, after *corev1.Node) bool {
+	if before.UID != after.UID || before.Spec.Unschedulable != after.Spec.Unschedulable ||
+		len(before.Status.Conditions) != len(after.Status.Conditions) || len(before.Spec.Taints) != len(after.Spec.Taints) {
+		return true
+	}
+	for i := range after.Status.Conditions {
+		was, is := &before.Status.Conditions[i], &after.Status.Conditions[i]
+		if was.Type != is.Type || was.Status != is.Status {
+			return true
+		}
+	}
+	for i := range after.Spec.Taints {
+		if !after.Spec.Taints[i].MatchTaint(&before.Spec.Taints[i]) {
+			return true
+		}
+	}
+	return !maps.Equal(before.Labels, after.Labels)
+}
+
+// wakePod wakes a pod that was bound to a node that is not ready. Pods that are
+// on a node when it falls silent are woken by the node.
+func (c *Controller) wakePod(change runner.Change[corev1.Pod], wake runner.Wake[types.NamespacedName]) {
+	pod := change.New
+	if pod == nil || pod.Spec.NodeName == "" || change.Old != nil && change.Old.Spec.NodeName == pod.Spec.NodeName {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cluster.notReady(pod.Spec.NodeName) {
+		wake.Add(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+	}
+}
+
+func (c *Controller) sync(ctx context.Context, key target) runner.Result {
+	switch key {
+	case monitorPass:
+		return c.monitor(ctx)
+	case evictionPass:
+		return c.evict()
+	}
+	return c.syncNode(ctx, key)
+}
+
+// leaseAt finds a lease by its key in the cache.
+func (c *Controller) leaseAt(key string) *coordinationv1.Lease {
+	found, exists, err := c.leaseStore.GetByKey(key)
+	if err != nil || !exists {
+		return nil
+	}
+	lease, _ := found.(*coordinationv1.Lease)
+	return lease
+}

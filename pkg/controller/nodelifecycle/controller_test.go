@@ -1,0 +1,270 @@
+package nodelifecycle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+// rig is a controller whose caches are filled by hand and whose keys are synced by hand.
+type rig struct {
+	*Controller
+	t      testing.TB
+	client *fake.Clientset
+	clock  *testclock.FakeClock
+	events *record.FakeRecorder
+	caches informers.SharedInformerFactory
+}
+
+func newRig(t testing.TB, objects ...runtime.Object) *rig {
+	t.Helper()
+	client := fake.NewClientset(objects...)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	r := &rig{t: t, client: client, clock: testclock.NewFakeClock(noon), events: record.NewFakeRecorder(2000), caches: factory}
+	c, err := New(factory.Core().V1().Nodes(), factory.Core().V1().Pods(), factory.Coordination().V1().Leases(), client, r.events, Options{
+		Clock: r.clock, NodeMonitorPeriod: 5 * time.Second, NodeMonitorGracePeriod: 50 * time.Second, NodeStartupGracePeriod: time.Minute,
+		NodeEvictionRate: 0.1, SecondaryNodeEvictionRate: 0.01, LargeClusterSizeThreshold: 50, UnhealthyZoneThreshold: 0.55,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Controller = c
+	for _, object := range objects {
+		r.cache(object)
+	}
+	return r
+}
+
+func (r *rig) cache(object runtime.Object) {
+	var err error
+	switch object.(type) {
+	case *corev1.Node:
+		err = r.caches.Core().V1().Nodes().Informer().GetIndexer().Update(object)
+	case *corev1.Pod:
+		err = r.caches.Core().V1().Pods().Informer().GetIndexer().Update(object)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// refresh brings the caches to what the API has.
+func (r *rig) refresh() {
+	nodes, err := r.client.CoreV1().Nodes().List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for i := range nodes.Items {
+		r.cache(&nodes.Items[i])
+	}
+	r.client.ClearActions()
+}
+
+// writes are the requests since the last call that change something.
+func (r *rig) writes() []string {
+	var done []string
+	for _, a := range r.client.Actions() {
+		if patch, ok := a.(clienttesting.PatchAction); ok {
+			done = append(done, strings.TrimSuffix(fmt.Sprintf("%s %s/%s", patch.GetResource().Resource, patch.GetName(), patch.GetSubresource()), "/"))
+		}
+	}
+	r.client.ClearActions()
+	return done
+}
+
+func (r *rig) recorded() []string {
+	var all []string
+	for len(r.events.Events) > 0 {
+		all = append(all, <-r.events.Events)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (r *rig) podKeys() []types.NamespacedName {
+	var keys []types.NamespacedName
+	for _, pod := range r.podIndex.List() {
+		p := pod.(*corev1.Pod)
+		keys = append(keys, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+	}
+	return keys
+}
+
+func (r *rig) do(keys ...target) {
+	r.t.Helper()
+	for _, key := range keys {
+		if err := r.sync(context.Background(), key).Err(); err != nil {
+			r.t.Errorf("sync %s: %v", key, err)
+		}
+	}
+}
+
+func podOn(name, node string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
+		Spec:       corev1.PodSpec{NodeName: node},
+		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, Reason: "r"}}},
+	}
+}
+
+func equal(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\n got %q\nwant %q", what, got, want)
+	}
+}
+
+func TestASilentNodeAndItsPods(t *testing.T) {
+	r := newRig(t, node("a", ready("True")), node("b", ready("True")), podOn("p", "a"), podOn("q", "b"))
+	r.do(monitorPass, target{node: "a"}, target{node: "b"})
+	equal(t, "writes on a settled cluster", r.writes(), nil)
+	equal(t, "events", r.recorded(), []string{
+		"Normal RegisteredNode Node a event: Registered Node a in Controller",
+		"Normal RegisteredNode Node b event: Registered Node b in Controller"})
+
+	r.clock.Step(51 * time.Second)
+	r.cache(node("b", ready("True"), beat(noon.Add(50*time.Second))))
+	r.do(monitorPass, target{node: "a"}, target{node: "b"})
+	equal(t, "writes for a silent node", r.writes(), []string{"nodes a/status", "nodes a"})
+	equal(t, "events", r.recorded(), []string{"Normal NodeNotReady Node a status is now: NodeNotReady"})
+	a, _ := r.client.CoreV1().Nodes().Get(context.Background(), "a", metav1.GetOptions{})
+	if len(a.Spec.Taints) != 2 || !has(a, unreachable) || len(a.Status.Conditions) != 4 || readyStatus(a) != corev1.ConditionUnknown {
+		t.Errorf("node: %v %v", a.Spec.Taints, a.Status.Conditions)
+	}
+
+	if r.podRunner.Len() != 1 {
+		t.Errorf("%d pods were woken", r.podRunner.Len())
+	}
+	for _, key := range r.podKeys() {
+		if res := r.syncPod(context.Background(), key); res.Err() != nil {
+			t.Error(res.Err())
+		}
+	}
+	equal(t, "pod events", r.recorded(), []string{"Warning NodeNotReady Node is not ready"})
+	p, _ := r.client.CoreV1().Pods("ns").Get(context.Background(), "p", metav1.GetOptions{})
+	if c := p.Status.Conditions[0]; c.Status != corev1.ConditionFalse || c.Reason != "r" || !c.LastTransitionTime.Time.Equal(r.clock.Now()) {
+		t.Errorf("condition: %v", c)
+	}
+
+	r.refresh()
+	r.do(monitorPass, target{node: "a"}, target{node: "b"})
+	equal(t, "writes once all is said", r.writes(), nil)
+	equal(t, "events once all is said", r.recorded(), nil)
+}
+
+func TestAConflictIsDecidedFromTheLiveNode(t *testing.T) {
+	r := newRig(t, node("a", ready("True")), node("b", ready("True")))
+	r.do(monitorPass)
+	r.clock.Step(51 * time.Second)
+	r.cache(node("b", ready("True"), beat(noon.Add(50*time.Second))))
+	r.do(monitorPass)
+	r.client.ClearActions()
+
+	// The node posted at the last moment: the cache does not show it yet.
+	back := node("a", ready("True"), beat(noon.Add(51*time.Second)))
+	if err := r.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), back, ""); err != nil {
+		t.Fatal(err)
+	}
+	conflicts := 0
+	r.client.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		conflicts++
+		return true, nil, apierrors.NewConflict(nodesResource, "a", fmt.Errorf("it has changed"))
+	})
+	r.do(target{node: "a"})
+	if conflicts != 1 {
+		t.Errorf("%d patches of a node that is alive", conflicts)
+	}
+	if r.cluster.nodes["a"].silent {
+		t.Error("a node that posted is taken for silent")
+	}
+}
+
+func TestTwoConflictsAreRetriedByTheRunner(t *testing.T) {
+	r := newRig(t, node("a", ready("True"), taints("node.kubernetes.io/not-ready:NoSchedule")))
+	r.client.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewConflict(nodesResource, "a", fmt.Errorf("it has changed"))
+	})
+	if err := r.sync(context.Background(), target{node: "a"}).Err(); !apierrors.IsConflict(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestANodeThatGoesDuringTheWriteIsNoError(t *testing.T) {
+	r := newRig(t, node("a", ready("True"), taints("node.kubernetes.io/not-ready:NoSchedule")))
+	r.client.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewNotFound(nodesResource, "a")
+	})
+	r.do(target{node: "a"}, target{node: "never-there"})
+}
+
+func TestARestartKeepsTaintsAndGracePeriods(t *testing.T) {
+	settled := node("a", says(corev1.NodeMemoryPressure, "Unknown"), says(corev1.NodeDiskPressure, "Unknown"), says(corev1.NodePIDPressure, "Unknown"),
+		ready("Unknown"), taints("node.kubernetes.io/unreachable:NoSchedule", "node.kubernetes.io/unreachable:NoExecute"))
+	r := newRig(t, settled, node("b", ready("True")), podOn("p", "a"))
+	r.do(monitorPass, evictionPass, target{node: "a"}, target{node: "b"})
+	equal(t, "writes", r.writes(), nil)
+	if r.podRunner.Len() != 1 {
+		t.Error("the pods of a silent node are looked at once: the last process may not have been done")
+	}
+	r.clock.Step(49 * time.Second)
+	r.do(monitorPass, target{node: "b"})
+	equal(t, "writes", r.writes(), nil)
+}
+
+func TestAPodBoundToANodeThatIsNotReady(t *testing.T) {
+	r := newRig(t, node("a", ready("False")), node("b", ready("True")), podOn("p", "a"), podOn("q", "b"))
+	r.do(monitorPass)
+	r.recorded()
+	for _, key := range r.podKeys() {
+		if res := r.syncPod(context.Background(), key); res.Err() != nil {
+			t.Error(res.Err())
+		}
+	}
+	equal(t, "writes", r.writes(), []string{"pods p/status"})
+	r.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewNotFound(podsResource, "p")
+	})
+	r.recorded()
+	if res := r.syncPod(context.Background(), types.NamespacedName{Namespace: "ns", Name: "p"}); res.Err() != nil {
+		t.Error(res.Err())
+	}
+	equal(t, "events of a pod that is gone", r.recorded(), nil)
+}
+
+func BenchmarkMonitorPass(b *testing.B) {
+	for _, size := range []int{500, 5000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			r := newRig(b)
+			for i := range size {
+				name := fmt.Sprintf("node-%d", i)
+				r.cache(node(name, ready("True"), labels(fmt.Sprintf("topology.kubernetes.io/zone=z%d", i%3))))
+				lease := renewed(noon)
+				lease.Namespace, lease.Name = corev1.NamespaceNodeLease, name
+				if err := r.caches.Coordination().V1().Leases().Informer().GetIndexer().Add(lease); err != nil {
+					b.Fatal(err)
+				}
+			}
+			r.events = nil
+			r.recorder = &record.FakeRecorder{}
+			r.pass()
+			b.ReportAllocs()
+			for b.Loop() {
+				r.pass()
+			}
+		})
+	}
+}

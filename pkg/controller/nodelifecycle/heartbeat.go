@@ -1,0 +1,83 @@
+package nodelifecycle
+
+import (
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// graces are the times a node may be silent.
+type graces struct {
+	// monitor is for nodes that have posted a status.
+	monitor time.Duration
+	// startup is for nodes that have not posted one yet.
+	startup time.Duration
+}
+
+// heartbeat is when a node was last heard from. Only changes of what the node
+// posts count, at the time they were noticed here: the node's own clock may be
+// off by any amount.
+type heartbeat struct {
+	known   bool
+	posted  bool      // the node has a Ready condition
+	beat    time.Time // its last heartbeat time, in the node's clock
+	leased  bool
+	renewed time.Time // the renew time of its lease, in the node's clock
+	probe   time.Time // when either last changed, in our clock
+}
+
+// see takes in what a node shows now. A node first seen with a Ready condition
+// counts as heard from now, so that a restart costs no node its grace period;
+// one without counts from its creation.
+func (h *heartbeat) see(node *corev1.Node, lease *coordinationv1.Lease, now time.Time) {
+	ready := condition(node, corev1.NodeReady)
+	posted := ready != nil
+	switch {
+	case !h.known && !posted:
+		h.probe = node.CreationTimestamp.Time
+	case !h.known, posted != h.posted, posted && !ready.LastHeartbeatTime.Time.Equal(h.beat):
+		h.probe = now
+	}
+	h.known, h.posted = true, posted
+	if posted {
+		h.beat = ready.LastHeartbeatTime.Time
+	}
+	if lease == nil {
+		return
+	}
+	var renewed time.Time
+	if lease.Spec.RenewTime != nil {
+		renewed = lease.Spec.RenewTime.Time
+	}
+	if !h.leased || renewed.After(h.renewed) {
+		h.leased, h.renewed, h.probe = true, renewed, now
+	}
+}
+
+// silent tells whether the node was not heard from for its grace period.
+func (h *heartbeat) silent(g graces, now time.Time) bool {
+	grace := g.startup
+	if h.posted {
+		grace = g.monitor
+	}
+	return now.After(h.probe.Add(grace))
+}
+
+// condition finds a condition without copying it; nil if the node has none of this type.
+func condition(node *corev1.Node, of corev1.NodeConditionType) *corev1.NodeCondition {
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == of {
+			return &node.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// readyStatus is the status of the Ready condition, empty if there is none.
+func readyStatus(node *corev1.Node) corev1.ConditionStatus {
+	if ready := condition(node, corev1.NodeReady); ready != nil {
+		return ready.Status
+	}
+	return ""
+}

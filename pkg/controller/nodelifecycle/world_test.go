@@ -1,0 +1,328 @@
+package nodelifecycle
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// world is three zones of nodes that fall silent, report themselves not ready
+// and return, under the decisions of this package and an API that obeys them.
+type world struct {
+	rand    *rand.Rand
+	now     time.Time
+	cluster *cluster
+	nodes   map[string]*corev1.Node
+	leases  map[string]*coordinationv1.Lease
+	mood    map[string]string // alive, silent or broken
+	late    map[string]bool   // woken, but the write has not been made yet
+	granted map[string][]time.Time
+	log     []string
+}
+
+func newWorld(seed uint64) *world {
+	w := &world{rand: rand.New(rand.NewPCG(seed, 7)), now: noon,
+		cluster: newCluster(graces{monitor: 50 * time.Second, startup: time.Minute}, defaults),
+		nodes:   map[string]*corev1.Node{}, leases: map[string]*coordinationv1.Lease{}, mood: map[string]string{},
+		late: map[string]bool{}, granted: map[string][]time.Time{}}
+	for _, zone := range []string{"east", "north", "west"} {
+		for i := range 2 + w.rand.IntN(6) {
+			name := fmt.Sprintf("%s-%d", zone, i)
+			w.nodes[name] = node(name, ready("True"), labels("topology.kubernetes.io/zone="+zone))
+			w.leases[leaseKey(name)] = renewed(noon)
+			w.mood[name] = "alive"
+		}
+	}
+	return w
+}
+
+func (w *world) names() []string { return sortedNames(w.nodes) }
+
+func (w *world) note(format string, args ...any) {
+	w.log = append(w.log, w.now.Format("15:04:05 ")+fmt.Sprintf(format, args...))
+}
+
+// edit replaces a node, as a cache does.
+func (w *world) edit(name string, change func(*corev1.Node)) {
+	n := w.nodes[name].DeepCopy()
+	change(n)
+	w.nodes[name] = n
+}
+
+func (w *world) setReady(name string, status corev1.ConditionStatus) {
+	w.edit(name, func(n *corev1.Node) {
+		c := condition(n, corev1.NodeReady)
+		c.Status, c.LastHeartbeatTime = status, metav1.NewTime(w.now)
+	})
+	w.write(name) // an event
+}
+
+// live is what the nodes do between two passes.
+func (w *world) live() {
+	for _, name := range w.names() {
+		switch w.mood[name] {
+		case "alive":
+			w.leases[leaseKey(name)] = renewed(w.now)
+			if readyStatus(w.nodes[name]) != corev1.ConditionTrue {
+				w.setReady(name, corev1.ConditionTrue)
+			}
+		case "broken":
+			w.leases[leaseKey(name)] = renewed(w.now)
+			if readyStatus(w.nodes[name]) != corev1.ConditionFalse {
+				w.setReady(name, corev1.ConditionFalse)
+			}
+		}
+	}
+}
+
+// trouble changes the mood of a node, of a zone or of everyone.
+func (w *world) trouble() {
+	mood := []string{"alive", "silent", "broken"}[w.rand.IntN(3)]
+	names := w.names()
+	picked := names[w.rand.IntN(len(names))]
+	switch w.rand.IntN(6) {
+	case 0:
+		picked, _, _ = strings.Cut(picked, "-")
+	case 1:
+		picked = ""
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, picked) {
+			w.mood[name] = mood
+		}
+	}
+	w.note("%q is %s", picked, mood)
+}
+
+func (w *world) pass() *verdict {
+	w.cluster.begin(w.now)
+	for _, name := range w.names() {
+		w.cluster.visit(w.nodes[name], func(key string) *coordinationv1.Lease { return w.leases[key] })
+	}
+	f := w.cluster.end()
+	if f.change != unchanged {
+		w.note("%s", f.change)
+	}
+	for _, name := range f.wake {
+		w.late[name] = true
+	}
+	return f
+}
+
+func (w *world) evict() {
+	for _, name := range w.cluster.evict(w.now) {
+		z := w.cluster.nodes[name].zone
+		w.granted[z] = append(w.granted[z], w.now)
+		w.late[name] = true
+	}
+}
+
+// write is what the shell does under the key of one node.
+func (w *world) write(name string) {
+	delete(w.late, name)
+	n := w.nodes[name]
+	if set := w.cluster.silence(n, w.leases[leaseKey(name)], w.now); len(set) > 0 {
+		w.edit(name, func(n *corev1.Node) {
+			for _, c := range set {
+				if old := condition(n, c.Type); old != nil {
+					*old = c
+				} else {
+					n.Status.Conditions = append(n.Status.Conditions, c)
+				}
+			}
+		})
+	}
+	n = w.nodes[name]
+	given := w.cluster.orderOf(n)
+	p := planTaints(n, given)
+	if !p.empty() {
+		w.edit(name, func(n *corev1.Node) { n.Spec.Taints = p.apply(n, w.now) })
+		w.note("%s +%v -%v", name, p.add, p.remove)
+	}
+	if !p.evicts && given != noOrder {
+		w.cluster.carriedOut(n, given)
+	}
+}
+
+// broken checks what must hold at all times.
+func (w *world) broken(f *verdict) string {
+	anyReady := false
+	for _, r := range w.cluster.nodes {
+		anyReady = anyReady || r.ready == corev1.ConditionTrue
+	}
+	for zone, at := range w.granted {
+		if n := len(at); n > 1 && at[n-1].Sub(at[n-2]) < 10*time.Second {
+			return fmt.Sprintf("zone %q: taints at %s and %s", zone, at[n-2], at[n-1])
+		}
+		if n := len(at); !anyReady && n > 0 && at[n-1].Equal(w.now) {
+			return "a node was let through in a full disruption"
+		}
+	}
+	for name, n := range w.nodes {
+		if has(n, notReady) && has(n, unreachable) {
+			return name + " has both NoExecute taints"
+		}
+		if !anyReady && len(w.late) == 0 && f.change != entered && (has(n, notReady) || has(n, unreachable)) {
+			return name + " is tainted NoExecute in a full disruption"
+		}
+		if w.mood[name] == "alive" && w.cluster.nodes[name].silent {
+			return name + " is alive and taken for silent"
+		}
+	}
+	return ""
+}
+
+func TestWorldOfThreeZones(t *testing.T) {
+	for seed := range uint64(150) {
+		w := newWorld(seed)
+		for step := range 600 {
+			if step < 400 && w.rand.IntN(25) == 0 {
+				w.trouble()
+			}
+			if step == 400 {
+				for name := range w.mood {
+					w.mood[name] = "alive"
+				}
+				w.note("all return")
+			}
+			w.live()
+			f := w.pass()
+			w.evict()
+			for _, name := range sortedNames(w.late) {
+				if w.rand.IntN(4) > 0 || step > 400 { // the rest is late
+					w.write(name)
+				}
+			}
+			if broken := w.broken(f); broken != "" {
+				t.Fatalf("seed %d, step %d: %s\n%s", seed, step, broken, strings.Join(w.log, "\n"))
+			}
+			w.now = w.now.Add(5 * time.Second)
+		}
+		for name, n := range w.nodes {
+			if len(n.Spec.Taints) > 0 || readyStatus(n) != corev1.ConditionTrue {
+				t.Fatalf("seed %d: %s has not recovered: %v\n%s", seed, name, n.Spec.Taints, strings.Join(w.log, "\n"))
+			}
+		}
+		for name, z := range w.cluster.zones {
+			if z.state != stateNormal || z.evictions.rate != defaults.primary || len(z.evictions.since) > 0 {
+				t.Fatalf("seed %d: zone %q has not recovered: %s at %v", seed, name, z.state, z.evictions.rate)
+			}
+		}
+	}
+}
+
+// A zone that is lost while the others are well is tainted whole, one node in ten seconds.
+func TestALostZoneIsEvictedAtItsRate(t *testing.T) {
+	w := newWorld(1)
+	lost := 0
+	for name := range w.mood {
+		if strings.HasPrefix(name, "east") {
+			w.mood[name] = "silent"
+			lost++
+		}
+	}
+	for range 12 + 2*lost {
+		w.live()
+		w.pass()
+		w.evict()
+		for _, name := range sortedNames(w.late) {
+			w.write(name)
+		}
+		w.now = w.now.Add(5 * time.Second)
+	}
+	for name, n := range w.nodes {
+		if has(n, unreachable) != strings.HasPrefix(name, "east") {
+			t.Errorf("%s: %v", name, n.Spec.Taints)
+		}
+	}
+}
+
+// When a node is heard from again after all were silent, nobody else is taken
+// for silent before a grace period from then.
+func TestAfterAFullDisruptionAllStartAnew(t *testing.T) {
+	w := newWorld(1)
+	step := func(times int) (last *verdict) {
+		for range times {
+			w.live()
+			last = w.pass()
+			w.now = w.now.Add(5 * time.Second)
+		}
+		return last
+	}
+	step(1)
+	for name := range w.mood {
+		w.mood[name] = "silent"
+	}
+	step(12)
+	w.mood["west-0"] = "alive"
+	w.mood["east-0"] = "alive"
+	if f := step(1); f.change != left {
+		t.Fatalf("change: %q", f.change)
+	}
+	w.mood["east-0"] = "silent"
+	step(10)
+	for name, r := range w.cluster.nodes {
+		if r.silent {
+			t.Errorf("%s is silent within the grace period", name)
+		}
+	}
+	step(1)
+	for name, r := range w.cluster.nodes {
+		if r.silent != (name != "west-0") {
+			t.Errorf("%s: silent is %v after the grace period", name, r.silent)
+		}
+	}
+}
+
+func TestNodesComeAndGo(t *testing.T) {
+	c := newCluster(graces{monitor: 50 * time.Second, startup: time.Minute}, defaults)
+	noLease := func(string) *coordinationv1.Lease { return nil }
+	pass := func(nodes ...*corev1.Node) *verdict {
+		c.begin(noon)
+		for _, n := range nodes {
+			c.visit(n, noLease)
+		}
+		return c.end()
+	}
+	east := labels("topology.kubernetes.io/zone=east")
+	a, b := node("a", ready("True"), east), node("b", ready("False"), east)
+	f := pass(a, b)
+	if len(f.registered) != 2 || len(f.removed) != 0 || len(f.born) != 1 {
+		t.Errorf("first pass: %+v", f)
+	}
+	if f = pass(a, b); len(f.registered)+len(f.removed)+len(f.wake)+len(f.born) != 0 {
+		t.Errorf("a pass without news: %+v", f)
+	}
+	moved := node("b", ready("False"), labels("topology.kubernetes.io/zone=west"))
+	if f = pass(a, moved); len(f.born) != 1 || len(f.registered) != 0 || len(c.zones[c.nodes["a"].zone].evictions.since) != 0 || len(c.zones[c.nodes["b"].zone].evictions.since) != 1 {
+		t.Errorf("a node that moves takes its place in line with it: %+v", f)
+	}
+	excluded := node("b", ready("False"), labels("topology.kubernetes.io/zone=west", labelExcludeDisruption+"="))
+	if f = pass(a, excluded); len(f.emptied) != 1 || c.zones[c.nodes["b"].zone].size() != 0 {
+		t.Errorf("an excluded node does not count: %+v", f)
+	}
+	if f = pass(a); len(f.removed) != 1 || f.removed[0].Name != "b" || len(c.zones) != 1 || c.nodes["b"] != nil {
+		t.Errorf("a node that went: %+v", f)
+	}
+	again := node("a", born(noon), east)
+	again.UID = "another"
+	if f = pass(again); len(f.removed)+len(f.registered) != 0 || c.nodes["a"].status != "" || c.nodes["a"].silent {
+		t.Errorf("a node of the same name starts anew: %+v", c.nodes["a"])
+	}
+}
+
+func sortedNames[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

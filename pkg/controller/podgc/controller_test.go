@@ -1,0 +1,259 @@
+package podgc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+func world(t testing.TB, threshold int, cached ...runtime.Object) (*Controller, *fake.Clientset) {
+	t.Helper()
+	client := fake.NewClientset()
+	shared := informers.NewSharedInformerFactory(client, 0)
+	c, err := New(shared.Core().V1().Pods(), shared.Core().V1().Nodes(), client,
+		Options{Threshold: threshold, Clock: testclock.NewFakeClock(noon)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range cached {
+		switch o := object.(type) {
+		case *corev1.Pod:
+			_ = shared.Core().V1().Pods().Informer().GetStore().Add(o)
+			_ = client.Tracker().Add(o)
+			if o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed {
+				c.terminated.Add(1)
+			}
+		case *corev1.Node:
+			_ = shared.Core().V1().Nodes().Informer().GetStore().Add(o)
+		}
+	}
+	return c, client
+}
+
+func did(client *fake.Clientset) []string {
+	var all []string
+	for _, action := range client.Actions() {
+		switch a := action.(type) {
+		case clienttesting.DeleteActionImpl:
+			all = append(all, "delete "+a.Name)
+		case clienttesting.PatchActionImpl:
+			all = append(all, "fail "+a.Name)
+		case clienttesting.GetActionImpl:
+			all = append(all, "get "+a.Resource.Resource+" "+a.Name)
+		}
+	}
+	slices.Sort(all)
+	client.ClearActions()
+	return all
+}
+
+func TestAPass(t *testing.T) {
+	const taint = "node.kubernetes.io/out-of-service"
+	for name, tc := range map[string]struct {
+		threshold int
+		cached    []runtime.Object
+		want      []string
+	}{
+		"healthy pods stay": {10, []runtime.Object{pod("a"), pod("b", phase(corev1.PodSucceeded)), node("True")}, nil},
+		"terminated pods above the threshold go": {1,
+			[]runtime.Object{node("True"), pod("new", phase(corev1.PodFailed), age(time.Minute)), pod("old", phase(corev1.PodSucceeded))},
+			[]string{"delete old"}},
+		"pods ending on a node out of service fail and go, others there stay": {10,
+			[]runtime.Object{node("Unknown", taint), pod("live"), pod("stuck", ending(30)), pod("ended", ending(30), phase(corev1.PodSucceeded))},
+			[]string{"delete ended", "delete stuck", "fail stuck"}},
+		"pods ending on a ready node are left to its kubelet": {10, []runtime.Object{node("True", taint), pod("stuck", ending(30))}, nil},
+		"pods ending without a node fail and go, waiting ones stay": {10,
+			[]runtime.Object{pod("waiting", on("")), pod("leaving", on(""), phase(corev1.PodPending), ending(30))},
+			[]string{"delete leaving", "fail leaving"}},
+		"what only finalizers hold is asked for once": {10,
+			[]runtime.Object{pod("held", on(""), ending(0), phase(corev1.PodFailed))}, nil},
+		"pods of an absent node are not touched by the pass": {10, []runtime.Object{pod("orphan", on("gone"))}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, client := world(t, tc.threshold, tc.cached...)
+			result := c.sync(t.Context(), pass)
+			if result.Err() != nil || result.After() != 20*time.Second {
+				t.Errorf("got %v, next pass in %v", result.Err(), result.After())
+			}
+			if diff := cmp.Diff(tc.want, did(client)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestOrphans(t *testing.T) {
+	orphans := []runtime.Object{pod("a", on("gone")), pod("b", on("gone"), phase(corev1.PodSucceeded)), pod("other")}
+	for name, tc := range map[string]struct {
+		cached []runtime.Object
+		live   error
+		want   []string
+		fail   bool
+	}{
+		"a node that is gone gives its pods away": {orphans, apierrors.NewNotFound(corev1.Resource("nodes"), "gone"),
+			[]string{"delete a", "delete b", "fail a", "get nodes gone"}, false},
+		"a node that only the cache misses keeps them": {orphans, nil, []string{"get nodes gone"}, false},
+		"a failed live read deletes nothing":           {orphans, errors.New("timeout"), []string{"get nodes gone"}, true},
+		"a node without pods is not looked up":         {nil, nil, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, client := world(t, 0, tc.cached...)
+			client.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) { return true, &corev1.Node{}, tc.live })
+			if err := c.sync(t.Context(), key{"gone"}).Err(); (err != nil) != tc.fail {
+				t.Errorf("got %v", err)
+			}
+			if diff := cmp.Diff(tc.want, did(client)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestANodeThatCameDuringItsQuarantineIsNotLookedUp(t *testing.T) {
+	c, client := world(t, 0, pod("a"), node("True"))
+	if err := c.sync(t.Context(), key{"n1"}).Err(); err != nil || len(did(client)) > 0 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	pods := corev1.Resource("pods")
+	for name, tc := range map[string]struct {
+		verb string
+		err  error
+		fail bool
+		want []string
+	}{
+		"a pod that is gone before it fails":         {"patch", apierrors.NewNotFound(pods, "a"), false, []string{"fail a"}},
+		"another pod took the name":                  {"patch", apierrors.NewConflict(pods, "a", errors.New("uid")), false, []string{"fail a"}},
+		"a pod that cannot fail is not deleted":      {"patch", errors.New("denied"), true, []string{"fail a"}},
+		"a pod that is gone before it is deleted":    {"delete", apierrors.NewNotFound(pods, "a"), false, []string{"delete a", "fail a"}},
+		"another pod took the name since it failed":  {"delete", apierrors.NewConflict(pods, "a", errors.New("uid")), false, []string{"delete a", "fail a"}},
+		"a refused deletion waits for the next pass": {"delete", errors.New("denied"), true, []string{"delete a", "fail a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, client := world(t, 0, pod("a", on(""), ending(30)))
+			client.PrependReactor(tc.verb, "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, &corev1.Pod{}, tc.err })
+			if err := c.sync(t.Context(), pass).Err(); (err != nil) != tc.fail {
+				t.Errorf("got %v", err)
+			}
+			if diff := cmp.Diff(tc.want, did(client)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestPodsAreDeletedByUIDWithoutGrace(t *testing.T) {
+	c, client := world(t, 0, pod("a", on(""), ending(30)))
+	c.sync(t.Context(), pass)
+	last := client.Actions()[len(client.Actions())-1].(clienttesting.DeleteActionImpl).DeleteOptions
+	if *last.GracePeriodSeconds != 0 || last.Preconditions == nil || *last.Preconditions.UID != "uid-a" {
+		t.Errorf("deleted with %+v", last)
+	}
+}
+
+// The quarantine is stepped by a fake clock, with informers and workers running.
+func TestQuarantine(t *testing.T) {
+	fakeClock := testclock.NewFakeClock(noon)
+	client := fake.NewClientset(pod("orphan", on("gone")))
+	shared := informers.NewSharedInformerFactory(client, 0)
+	c, err := New(shared.Core().V1().Pods(), shared.Core().V1().Nodes(), client, Options{Clock: fakeClock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	shared.Start(ctx.Done())
+	shared.WaitForCacheSync(ctx.Done())
+	ended := make(chan struct{})
+	go func() { defer close(ended); c.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended; shared.Shutdown() })
+
+	passes := func(n int) func() bool { return func() bool { return c.Snapshot().Counts.Syncs >= n } }
+	left := func() int { return len(shared.Core().V1().Pods().Informer().GetStore().List()) }
+	eventually(t, "the first pass", passes(1))
+	stepUntil(t, fakeClock, "the second pass", period, passes(2))
+	if left() != 1 {
+		t.Fatal("deleted before the quarantine was over")
+	}
+	stepUntil(t, fakeClock, "the orphan is deleted", period, func() bool { return left() == 0 })
+}
+
+// stepUntil steps the clock by d once and waits for the condition.
+func stepUntil(t *testing.T, c *testclock.FakeClock, what string, d time.Duration, is func() bool) {
+	t.Helper()
+	eventually(t, "timers before "+what, c.HasWaiters)
+	c.Step(d)
+	eventually(t, what, func() bool {
+		c.Step(time.Millisecond) // a timer that was set after the step
+		return is()
+	})
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(context.Background(), 5*time.Millisecond, 20*time.Second, true,
+		func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		t.Fatal(fmt.Errorf("waited in vain: %s", what))
+	}
+}
+
+func TestTheCountOfTerminatedPodsFollowsTheCache(t *testing.T) {
+	client := fake.NewClientset(pod("a", phase(corev1.PodFailed)), pod("b"))
+	shared := informers.NewSharedInformerFactory(client, 0)
+	c, err := New(shared.Core().V1().Pods(), shared.Core().V1().Nodes(), client, Options{Clock: testclock.NewFakeClock(noon)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	shared.Start(ctx.Done())
+	t.Cleanup(func() { cancel(); shared.Shutdown() })
+	count := func(n int64) func() bool { return func() bool { return c.terminated.Load() == n } }
+	eventually(t, "one is found at the start", count(1))
+	_ = client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod("b", phase(corev1.PodSucceeded)), "team")
+	eventually(t, "another ends", count(2))
+	_ = client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), "team", "a")
+	eventually(t, "one is deleted", count(1))
+}
+
+// A pass must cost the same with ten times the pods.
+func BenchmarkPass(b *testing.B) {
+	for _, pods := range []int{1000, 10000} {
+		b.Run(fmt.Sprintf("%d-pods", pods), func(b *testing.B) {
+			cached := make([]runtime.Object, 0, pods+100)
+			for i := range 100 {
+				n := node("True")
+				n.Name = fmt.Sprintf("n%d", i)
+				cached = append(cached, n)
+			}
+			for i := range pods {
+				p := pod(fmt.Sprintf("p%d", i), on(fmt.Sprintf("n%d", i%100)))
+				if i%5 == 0 {
+					p.Status.Phase = corev1.PodSucceeded
+				}
+				cached = append(cached, p)
+			}
+			c, _ := world(b, 12500, cached...)
+			b.ResetTimer()
+			for b.Loop() {
+				if _, err := c.collect(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

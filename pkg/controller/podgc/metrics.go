@@ -1,0 +1,27 @@
+package podgc
+
+import (
+	"sync"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+const subsystem = "pod_gc_collector"
+
+var (
+	deletes = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "force_delete_pods_total", StabilityLevel: metrics.ALPHA,
+		Help: "Pods that were deleted without a grace period, by the reason.",
+	}, []string{"namespace", "reason"})
+	deleteErrors = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "force_delete_pod_errors_total", StabilityLevel: metrics.ALPHA,
+		Help: "Failures to delete a pod without a grace period, by the reason.",
+	}, []string{"namespace", "reason"})
+
+	registerOnce sync.Once
+)
+
+func register() {
+	registerOnce.Do(func() { legacyregistry.MustRegister(deletes, deleteErrors) })
+}
