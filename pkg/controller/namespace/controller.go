@@ -1,0 +1,215 @@
+package namespace
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+const (
+	name  = "namespace-controller"
+	queue = "namespace"
+
+	// settle gives every API server of a cluster the time to see that the
+	// namespace is terminating and to refuse new objects in it.
+	settle = 5 * time.Second
+	// catalogAge is for how long a namespace that takes several passes is worked
+	// on without another discovery. The last pass always makes one.
+	catalogAge = 30 * time.Second
+	// stuckAfter allows for a namespace of very many objects.
+	stuckAfter = 30 * time.Minute
+
+	firstBackoff, longestBackoff = 5 * time.Millisecond, 60 * time.Second
+)
+
+var namespaceResource = schema.GroupResource{Resource: "namespaces"}
+
+// Options are the settings of the controller.
+type Options struct {
+	// Workers is how many namespaces are worked on at once; 1 by default.
+	Workers int
+	// Resync is the longest time without a look at a terminating namespace; none if zero.
+	Resync time.Duration
+	// Discover finds the kinds of objects; by default it is asked of the client.
+	Discover Discover
+	// Clock is the process's clock; the real one by default.
+	Clock clock.WithTicker
+}
+
+// Controller empties terminating namespaces; its keys are their names.
+type Controller struct {
+	*runner.Runner[string]
+	namespaces corelisters.NamespaceLister
+	client     kubernetes.Interface
+	metadata   metadata.Interface
+	library    *library
+	writes     *consistency.Tracker[string]
+	clock      clock.PassiveClock
+	resync     time.Duration
+}
+
+// New returns the controller, which is not running yet.
+func New(namespaces coreinformers.NamespaceInformer, client kubernetes.Interface, meta metadata.Interface, o Options) (*Controller, error) {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Discover == nil {
+		o.Discover = client.Discovery().ServerPreferredNamespacedResources
+	}
+	c := &Controller{
+		namespaces: namespaces.Lister(), client: client, metadata: meta, clock: o.Clock, resync: o.Resync,
+		library: &library{discover: o.Discover, clock: o.Clock},
+		writes: consistency.NewTracker[string](map[schema.GroupResource]consistency.Store{
+			namespaceResource: namespaces.Informer().GetStore(),
+		}),
+	}
+	c.Runner = runner.New(runner.Options[string]{
+		Name: name, Queue: queue, Workers: o.Workers, Clock: o.Clock, Writes: c.writes, StuckAfter: stuckAfter,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, longestBackoff),
+	}, c.sync)
+	return c, runner.Watch(c.Runner, namespaces.Informer(), func(change runner.Change[corev1.Namespace], wake runner.Wake[string]) {
+		switch {
+		case change.New == nil:
+			c.writes.Forget(change.Old.Name)
+		case terminating(change.New):
+			wake.AddAfter(change.New.Name, settle)
+		}
+	})
+}
+
+// plan is shown at the debug endpoint.
+type plan struct {
+	Kinds     int            `json:"kinds,omitempty"`
+	Remaining map[string]int `json:"remaining,omitempty"`
+	Why       string         `json:"why"`
+}
+
+// terminating tells whether a namespace is to be emptied.
+func terminating(namespace *corev1.Namespace) bool {
+	return namespace.DeletionTimestamp != nil && slices.Contains(namespace.Spec.Finalizers, corev1.FinalizerKubernetes)
+}
+
+func (c *Controller) sync(ctx context.Context, namespaceName string) runner.Result {
+	namespace, err := c.confirm(ctx, namespaceName)
+	if err != nil || namespace == nil {
+		return runner.Done(err).Because(plan{Why: "not terminating, or emptied already"})
+	}
+	start := c.clock.Now()
+	known := c.library.since(start.Add(-catalogAge))
+	o := c.empty(ctx, namespace, known)
+	changed := false
+	if o.empty() {
+		// Only with the kinds of this very moment is empty certain.
+		latest := c.library.since(start)
+		changed = latest != known
+		o.know(latest)
+	}
+	do := plan{Kinds: len(known.resources), Remaining: named(o.remaining), Why: "content remains"}
+	namespace, err = c.report(ctx, namespace, o)
+	switch {
+	case err != nil || o.err() != nil:
+		return runner.Done(o.err(), err).Because(do)
+	case changed:
+		do.Why = "the kinds of objects changed meanwhile"
+		return runner.Done().LookAgain(time.Second).Because(do)
+	case !o.empty():
+		return runner.Done().LookAgain(o.wait(c.resync)).Because(do)
+	}
+	do.Why = "nothing is left"
+	return runner.Done(c.finalize(ctx, namespace)).Because(do)
+}
+
+// confirm returns the live namespace if it is to be emptied. The cache alone is
+// not enough: a new namespace may have taken the name.
+func (c *Controller) confirm(ctx context.Context, namespaceName string) (*corev1.Namespace, error) {
+	cached, err := c.namespaces.Get(namespaceName)
+	if apierrors.IsNotFound(err) {
+		c.writes.Forget(namespaceName)
+		return nil, nil
+	}
+	if err != nil || !terminating(cached) {
+		return nil, err
+	}
+	live, err := c.client.CoreV1().Namespaces().Get(ctx, namespaceName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get namespace %s: %w", namespaceName, err)
+	}
+	if !terminating(live) {
+		return nil, nil
+	}
+	return live, nil
+}
+
+// report writes the phase and the conditions when they changed and returns the
+// namespace as it is then.
+func (c *Controller) report(ctx context.Context, namespace *corev1.Namespace, o *outcome) (*corev1.Namespace, error) {
+	status := withConditions(namespace.Status, o, metav1.NewTime(c.clock.Now()))
+	status.Phase = corev1.NamespaceTerminating
+	if equality.Semantic.DeepEqual(status, namespace.Status) {
+		return namespace, nil
+	}
+	next := namespace.DeepCopy()
+	next.Status = status
+	updated, err := c.client.CoreV1().Namespaces().UpdateStatus(ctx, next, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		return namespace, nil
+	}
+	if err != nil {
+		return namespace, fmt.Errorf("update status of namespace %s: %w", namespace.Name, err)
+	}
+	c.writes.Wrote(namespace.Name, namespaceResource, updated)
+	return updated, nil
+}
+
+// finalize takes the kubernetes finalizer off; the API server then removes the
+// namespace if no other is left.
+func (c *Controller) finalize(ctx context.Context, namespace *corev1.Namespace) error {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		next := namespace.DeepCopy()
+		next.Spec.Finalizers = slices.DeleteFunc(next.Spec.Finalizers, func(f corev1.FinalizerName) bool {
+			return f == corev1.FinalizerKubernetes
+		})
+		_, err := c.client.CoreV1().Namespaces().Finalize(ctx, next, metav1.UpdateOptions{})
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		live, getErr := c.client.CoreV1().Namespaces().Get(ctx, namespace.Name, metav1.GetOptions{})
+		if getErr != nil || live.UID != namespace.UID {
+			return getErr
+		}
+		namespace = live
+		return err
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("finalize namespace %s: %w", namespace.Name, err)
+	}
+	return nil
+}
+
+func named(remaining map[schema.GroupVersionResource]int) map[string]int {
+	names := make(map[string]int, len(remaining))
+	for gvr, n := range remaining {
+		names[gvr.GroupResource().String()] = n
+	}
+	return names
+}

@@ -1,0 +1,253 @@
+package namespace
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func TestAnEmptyNamespaceCostsOneListAKind(t *testing.T) {
+	p := newPlace(t, ending(nil))
+	if got := p.sync(t.Context(), "team"); got.Err() != nil || got.After() != 0 {
+		t.Fatalf("got %v, look again after %v", got.Err(), got.After())
+	}
+	want := []string{"get namespaces", "list pods", "update namespaces/status", "create namespaces/finalize", "list configmaps", "list widgets"}
+	if diff := cmp.Diff(want, p.requests()); diff != "" {
+		t.Error(diff)
+	}
+	if p.discovered != 1 {
+		t.Errorf("discovery was made %d times", p.discovered)
+	}
+}
+
+func TestContentIsDeletedAndTheNamespaceFinalized(t *testing.T) {
+	p := newPlace(t, ending(nil), object("configmaps", "a"), object("configmaps", "b"), object("widgets", "w"))
+	if got := p.sync(t.Context(), "team"); got.Err() != nil {
+		t.Fatal(got.Err())
+	}
+	want := []string{
+		"get namespaces", "list pods", "update namespaces/status", "create namespaces/finalize",
+		"list configmaps", "delete-collection configmaps", "list configmaps",
+		"list widgets", "delete widgets", "list widgets", // a kind that has no collection to delete
+	}
+	if diff := cmp.Diff(want, p.requests()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatFinalizersHoldIsWaitedFor(t *testing.T) {
+	p := newPlace(t, ending(nil), object("configmaps", "a", "x/y"), object("configmaps", "b", "x/y", "x/z"))
+	got := p.sync(t.Context(), "team")
+	if got.Err() != nil || got.After() != 8*time.Second {
+		t.Errorf("got %v, look again after %v", got.Err(), got.After())
+	}
+	want := "SomeResourcesRemain: Some resources are remaining: configmaps. has 2 resource instances\n" +
+		"SomeFinalizersRemain: Some content in the namespace has finalizers remaining: x/y in 2 resource instances, x/z in 1 resource instances"
+	if diff := cmp.Diff(want, p.conditions(t)); diff != "" {
+		t.Error(diff)
+	}
+	p.requests()
+	if got := p.sync(t.Context(), "team"); got.After() != 8*time.Second {
+		t.Errorf("look again after %v", got.After())
+	}
+	quiet := []string{"get namespaces", "list pods", "list configmaps", "list widgets"}
+	if diff := cmp.Diff(quiet, p.requests()); diff != "" {
+		t.Errorf("a pass that changes nothing costs more than it must: %s", diff)
+	}
+	if p.discovered != 1 {
+		t.Errorf("discovery was made %d times", p.discovered)
+	}
+}
+
+func TestPodsGoBeforeAllElse(t *testing.T) {
+	p := newPlace(t, ending(nil), object("pods", "web", "x/y"), object("configmaps", "settings"))
+	grace := int64(60)
+	web := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "web", Finalizers: []string{"x/y"}}}
+	web.Spec.TerminationGracePeriodSeconds = &grace
+	_ = p.client.Tracker().Add(web)
+	got := p.sync(t.Context(), "team")
+	if got.Err() != nil || got.After() != 31*time.Second {
+		t.Errorf("got %v, look again after %v", got.Err(), got.After())
+	}
+	want := []string{"get namespaces", "list pods", "update namespaces/status", "delete-collection pods", "list pods"}
+	if diff := cmp.Diff(want, p.requests()); diff != "" {
+		t.Error(diff)
+	}
+	if got := p.conditions(t); got != "" {
+		t.Errorf("conditions %s", got)
+	}
+	_ = p.client.Tracker().Delete(podResource, "team", "web")
+	p.sync(t.Context(), "team")
+	if !slices.Contains(p.requests(), "delete-collection configmaps") {
+		t.Error("without pods, the rest is not deleted")
+	}
+}
+
+func TestABrokenKindDoesNotHoldUpTheOthers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		verb, resource string
+		err            error
+		condition      string
+	}{
+		"its list fails": {"list", "widgets", errors.New("conversion webhook failed"),
+			"ContentDeletionFailed: Failed to delete all resource types, 1 remaining: conversion webhook failed"},
+		"its deletion is refused": {"delete", "widgets", errors.New("denied by policy"),
+			"ContentDeletionFailed: Failed to delete all resource types, 1 remaining: denied by policy"},
+		"its objects do not go": {"delete", "widgets", nil,
+			"ContentDeletionFailed: Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace: team for gvr: example.com/v1, Resource=widgets"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, ending(nil), object("configmaps", "a"), object("widgets", "w"))
+			p.meta.PrependReactor(tc.verb, tc.resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
+			if got := p.sync(t.Context(), "team"); got.Err() == nil {
+				t.Error("no error, so no retry")
+			}
+			if diff := cmp.Diff(tc.condition, p.conditions(t)); diff != "" {
+				t.Error(diff)
+			}
+			done := p.requests()
+			if !slices.Contains(done, "delete-collection configmaps") || slices.Contains(done, "create namespaces/finalize") {
+				t.Errorf("requests %v", done)
+			}
+		})
+	}
+}
+
+func TestVerbsTheServerDoesNotKnowAreNotTriedAgain(t *testing.T) {
+	p := newPlace(t, ending(nil), object("configmaps", "a", "x/y"))
+	refused := apierrors.NewMethodNotSupported(schema.GroupResource{Resource: "configmaps"}, "deletecollection")
+	p.meta.PrependReactor("delete-collection", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
+	p.meta.PrependReactor("delete", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
+	p.meta.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "widgets"}, "")
+	})
+	p.sync(t.Context(), "team")
+	if done := p.requests(); !slices.Contains(done, "delete configmaps") {
+		t.Errorf("objects are not deleted one by one: %v", done)
+	}
+	p.sync(t.Context(), "team")
+	if done := p.requests(); !slices.Contains(done, "delete configmaps") || slices.Contains(done, "delete-collection configmaps") || slices.Contains(done, "list widgets") {
+		t.Errorf("refused verbs are tried again: %v", done)
+	}
+	p.clock.Step(time.Minute)
+	p.lists = append(p.lists, &metav1.APIResourceList{GroupVersion: "new.example.com/v1",
+		APIResources: []metav1.APIResource{{Name: "widgets", Verbs: metav1.Verbs{"delete", "list"}}}})
+	p.meta.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &metav1.PartialObjectMetadataList{}, nil
+	})
+	p.sync(t.Context(), "team")
+	if !slices.Contains(p.requests(), "list widgets") {
+		t.Error("with other APIs, what was learnt of the old ones is not forgotten")
+	}
+}
+
+func TestDiscoveryThatIsNotCompleteDeletesTheRestAndDoesNotFinalize(t *testing.T) {
+	p := newPlace(t, ending(nil), object("configmaps", "a"))
+	p.incomplete = &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{{Group: "down.example.com", Version: "v1"}: errors.New("no answer")}}
+	if got := p.sync(t.Context(), "team"); got.Err() == nil {
+		t.Error("no error, so no retry")
+	}
+	want := "DiscoveryFailed: Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: down.example.com/v1: no answer"
+	if diff := cmp.Diff(want, p.conditions(t)); diff != "" {
+		t.Error(diff)
+	}
+	done := p.requests()
+	if !slices.Contains(done, "delete-collection configmaps") || slices.Contains(done, "create namespaces/finalize") {
+		t.Errorf("requests %v", done)
+	}
+	p.incomplete = nil
+	if got := p.sync(t.Context(), "team"); got.Err() != nil {
+		t.Error(got.Err())
+	}
+	if !slices.Contains(p.requests(), "create namespaces/finalize") {
+		t.Error("not finalized once discovery is complete")
+	}
+}
+
+func TestGroupVersionsNotUnderstoodKeepTheNamespace(t *testing.T) {
+	p := newPlace(t, ending(nil), object("configmaps", "a"))
+	p.lists = append(p.lists, &metav1.APIResourceList{GroupVersion: "a/b/c", APIResources: []metav1.APIResource{{Name: "x", Verbs: metav1.Verbs{"delete"}}}})
+	p.sync(t.Context(), "team")
+	if got := p.conditions(t); got != "GroupVersionParsingFailed: unexpected GroupVersion string: a/b/c" {
+		t.Error(got)
+	}
+	if done := p.requests(); slices.Contains(done, "create namespaces/finalize") || !slices.Contains(done, "delete-collection configmaps") {
+		t.Errorf("requests %v", done)
+	}
+}
+
+func TestAKindThatAppearsDuringTheLastPassIsEmptiedToo(t *testing.T) {
+	p := newPlace(t, ending(nil))
+	p.library.since(noon) // another namespace made a discovery a moment ago
+	p.clock.Step(time.Second)
+	p.lists = append(p.lists, &metav1.APIResourceList{GroupVersion: "new.example.com/v1",
+		APIResources: []metav1.APIResource{{Name: "things", Verbs: metav1.Verbs{"delete", "list"}}}})
+	if got := p.sync(t.Context(), "team"); got.Err() != nil || got.After() != time.Second {
+		t.Errorf("got %v, look again after %v", got.Err(), got.After())
+	}
+	if slices.Contains(p.requests(), "create namespaces/finalize") {
+		t.Error("finalized without a look at the new kind")
+	}
+	p.sync(t.Context(), "team")
+	if done := p.requests(); !slices.Contains(done, "list things") || !slices.Contains(done, "create namespaces/finalize") {
+		t.Errorf("requests %v", done)
+	}
+}
+
+func TestNamespacesThatAreNotToBeEmptied(t *testing.T) {
+	for name, live := range map[string]*corev1.Namespace{
+		"one that is gone":                    nil,
+		"a new one of the same name":          ending(func(ns *corev1.Namespace) { ns.DeletionTimestamp = nil }),
+		"one that was finalized":              ending(func(ns *corev1.Namespace) { ns.Spec.Finalizers = nil }),
+		"one that another finalizer holds on": ending(func(ns *corev1.Namespace) { ns.Spec.Finalizers = []corev1.FinalizerName{"x/y"} }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, live, object("configmaps", "a"))
+			if got := p.sync(t.Context(), "team"); got.Err() != nil {
+				t.Error(got.Err())
+			}
+			if diff := cmp.Diff([]string{"get namespaces"}, p.requests()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestFinalizing(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "namespaces"}, "team", errors.New("changed"))
+	for name, tc := range map[string]struct {
+		errs []error
+		fail bool
+		want int
+	}{
+		"a conflict is settled with the newer state":   {[]error{conflict, nil}, false, 2},
+		"a namespace that is gone is gone":             {[]error{apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "team")}, false, 1},
+		"any other refusal is retried with a new pass": {[]error{errors.New("timeout")}, true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, ending(func(ns *corev1.Namespace) { ns.Spec.Finalizers = append(ns.Spec.Finalizers, "x/y") }))
+			times := 0
+			p.client.PrependReactor("create", "namespaces", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				sent := action.(clienttesting.CreateAction).GetObject().(*corev1.Namespace)
+				if !slices.Equal(sent.Spec.Finalizers, []corev1.FinalizerName{"x/y"}) {
+					t.Errorf("sent finalizers %v", sent.Spec.Finalizers)
+				}
+				times++
+				return true, sent, tc.errs[times-1]
+			})
+			if got := p.sync(t.Context(), "team").Err(); (got != nil) != tc.fail || times != tc.want {
+				t.Errorf("got %v after %d tries", got, times)
+			}
+		})
+	}
+}

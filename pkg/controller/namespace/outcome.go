@@ -1,0 +1,194 @@
+package namespace
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// gcGrace is how many seconds objects with finalizers are thought to take.
+const gcGrace = 15
+
+// outcome is what one pass over the content of a namespace came to.
+type outcome struct {
+	// undiscovered is why discovery was not complete, and failing for how many
+	// groups, zero if that is not known.
+	undiscovered error
+	failing      int
+	// unparsed are the group versions that were not understood.
+	unparsed []error
+	// failed are the deletions and lists that failed.
+	failed []error
+	// remaining counts what is left by kind, and finalizers what holds it.
+	remaining  map[schema.GroupVersionResource]int
+	finalizers map[string]int
+	// estimate is how many seconds what is left may take to go.
+	estimate int64
+	// podsFirst tells that other kinds have to wait for the pods.
+	podsFirst bool
+}
+
+func newOutcome(c *catalog) *outcome {
+	o := &outcome{remaining: map[schema.GroupVersionResource]int{}, finalizers: map[string]int{}}
+	o.know(c)
+	return o
+}
+
+// know takes in what discovery came to.
+func (o *outcome) know(c *catalog) {
+	o.undiscovered, o.failing, o.unparsed = c.incomplete, c.failing, c.unparsed
+}
+
+// add takes in what is left of one kind.
+func (o *outcome) add(r resource, left remainder, err error) {
+	if err != nil {
+		o.failed = append(o.failed, err)
+		return
+	}
+	if left.count > 0 {
+		o.remaining[r.gvr] = left.count
+	}
+	for finalizer, n := range left.finalizers {
+		o.finalizers[finalizer] += n
+	}
+	o.estimate = max(o.estimate, left.estimate)
+}
+
+// err joins everything that keeps the pass from being trusted.
+func (o *outcome) err() error {
+	return errors.Join(append(append([]error{o.undiscovered}, o.unparsed...), o.failed...)...)
+}
+
+// empty tells that nothing is left, for sure.
+func (o *outcome) empty() bool {
+	return o.err() == nil && len(o.remaining) == 0 && o.estimate == 0
+}
+
+// wait is when to look again at what takes its time: half of the estimate, but
+// no later than the resync, if there is one.
+func (o *outcome) wait(resync time.Duration) time.Duration {
+	wait := time.Duration(o.estimate/2+1) * time.Second
+	if resync > 0 {
+		wait = min(wait, resync)
+	}
+	return wait
+}
+
+// remainder is what a list shows after the deletion of one kind.
+type remainder struct {
+	count      int
+	finalizers map[string]int
+	estimate   int64
+}
+
+// judge says what is left of a kind. What has neither a grace period that may
+// still run nor a finalizer should be gone, so that it is an error if it is not.
+func judge(namespace string, r resource, items []metav1.PartialObjectMetadata, grace int64) (remainder, error) {
+	left := remainder{count: len(items), finalizers: map[string]int{}, estimate: grace}
+	for i := range items {
+		for _, finalizer := range items[i].Finalizers {
+			left.finalizers[finalizer]++
+		}
+	}
+	switch {
+	case len(items) == 0:
+		left.estimate = 0
+	case grace > 0:
+	case len(left.finalizers) > 0:
+		left.estimate = gcGrace
+	default:
+		return remainder{}, fmt.Errorf("unexpected items still remain in namespace: %s for gvr: %v", namespace, r.gvr)
+	}
+	return left, nil
+}
+
+// podGrace is the longest grace period of pods that have not ended, in seconds;
+// none once the namespace has been terminating for that long.
+func podGrace(pods []corev1.Pod, deleted, now time.Time) int64 {
+	var longest int64
+	for i := range pods {
+		pod := &pods[i]
+		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || pod.Spec.TerminationGracePeriodSeconds == nil {
+			continue
+		}
+		longest = max(longest, *pod.Spec.TerminationGracePeriodSeconds)
+	}
+	if now.Sub(deleted) >= time.Duration(longest)*time.Second {
+		return 0
+	}
+	return longest
+}
+
+// needDeleting tells whether a deletion changes anything: for an object that is
+// not being deleted, or waits for its dependents as a background deletion does not.
+func needDeleting(o metav1.Object) bool {
+	return o.GetDeletionTimestamp() == nil ||
+		slices.Contains(o.GetFinalizers(), metav1.FinalizerDeleteDependents) ||
+		slices.Contains(o.GetFinalizers(), metav1.FinalizerOrphanDependents)
+}
+
+// podsOf takes the pods out of the kinds, because they go first: what they use,
+// policies and secrets among it, must outlive them.
+func podsOf(resources []resource) (pods, rest []resource) {
+	for _, r := range resources {
+		if r.gvr == podResource {
+			pods = append(pods, r)
+			continue
+		}
+		rest = append(rest, r)
+	}
+	return pods, rest
+}
+
+var podResource = corev1.SchemeGroupVersion.WithResource("pods")
+
+func describeDiscovery(err error, failing int) string {
+	if failing > 0 {
+		return fmt.Sprintf("Discovery failed for some groups, %d failing: %v", failing, err)
+	}
+	return err.Error()
+}
+
+func describeFailures(errs []error) string {
+	return fmt.Sprintf("Failed to delete all resource types, %d remaining: %s", len(errs), list(errs))
+}
+
+func describeRemaining(remaining map[schema.GroupVersionResource]int) string {
+	parts := make([]string, 0, len(remaining))
+	for gvr, n := range remaining {
+		parts = append(parts, fmt.Sprintf("%s.%s has %d resource instances", gvr.Resource, gvr.Group, n))
+	}
+	slices.Sort(parts)
+	return "Some resources are remaining: " + strings.Join(parts, ", ")
+}
+
+func describeFinalizers(finalizers map[string]int) string {
+	parts := make([]string, 0, len(finalizers))
+	for finalizer, n := range finalizers {
+		parts = append(parts, fmt.Sprintf("%s in %d resource instances", finalizer, n))
+	}
+	slices.Sort(parts)
+	return "Some content in the namespace has finalizers remaining: " + strings.Join(parts, ", ")
+}
+
+func list(errs []error) string {
+	texts := make([]string, 0, len(errs))
+	for _, err := range errs {
+		texts = append(texts, err.Error())
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, ", ")
+}
+
+func compareResources(a, b schema.GroupVersionResource) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Resource, b.Resource))
+}
+
+func compareErrors(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }

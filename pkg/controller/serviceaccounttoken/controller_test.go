@@ -1,0 +1,208 @@
+package serviceaccounttoken
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// world is a controller whose caches hold cached and whose server holds live.
+func world(t *testing.T, cached, live []runtime.Object) (*Controller, *fake.Clientset) {
+	t.Helper()
+	client := fake.NewClientset(live...)
+	shared := informers.NewSharedInformerFactory(client, 0)
+	c, err := New(shared.Core().V1().ServiceAccounts(), shared.Core().V1().Secrets(), client, Options{Key: rsaKey, RootCA: ca})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range cached {
+		switch o := object.(type) {
+		case *corev1.ServiceAccount:
+			_ = shared.Core().V1().ServiceAccounts().Informer().GetStore().Add(o)
+		case *corev1.Secret:
+			_ = shared.Core().V1().Secrets().Informer().GetStore().Add(o)
+		}
+	}
+	return c, client
+}
+
+func did(client *fake.Clientset) []string {
+	var verbs []string
+	for _, action := range client.Actions() {
+		verbs = append(verbs, action.GetVerb()+" "+action.GetResource().Resource)
+	}
+	return verbs
+}
+
+func keyOf(s *corev1.Secret) secretKey {
+	return secretKey{s.Namespace, s.Name, s.UID, s.Annotations["kubernetes.io/service-account.name"]}
+}
+
+// listing is account builder that lists the secret and another one.
+func listing() *corev1.ServiceAccount {
+	a := account("builder", "1")
+	a.Secrets = []corev1.ObjectReference{{Name: "builder-token"}, {Name: "other"}}
+	return a
+}
+
+func objects(o ...runtime.Object) []runtime.Object { return o }
+
+func TestSyncSecret(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cached, live []runtime.Object
+		want         []string
+	}{
+		"a complete secret costs no request": {objects(secret(nil), account("builder", "1")), nil, nil},
+		"an empty secret is filled in one request": {
+			objects(secret(empty), account("builder", "1")), objects(secret(empty)), []string{"update secrets"}},
+		"an account the cache does not have yet is found live": {
+			objects(secret(empty)), objects(secret(empty), account("builder", "1")), []string{"get serviceaccounts", "update secrets"}},
+		"a secret whose account is gone is deleted after a live read": {
+			objects(secret(nil)), objects(secret(nil)), []string{"get serviceaccounts", "delete secrets"}},
+		"a secret of a former account of the name is deleted after a live read": {
+			objects(secret(nil), account("builder", "2")), objects(secret(nil), account("builder", "2")), []string{"get serviceaccounts", "delete secrets"}},
+		"a secret that is being deleted is not deleted again": {
+			objects(secret(func(s *corev1.Secret) { s.DeletionTimestamp = &metav1.Time{} })), nil, []string{"get serviceaccounts"}},
+		"a deleted secret is taken off its account": {
+			objects(listing()), objects(listing()), []string{"get secrets", "update serviceaccounts"}},
+		"a deleted secret that is listed nowhere costs no request": {objects(account("builder", "1")), nil, nil},
+		"a secret that came again stays listed": {
+			objects(listing()), objects(listing(), secret(nil)), []string{"get secrets"}},
+		"a deleted secret without an account is nothing to do": {nil, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, client := world(t, tc.cached, tc.live)
+			if err := c.syncSecret(t.Context(), keyOf(secret(nil))).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, did(client)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestDeletedTokensAreDeletedAsTheyWereJudged(t *testing.T) {
+	c, client := world(t, objects(secret(nil)), objects(secret(nil)))
+	if err := c.syncAccount(t.Context(), accountKey{"team", "builder", "uid-1"}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	last := client.Actions()[len(client.Actions())-1].(clienttesting.DeleteActionImpl)
+	got := last.DeleteOptions.Preconditions
+	if got == nil || *got.UID != "s-1" || *got.ResourceVersion != "5" {
+		t.Errorf("deleted with preconditions %v", got)
+	}
+}
+
+func TestSyncAccount(t *testing.T) {
+	another := secret(func(s *corev1.Secret) { s.Name, s.Annotations["kubernetes.io/service-account.name"] = "d", "deployer" })
+	newer := secret(func(s *corev1.Secret) { s.Name, s.Annotations["kubernetes.io/service-account.uid"] = "n", "uid-2" })
+	for name, tc := range map[string]struct {
+		cached, live []runtime.Object
+		want         []string
+	}{
+		"an account that is there costs no request": {objects(account("builder", "1"), secret(nil)), nil, nil},
+		"an account that only the cache lost keeps its tokens": {
+			objects(secret(nil)), objects(account("builder", "1")), []string{"get serviceaccounts"}},
+		"the tokens of an account that is gone are deleted, others are not": {
+			objects(secret(nil), another, newer), objects(secret(nil), another, newer), []string{"get serviceaccounts", "delete secrets"}},
+		"an account replaced by another of its name loses its tokens": {
+			objects(secret(nil), account("builder", "2")), objects(secret(nil), account("builder", "2")), []string{"get serviceaccounts", "delete secrets"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, client := world(t, tc.cached, tc.live)
+			if err := c.syncAccount(t.Context(), accountKey{"team", "builder", "uid-1"}).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, did(client)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestFaults(t *testing.T) {
+	resource := corev1.Resource("secrets")
+	for name, tc := range map[string]struct {
+		verb, on string
+		cached   []runtime.Object
+		err      error
+		fail     bool
+	}{
+		"a failed live read deletes nothing":             {"get", "serviceaccounts", objects(secret(nil)), errors.New("timeout"), true},
+		"a secret changed since is judged again":         {"delete", "secrets", objects(secret(nil)), apierrors.NewConflict(resource, "x", errors.New("changed")), true},
+		"a secret deleted by somebody else is fine":      {"delete", "secrets", objects(secret(nil)), apierrors.NewNotFound(resource, "x"), false},
+		"a conflict while filling is retried":            {"update", "secrets", objects(secret(empty), account("builder", "1")), apierrors.NewConflict(resource, "x", errors.New("changed")), true},
+		"a conflict while unlisting is retried":          {"update", "serviceaccounts", objects(listing()), apierrors.NewConflict(corev1.Resource("serviceaccounts"), "x", errors.New("changed")), true},
+		"an account deleted meanwhile lists nothing":     {"update", "serviceaccounts", objects(listing()), apierrors.NewNotFound(corev1.Resource("serviceaccounts"), "x"), false},
+		"a secret that may still be there stays listed":  {"get", "secrets", objects(listing()), errors.New("timeout"), true},
+		"a secret deleted while it is filled is no more": {"update", "secrets", objects(secret(empty), account("builder", "1")), apierrors.NewNotFound(resource, "x"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, client := world(t, tc.cached, nil)
+			client.PrependReactor(tc.verb, tc.on, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
+			got := c.syncSecret(t.Context(), keyOf(secret(nil))).Err()
+			if (got != nil) != tc.fail {
+				t.Errorf("got %v, want an error: %v", got, tc.fail)
+			}
+			if tc.on == "serviceaccounts" && slices.Contains(did(client), "delete secrets") {
+				t.Error("deleted a secret without knowing that its account is gone")
+			}
+		})
+	}
+}
+
+func TestFromNewSecretToDeletedAccount(t *testing.T) {
+	client := fake.NewClientset(account("builder", "1"))
+	shared, own := informers.NewSharedInformerFactory(client, 0), Informers(client, 0)
+	c, err := New(shared.Core().V1().ServiceAccounts(), own.Core().V1().Secrets(), client, Options{Key: rsaKey, RootCA: ca, Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	shared.Start(ctx.Done())
+	own.Start(ctx.Done())
+	shared.WaitForCacheSync(ctx.Done())
+	own.WaitForCacheSync(ctx.Done())
+	ended := make(chan struct{})
+	go func() { defer close(ended); c.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended; shared.Shutdown(); own.Shutdown() })
+
+	secrets := client.CoreV1().Secrets("team")
+	if _, err := secrets.Create(t.Context(), secret(empty), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the secret is filled", func() bool {
+		s, err := secrets.Get(t.Context(), "builder-token", metav1.GetOptions{})
+		return err == nil && len(s.Data["token"]) > 0 && s.Annotations["kubernetes.io/service-account.uid"] == "uid-1"
+	})
+	if err := client.CoreV1().ServiceAccounts("team").Delete(t.Context(), "builder", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the secret is deleted", func() bool {
+		_, err := secrets.Get(t.Context(), "builder-token", metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(context.Background(), 5*time.Millisecond, 20*time.Second, true,
+		func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		t.Fatal(fmt.Errorf("waited in vain: %s", what))
+	}
+}
