@@ -1,0 +1,92 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/controller-manager/pkg/clientbuilder"
+	"k8s.io/klog/v2"
+)
+
+// waitForAPIServer returns when the API server says it is healthy, and names
+// what it waits for while it does not.
+func waitForAPIServer(ctx context.Context, client kubernetes.Interface, host string, timeout time.Duration) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, time.Second, timeout, true, func(ctx context.Context) (bool, error) {
+		status := 0
+		result := client.Discovery().RESTClient().Get().AbsPath("/healthz").Do(ctx).StatusCode(&status)
+		failed := result.Error()
+		if failed == nil && status != http.StatusOK {
+			failed = fmt.Errorf("status %d", status)
+		}
+		if failed == nil {
+			return true, nil
+		}
+		if last == nil || ctx.Err() == nil && failed.Error() != last.Error() {
+			last = failed
+			klog.FromContext(ctx).Info("Waiting for the API server to be healthy", "server", host, "timeout", timeout, "err", failed)
+		}
+		return false, nil
+	})
+	if err != nil && last != nil {
+		return fmt.Errorf("%w: failed to get apiserver /healthz status: %w", err, last)
+	}
+	return err
+}
+
+// controllerClients gives every controller the identity of its own service
+// account when the flag asks for it, and else that of --kubeconfig.
+func controllerClients(ctx context.Context, p *process, root clientbuilder.ControllerClientBuilder) clientbuilder.ControllerClientBuilder {
+	if !p.ComponentConfig.KubeCloudShared.UseServiceAccountCredentials {
+		return root
+	}
+	if p.ComponentConfig.SAController.ServiceAccountKeyFile == "" {
+		klog.FromContext(ctx).Info("--use-service-account-credentials is set without --service-account-private-key-file: token Secrets are not filled, tokens come from the API server alone")
+	}
+	return clientbuilder.NewDynamicClientBuilder(finishing(rest.AnonymousClientConfig(p.Kubeconfig)), p.Client.CoreV1(), metav1.NamespaceSystem)
+}
+
+// Client makes the client of a controller that acts as the service account.
+func (cc ControllerContext) Client(serviceAccount string) (kubernetes.Interface, error) {
+	client, err := cc.Clients.Client(serviceAccount)
+	if err != nil {
+		return nil, fmt.Errorf("make the client of %s: %w", serviceAccount, err)
+	}
+	return client, nil
+}
+
+// Recorder makes a recorder whose events are written with client and flushed
+// when the term ends.
+func (cc ControllerContext) Recorder(ctx context.Context, client kubernetes.Interface, source string) record.EventRecorder {
+	events := newEvents(ctx, client.CoreV1(), source)
+	cc.term.addEvents(events)
+	return events.recorder
+}
+
+// clientAndEvents makes the client of a service account and a recorder that writes with it.
+func (cc ControllerContext) clientAndEvents(ctx context.Context, serviceAccount, source string) (kubernetes.Interface, record.EventRecorder, error) {
+	client, err := cc.Client(serviceAccount)
+	if err != nil {
+		return nil, nil, err
+	}
+	return client, cc.Recorder(ctx, client, source), nil
+}
+
+// require skips the controller, with the reason, when a resource it cannot do
+// without is not served.
+func (cc ControllerContext) require(resources ...schema.GroupVersionResource) error {
+	for _, resource := range resources {
+		if !cc.Available[resource] {
+			return skip("the API server does not serve %s in %s", resource.Resource, resource.GroupVersion())
+		}
+	}
+	return nil
+}

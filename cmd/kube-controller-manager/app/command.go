@@ -1,0 +1,110 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	apiserver "k8s.io/apiserver/pkg/server"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/rest"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	metricsfeatures "k8s.io/component-base/metrics/features"
+	terminal "k8s.io/component-base/term"
+	"k8s.io/component-base/version/verflag"
+
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/options"
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+)
+
+const description = `The controller manager runs the control loops of Kubernetes. Each loop watches
+objects through the API server, compares what they ask for with what there is, and
+makes the changes that bring the two together: it creates and deletes pods for
+workloads, keeps endpoints for services, binds volumes, judges the health of nodes,
+and cleans up after objects that are gone.
+
+Several instances may run at a time. One of them leads and runs the loops, the
+others wait for its lease to end.`
+
+// NewControllerManagerCommand returns the command with all its flags. Running it
+// ends when the process is told to stop, or with an error.
+func NewControllerManagerCommand() *cobra.Command {
+	return newCommand(apiserver.SetupSignalContext, Run)
+}
+
+// newCommand takes what a process can have only once: the context that its
+// signals end, and what runs until then.
+func newCommand(signals func() context.Context, run func(context.Context, *config.CompletedConfig) error) *cobra.Command {
+	o, err := options.NewKubeControllerManagerOptions()
+	utilruntime.Must(err)
+	cmd := &cobra.Command{
+		Use:  component,
+		Long: description,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			verflag.PrintAndExitIfRequested()
+			if err := settle(o); err != nil {
+				return err
+			}
+			cliflag.PrintFlags(cmd.Flags())
+			ctx := signals()
+			c, err := o.Config(ctx, names.All(), names.DisabledByDefault(), names.KCMControllerAliases())
+			if err != nil {
+				return err
+			}
+			return run(ctx, c.Complete())
+		},
+	}
+	addFlags(cmd, o)
+	return cmd
+}
+
+// addFlags gives the command all flags, and a help that shows them by section,
+// as wide as the terminal.
+func addFlags(cmd *cobra.Command, o *options.KubeControllerManagerOptions) {
+	sections := o.Flags(names.All(), names.DisabledByDefault(), names.KCMControllerAliases())
+	global := sections.FlagSet("global")
+	verflag.AddFlags(global)
+	globalflag.AddGlobalFlags(global, cmd.Name(), logs.SkipLoggingConfigurationFlags())
+	for _, flags := range sections.FlagSets {
+		cmd.Flags().AddFlagSet(flags)
+	}
+	columns, _, err := terminal.TerminalSize(cmd.OutOrStdout())
+	if err != nil {
+		columns = 0 // not a terminal: lines stay as long as they are
+	}
+	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
+}
+
+// settle makes the parsed feature gates, the emulated version and the logging
+// take effect. All that follows, checks included, depends on them. If one of them
+// is wrong, whatever else is wrong with the command line is reported with it.
+func settle(o *options.KubeControllerManagerOptions) error {
+	// The program reads deprecated APIs on purpose and cannot heed warnings of them.
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+
+	err := o.ComponentGlobalsRegistry.Set()
+	if err != nil || logsapi.ValidateAndApply(o.Logs, utilfeature.DefaultFeatureGate) != nil {
+		return utilerrors.NewAggregate([]error{err,
+			o.Validate(names.All(), names.DisabledByDefault(), names.KCMControllerAliases())})
+	}
+	metricsfeatures.ApplyFeatureGates(utilfeature.DefaultFeatureGate)
+	utilfeature.DefaultMutableFeatureGate.AddMetrics()
+	o.ComponentGlobalsRegistry.AddMetrics()
+	return nil
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if arg != "" {
+			return fmt.Errorf("%q does not take any arguments, got %q", cmd.CommandPath(), args)
+		}
+	}
+	return nil
+}

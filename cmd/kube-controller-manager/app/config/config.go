@@ -1,0 +1,64 @@
+// Package config holds what the command line has become: everything that Run
+// needs, checked, loaded and opened. It reads no flag and starts nothing.
+package config
+
+import (
+	"time"
+
+	apiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/flagz"
+	clientset "k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/component-base/compatibility"
+	kcmv1alpha1 "k8s.io/kube-controller-manager/config/v1alpha1"
+)
+
+// Config is the process before Run.
+type Config struct {
+	// ComponentConfig is what the flags set, in the versioned form that /configz
+	// shows. No pointer in it is nil.
+	ComponentConfig kcmv1alpha1.KubeControllerManagerConfiguration
+
+	// SecureServing holds the open listener and its certificates; nil when
+	// --secure-port is 0.
+	SecureServing *apiserver.SecureServingInfo
+	// Authentication tells who asks at the secure port.
+	Authentication apiserver.AuthenticationInfo
+	// Authorization tells what they may read there.
+	Authorization apiserver.AuthorizationInfo
+
+	// Client is the client of the process itself: leases, events, discovery.
+	Client *clientset.Clientset
+	// Kubeconfig is what clients of controllers are derived from.
+	Kubeconfig *restclient.Config
+
+	// EventBroadcaster carries the events of the process to the API server.
+	EventBroadcaster record.EventBroadcaster
+	// EventRecorder records events of the process, such as a change of leader.
+	EventRecorder record.EventRecorder
+
+	// ControllerShutdownTimeout is how long controllers may take to stop.
+	ControllerShutdownTimeout time.Duration
+
+	// ComponentGlobalsRegistry knows the feature gates and the emulated version.
+	ComponentGlobalsRegistry compatibility.ComponentGlobalsRegistry
+	// Flagz gives the flags as they were set, for /flagz; nil shows none.
+	Flagz flagz.Reader
+}
+
+type completedConfig struct {
+	*Config
+}
+
+// CompletedConfig is a Config that nothing is missing from. Only Complete makes
+// one.
+type CompletedConfig struct {
+	*completedConfig
+}
+
+// Complete ends the making of a configuration. Its type is the promise to Run that
+// the flags were validated and that whoever made c added what they wanted to add.
+func (c *Config) Complete() *CompletedConfig {
+	return &CompletedConfig{&completedConfig{c}}
+}

@@ -1,0 +1,205 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/restmapper"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/controller-manager/pkg/clientbuilder"
+	"k8s.io/controller-manager/pkg/informerfactory"
+	"k8s.io/klog/v2"
+	kcmconfig "k8s.io/kube-controller-manager/config/v1alpha1"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
+)
+
+const (
+	// mapperReset is how often the REST mapper forgets what discovery said.
+	mapperReset = 30 * time.Second
+	// apiServerTimeout is how long a start waits for a healthy API server.
+	apiServerTimeout = 10 * time.Second
+)
+
+// ControllerContext is what the controllers of one term are made from. InitFuncs
+// get it by value, with their controller's name in it.
+type ControllerContext struct {
+	// Config is the component configuration.
+	Config *kcmconfig.KubeControllerManagerConfiguration
+	// Gates are the feature gates, read once, when a controller is wired.
+	Gates featuregate.FeatureGate
+	// Clock is the one clock of the process.
+	Clock clock.WithTicker
+	// Clients makes the clients of controllers, by service account name.
+	Clients clientbuilder.ControllerClientBuilder
+	// RootClients makes clients with the credentials of --kubeconfig.
+	RootClients clientbuilder.ControllerClientBuilder
+	// Informers are the shared, trimmed caches.
+	Informers informers.SharedInformerFactory
+	// MetadataInformers are the caches that hold metadata only.
+	MetadataInformers metadatainformer.SharedInformerFactory
+	// AnyInformers gives the typed cache of a resource where there is one, else the metadata one.
+	AnyInformers informerfactory.InformerFactory
+	// RESTMapper maps kinds to resources as the API server serves them.
+	RESTMapper *restmapper.DeferredDiscoveryRESTMapper
+	// Available are the resources that the API server served at the start of the term.
+	Available map[schema.GroupVersionResource]bool
+	// CachesStarted is closed when the shared caches have been started.
+	CachesStarted chan struct{}
+	// Resync draws a resync period: random, so that not all controllers list at once.
+	Resync func() time.Duration
+
+	name        string
+	term        *running
+	process     *process
+	cacheClient kubernetes.Interface
+	narrow      *[]informers.SharedInformerFactory
+}
+
+func newControllerContext(ctx context.Context, p *process, termName string) (ControllerContext, error) {
+	root := clientbuilder.SimpleControllerClientBuilder{ClientConfig: finishing(p.Kubeconfig)}
+	cc := ControllerContext{
+		Config:        &p.ComponentConfig,
+		Gates:         p.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent),
+		Clock:         clock.RealClock{},
+		RootClients:   root,
+		CachesStarted: make(chan struct{}),
+		Resync:        resyncIn(p.ComponentConfig.Generic.MinResyncPeriod.Duration),
+		term:          newRunning(p.ControllerShutdownTimeout),
+		process:       p,
+		narrow:        &[]informers.SharedInformerFactory{},
+	}
+	if err := waitForAPIServer(ctx, p.Client, p.Kubeconfig.Host, apiServerTimeout); err != nil {
+		return cc, fmt.Errorf("failed to wait for apiserver being healthy: %w", err)
+	}
+	cc.Clients = controllerClients(ctx, p, root)
+	if err := cc.addInformers(ctx, termName); err != nil {
+		return cc, err
+	}
+	return cc, cc.addDiscovery(ctx)
+}
+
+// resyncIn draws from [least, 2*least), a new number each time.
+func resyncIn(least time.Duration) func() time.Duration {
+	return func() time.Duration { return time.Duration(float64(least) * (rand.Float64() + 1)) }
+}
+
+// addInformers makes the shared caches, with clients of their own so that they
+// do not compete with a controller's writes.
+func (cc *ControllerContext) addInformers(ctx context.Context, termName string) error {
+	config, err := cc.RootClients.Config("shared-informers")
+	if err != nil {
+		return fmt.Errorf("configure the client of the shared caches: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(patiently(config, klog.FromContext(ctx)))
+	if err != nil {
+		return fmt.Errorf("make the client of the shared caches: %w", err)
+	}
+	config, err = cc.RootClients.Config("metadata-informers")
+	if err != nil {
+		return fmt.Errorf("configure the client of the metadata caches: %w", err)
+	}
+	metadataClient, err := metadata.NewForConfig(patiently(config, klog.FromContext(ctx)))
+	if err != nil {
+		return fmt.Errorf("make the client of the metadata caches: %w", err)
+	}
+	// The name labels the informer_* metrics; it is free again when the term ends.
+	name, err := toolscache.NewInformerName(termName)
+	if err != nil {
+		return fmt.Errorf("name the shared caches: %w", err)
+	}
+	cc.term.onClose(name.Release)
+	cc.cacheClient = client
+	cc.Informers = informers.NewSharedInformerFactoryWithOptions(client, cc.Resync(),
+		informers.WithTransform(cache.Trim), informers.WithInformerName(name))
+	cc.MetadataInformers = metadatainformer.NewSharedInformerFactoryWithOptions(metadataClient, cc.Resync(),
+		metadatainformer.WithTransform(cache.Trim))
+	cc.AnyInformers = informerfactory.NewInformerFactory(cc.Informers, cc.MetadataInformers)
+	return nil
+}
+
+// narrowed makes a cache of the few objects that one controller reads of a
+// resource, where the shared one would hold all of them. It starts and stops
+// with the shared caches.
+func (cc ControllerContext) narrowed(of func(kubernetes.Interface, time.Duration) informers.SharedInformerFactory) informers.SharedInformerFactory {
+	factory := of(cc.cacheClient, cc.Resync())
+	*cc.narrow = append(*cc.narrow, factory)
+	return factory
+}
+
+// addDiscovery makes the REST mapper and asks what is served.
+func (cc *ControllerContext) addDiscovery(ctx context.Context) error {
+	client, err := cc.RootClients.DiscoveryClient("controller-discovery")
+	if err != nil {
+		return fmt.Errorf("make the discovery client: %w", err)
+	}
+	cc.RESTMapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
+	cc.background(ctx, func(ctx context.Context) {
+		wait.UntilWithContext(ctx, func(context.Context) { cc.RESTMapper.Reset() }, mapperReset)
+	})
+	cc.Available, err = availableResources(ctx, client)
+	return err
+}
+
+// availableResources asks the API server what it serves. A group whose server
+// does not answer only costs what needs that group.
+func availableResources(ctx context.Context, client discovery.DiscoveryInterface) (map[schema.GroupVersionResource]bool, error) {
+	_, lists, err := client.ServerGroupsAndResources()
+	if err != nil && len(lists) == 0 {
+		return nil, fmt.Errorf("discover the served resources: %w", err)
+	}
+	if err != nil {
+		klog.FromContext(ctx).Info("Some API groups cannot be discovered, what needs them is not started", "err", err)
+	}
+	available := map[schema.GroupVersionResource]bool{}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, fmt.Errorf("parse served version %q: %w", list.GroupVersion, err)
+		}
+		for _, resource := range list.APIResources {
+			available[version.WithResource(resource.Name)] = true
+		}
+	}
+	return available, nil
+}
+
+// startCaches starts every cache that an InitFunc asked for.
+func (cc *ControllerContext) startCaches(ctx context.Context) {
+	caches, stop := context.WithCancel(context.WithoutCancel(ctx))
+	cc.Informers.StartWithContext(caches)
+	cc.MetadataInformers.Start(caches.Done())
+	for _, factory := range *cc.narrow {
+		factory.StartWithContext(caches)
+	}
+	// Caches stay while work in flight ends, and stop when the term is closed.
+	cc.term.onClose(func() {
+		stop()
+		var all sync.WaitGroup
+		all.Go(cc.Informers.Shutdown)
+		all.Go(cc.MetadataInformers.Shutdown)
+		for _, factory := range *cc.narrow {
+			all.Go(factory.Shutdown)
+		}
+		all.Wait()
+	})
+	close(cc.CachesStarted)
+}
+
+// Debug is where controllers show what they know.
+func (cc ControllerContext) Debug() *debug.Registry { return cc.process.debug }

@@ -1,0 +1,162 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// lock knows whether this process has acquired it, so that an attempt to get it
+// can be interrupted without a race: either the write that acquires it went
+// through and the interruption does nothing, or the attempt is over and writes
+// nothing more.
+type lock struct {
+	resourcelock.Interface
+
+	mu       sync.Mutex
+	cancel   context.CancelFunc
+	won      context.CancelFunc
+	taken    func()
+	acquired bool
+
+	// seen guards what is told when the lease is lost.
+	seen   sync.Mutex
+	failed error
+	holder string
+	chosen string
+}
+
+// on sets what is called once when the lock is acquired, and once when an
+// attempt finds that it is not to be had.
+func (l *lock) on(won context.CancelFunc, taken func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.won, l.taken = won, taken
+}
+
+// attempt sets what ends the attempt that starts now.
+func (l *lock) attempt(cancel context.CancelFunc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cancel = cancel
+}
+
+// interrupt ends the attempt under way, unless the lock is acquired.
+func (l *lock) interrupt() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.acquired && l.cancel != nil {
+		l.cancel()
+	}
+}
+
+func (l *lock) isAcquired() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.acquired
+}
+
+// Get reads the record and remembers who holds it.
+func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	holder := ""
+	if record != nil {
+		holder = record.HolderIdentity
+		l.noteHolder(holder, record.PreferredHolder)
+	}
+	l.note(err)
+	if err != nil || holder != "" && holder != l.Identity() {
+		l.notToBeHad()
+	}
+	return record, raw, err
+}
+
+func (l *lock) notToBeHad() {
+	l.mu.Lock()
+	taken := l.taken
+	l.taken = nil
+	acquired := l.acquired
+	l.mu.Unlock()
+	if taken != nil && !acquired {
+		taken()
+	}
+}
+
+// Create writes the first record.
+func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, func() error { return l.Interface.Create(ctx, record) })
+}
+
+// Update replaces the record.
+func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, func() error { return l.Interface.Update(ctx, record) })
+}
+
+// write holds interruptions off while an attempt writes; renewals do not.
+func (l *lock) write(ctx context.Context, do func() error) error {
+	l.mu.Lock()
+	if l.acquired {
+		l.mu.Unlock()
+		err := do()
+		l.note(err)
+		return err
+	}
+	defer l.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	err := do()
+	l.note(err)
+	if err == nil {
+		l.acquired = true
+		if l.won != nil {
+			l.won()
+		}
+	}
+	return err
+}
+
+func (l *lock) note(err error) {
+	l.seen.Lock()
+	defer l.seen.Unlock()
+	// Running out of time says less than what took the time.
+	if l.failed == nil || !outOfTime(err) {
+		l.failed = err
+	}
+}
+
+func (l *lock) noteHolder(holder, chosen string) {
+	l.seen.Lock()
+	defer l.seen.Unlock()
+	l.holder, l.chosen = holder, chosen
+}
+
+// outOfTime tells whether a request was not made or not answered because the
+// time for it was over.
+func outOfTime(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		err != nil && strings.Contains(err.Error(), "would exceed context deadline") // the client's rate limiter
+}
+
+// trouble says why the lock could not be kept.
+func (l *lock) trouble() string {
+	l.seen.Lock()
+	defer l.seen.Unlock()
+	switch {
+	case l.chosen != "" && l.chosen != l.Identity():
+		return fmt.Sprintf("the API server chose %s to lead", l.chosen)
+	case l.holder != "" && l.holder != l.Identity():
+		return fmt.Sprintf("it is held by %s", l.holder)
+	case l.failed != nil:
+		return l.failed.Error()
+	}
+	return "it expired"
+}
+
+func nowTime() metav1.Time { return metav1.NewTime(time.Now()) }

@@ -1,0 +1,278 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
+	componentbaseconfig "k8s.io/component-base/config/v1alpha1"
+	"k8s.io/utils/ptr"
+)
+
+var testLease = lease{namespace: "kube-system", name: "kube-controller-manager", lockType: "leases"}
+
+// candidate competes for testLease at client.
+type candidate struct {
+	*elections
+	lock   *lock
+	events chan string
+}
+
+func newCandidate(client *fake.Clientset, identity string, retry time.Duration) *candidate {
+	recorder := record.NewFakeRecorder(10)
+	return &candidate{
+		events: recorder.Events,
+		lock: &lock{Interface: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: testLease.namespace, Name: testLease.name},
+			Client:     client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: identity, EventRecorder: recorder},
+		}},
+		elections: &elections{
+			identity: identity, watching: client, flush: func() {},
+			config: componentbaseconfig.LeaderElectionConfiguration{
+				LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
+				RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
+				RetryPeriod:   metav1.Duration{Duration: retry},
+			},
+		},
+	}
+}
+
+func (c *candidate) run(ctx context.Context, lead func(context.Context) error) error {
+	return c.runWithLock(ctx, c.lock, testLease, nil, lead)
+}
+
+func holder(t *testing.T, client *fake.Clientset) string {
+	t.Helper()
+	l, err := client.CoordinationV1().Leases(testLease.namespace).Get(context.Background(), testLease.name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ptr.Deref(l.Spec.HolderIdentity, "")
+}
+
+func TestTheLeaseIsReleasedAfterTheWorkHasEnded(t *testing.T) {
+	client := fake.NewClientset()
+	a := newCandidate(client, "a", 100*time.Millisecond)
+	var flushedBy string
+	a.flush = func() { flushedBy = holder(t, client) }
+	ctx, stop := context.WithCancel(t.Context())
+	leading, drained := make(chan struct{}), make(chan struct{})
+	stopping := make(chan struct{})
+	result := make(chan error, 1)
+	go func() {
+		result <- a.run(ctx, func(ctx context.Context) error {
+			close(leading)
+			<-ctx.Done()
+			close(stopping)
+			<-drained
+			return nil
+		})
+	}()
+	<-leading
+	stop()
+	<-stopping
+	if got := holder(t, client); got != "a" {
+		t.Errorf("while work is in flight the holder is %q", got)
+	}
+	close(drained)
+	if err := <-result; err != nil {
+		t.Fatal(err)
+	}
+	if got := holder(t, client); got != "" {
+		t.Errorf("after the stop the holder is %q", got)
+	}
+	if flushedBy != "a" {
+		t.Errorf("events were flushed while the holder was %q", flushedBy)
+	}
+	if got := <-a.events; got != "Normal LeaderElection a became leader" {
+		t.Errorf("event %q", got)
+	}
+}
+
+func TestAStandbyTakesAReleasedLeaseAtOnce(t *testing.T) {
+	client := fake.NewClientset()
+	// A retry period that would make the test time out.
+	a, b := newCandidate(client, "a", time.Second), newCandidate(client, "b", 8*time.Second)
+	ctxA, stopA := context.WithCancel(t.Context())
+	ctxB, stopB := context.WithCancel(t.Context())
+	leads := make(chan string, 2)
+	work := func(name string) func(context.Context) error {
+		return func(ctx context.Context) error { leads <- name; <-ctx.Done(); return nil }
+	}
+	results := make(chan error, 2)
+	go func() { results <- a.run(ctxA, work("a")) }()
+	if got := <-leads; got != "a" {
+		t.Fatalf("%s leads first", got)
+	}
+	go func() { results <- b.run(ctxB, work("b")) }()
+	eventually(t, "b watches the lease", func() bool {
+		for _, action := range client.Actions() {
+			if action.Matches("watch", "leases") {
+				return true
+			}
+		}
+		return false
+	})
+	start := time.Now()
+	stopA()
+	if err := <-results; err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-leads:
+	case <-time.After(4 * time.Second):
+		t.Fatal("the standby waits for its retry period")
+	}
+	t.Logf("the standby leads %s after the stop", time.Since(start))
+	stopB()
+	if err := <-results; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestALostLeaseEndsAtOnceAndIsNotReleased(t *testing.T) {
+	client := fake.NewClientset()
+	a := newCandidate(client, "a", 50*time.Millisecond)
+	a.config.LeaseDuration.Duration, a.config.RenewDeadline.Duration = time.Second, 200*time.Millisecond
+	var broken atomic.Bool
+	client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return broken.Load(), nil, errors.New("connection refused")
+	})
+	forever := make(chan struct{})
+	t.Cleanup(func() { close(forever) })
+	cancelled := make(chan struct{})
+	err := a.run(t.Context(), func(ctx context.Context) error {
+		broken.Store(true)
+		<-ctx.Done()
+		close(cancelled)
+		<-forever
+		return nil
+	})
+	if !errors.Is(err, errLeaseLost) || !strings.Contains(err.Error(), "connection refused") || !strings.Contains(err.Error(), testLease.String()) {
+		t.Errorf("got %v", err)
+	}
+	<-cancelled
+	broken.Store(false)
+	if got := holder(t, client); got != "a" {
+		t.Errorf("the holder is %q while work goes on", got)
+	}
+}
+
+func TestALeaseIsKeptWhenWorkDoesNotStop(t *testing.T) {
+	client := fake.NewClientset()
+	ctx, stop := context.WithCancel(t.Context())
+	err := newCandidate(client, "a", time.Second).run(ctx, func(ctx context.Context) error {
+		stop()
+		<-ctx.Done()
+		return errStillWorking
+	})
+	if !errors.Is(err, errStillWorking) {
+		t.Errorf("got %v", err)
+	}
+	if got := holder(t, client); got != "a" {
+		t.Errorf("the holder is %q", got)
+	}
+}
+
+func TestAStopWithoutAnAPIServerIsClean(t *testing.T) {
+	client := fake.NewClientset()
+	var away atomic.Bool
+	client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return away.Load(), nil, errors.New("connection refused")
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	err := newCandidate(client, "a", time.Second).run(ctx, func(ctx context.Context) error {
+		away.Store(true)
+		stop()
+		<-ctx.Done()
+		return nil
+	})
+	if err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAStartThatFailsReleasesTheLease(t *testing.T) {
+	client := fake.NewClientset()
+	bad := errors.New("invalid CIDR")
+	err := newCandidate(client, "a", time.Second).run(t.Context(), func(context.Context) error { return bad })
+	if !errors.Is(err, bad) {
+		t.Errorf("got %v", err)
+	}
+	if got := holder(t, client); got != "" {
+		t.Errorf("the holder is %q", got)
+	}
+}
+
+func TestAStandbyStopsWithoutALease(t *testing.T) {
+	now := metav1.NowMicro()
+	client := fake.NewClientset(&coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testLease.namespace, Name: testLease.name},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("other"), LeaseDurationSeconds: ptr.To(int32(60)),
+			AcquireTime: &now, RenewTime: &now},
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	result := make(chan error, 1)
+	go func() {
+		result <- newCandidate(client, "a", time.Second).run(ctx, func(context.Context) error {
+			t.Error("leads")
+			return nil
+		})
+	}()
+	eventually(t, "the lease is looked at", func() bool { return len(client.Actions()) > 0 })
+	stop()
+	if err := <-result; err != nil {
+		t.Fatal(err)
+	}
+	if got := holder(t, client); got != "other" {
+		t.Errorf("the holder is %q", got)
+	}
+}
+
+func TestBadElectionTimesAreAnErrorAndNoPanic(t *testing.T) {
+	c := newCandidate(fake.NewClientset(), "a", time.Second)
+	c.config.LeaseDuration.Duration = 5 * time.Second
+	err := c.run(t.Context(), nil)
+	if err == nil || !strings.Contains(err.Error(), "leaseDuration must be greater than renewDeadline") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestALostLeaseSaysWhy(t *testing.T) {
+	refused := errors.New("connection refused")
+	tooLate := fmt.Errorf("client rate limiter Wait returned an error: %w", context.DeadlineExceeded)
+	for name, tc := range map[string]struct {
+		errs           []error
+		holder, chosen string
+		want           string
+	}{
+		"the last error is told":                         {errs: []error{errors.New("timeout"), refused}, holder: "a", want: "connection refused"},
+		"running out of time does not hide what took it": {errs: []error{refused, tooLate}, holder: "a", want: "connection refused"},
+		"an error that passed is forgotten":              {errs: []error{refused, nil}, holder: "a", want: "it expired"},
+		"another holder is named":                        {errs: []error{nil}, holder: "b", want: "it is held by b"},
+		"the choice of the API server is named":          {errs: []error{tooLate}, holder: "a", chosen: "b", want: "the API server chose b to lead"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newCandidate(fake.NewClientset(), "a", time.Second).lock
+			for _, err := range tc.errs {
+				l.note(err)
+			}
+			l.noteHolder(tc.holder, tc.chosen)
+			if got := l.trouble(); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

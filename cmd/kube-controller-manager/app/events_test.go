@@ -1,0 +1,61 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func TestFlushWaitsForTheEventsRecordedBeforeIt(t *testing.T) {
+	client := fake.NewClientset()
+	slow := make(chan struct{})
+	client.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
+		<-slow
+		return false, nil, nil
+	})
+	events := newEvents(t.Context(), client.CoreV1(), "test-controller")
+	defer events.shutdown()
+	const many = 20
+	for i := range many {
+		pod := &corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: fmt.Sprintf("pod-%d", i)}
+		events.recorder.Event(pod, corev1.EventTypeNormal, "Tested", "an event")
+	}
+	go close(slow)
+	events.flush(deadline)
+	list, err := client.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Items) != many {
+		t.Errorf("%d of %d events are written", len(list.Items), many)
+	}
+	for _, e := range list.Items {
+		if e.Reason != "Tested" || e.Source.Component != "test-controller" {
+			t.Errorf("unexpected event %s from %s", e.Reason, e.Source.Component)
+		}
+	}
+}
+
+func TestFlushGivesUpAfterItsTimeout(t *testing.T) {
+	client := fake.NewClientset()
+	client.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("the server is away")
+	})
+	events := newEvents(t.Context(), client.CoreV1(), "test-controller")
+	defer events.shutdown()
+	events.recorder.Event(&corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "pod"}, corev1.EventTypeNormal, "Tested", "an event")
+	done := make(chan struct{})
+	go func() { events.flush(time.Millisecond); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(deadline):
+		t.Fatal("flush hangs")
+	}
+}

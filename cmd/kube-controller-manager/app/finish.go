@@ -1,0 +1,61 @@
+package app
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// answerGrace is how long a write that was sent may wait for its answer after
+// the work it belongs to was cut short.
+const answerGrace = 2 * time.Second
+
+// finisher lets writes that are on their way finish when their context ends,
+// and sends none that begin after that. A stop can then cut work short between
+// two writes, in no time, and every write is known to have happened or not.
+type finisher struct {
+	next  http.RoundTripper
+	grace time.Duration
+}
+
+// finishing returns a copy of the configuration whose writes are not torn off.
+func finishing(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &finisher{next, answerGrace} })
+	return config
+}
+
+// RoundTrip sends a request.
+func (f *finisher) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodGet || req.Method == http.MethodHead {
+		return f.next.RoundTrip(req)
+	}
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
+	stop := context.AfterFunc(req.Context(), func() { time.AfterFunc(f.grace, cancel) })
+	done := func() { stop(); cancel() }
+	response, err := f.next.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		done()
+		return nil, err
+	}
+	response.Body = &finishedBody{response.Body, done}
+	return response, nil
+}
+
+// finishedBody ends what watches over a request when its answer has been read.
+type finishedBody struct {
+	io.ReadCloser
+	done func()
+}
+
+// Close closes the answer.
+func (b *finishedBody) Close() error {
+	defer b.done()
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,66 @@
+package app
+
+import (
+	"context"
+	"net/http"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/deployment"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/replicaset"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/replicationcontroller"
+	"github.com/kube-kcm/kube-controller-manager/pkg/features"
+)
+
+var (
+	deploymentsResource = appsv1.SchemeGroupVersion.WithResource("deployments")
+	replicaSetsResource = appsv1.SchemeGroupVersion.WithResource("replicasets")
+)
+
+func startDeploymentController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	if err := cc.require(deploymentsResource, replicaSetsResource); err != nil {
+		return nil, false, err
+	}
+	client, events, err := cc.clientAndEvents(ctx, "deployment-controller", "deployment-controller")
+	if err != nil {
+		return nil, false, err
+	}
+	apps := cc.Informers.Apps().V1()
+	c, err := deployment.New(apps.Deployments(), apps.ReplicaSets(), cc.Informers.Core().V1().Pods(), client, events, deployment.Options{
+		Workers:             int(cc.Config.DeploymentController.ConcurrentDeploymentSyncs),
+		Clock:               cc.Clock,
+		TerminatingReplicas: cc.Gates.Enabled(features.DeploymentReplicaSetTerminatingReplicas),
+	})
+	return cc.run(ctx, c, err)
+}
+
+func startReplicaSetController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	if err := cc.require(replicaSetsResource); err != nil {
+		return nil, false, err
+	}
+	client, events, err := cc.clientAndEvents(ctx, "replicaset-controller", "replicaset-controller")
+	if err != nil {
+		return nil, false, err
+	}
+	c, err := replicaset.New(cc.Informers.Apps().V1().ReplicaSets(), cc.Informers.Core().V1().Pods(), client, events, replicaset.Options{
+		Workers:             int(cc.Config.ReplicaSetController.ConcurrentRSSyncs),
+		Clock:               cc.Clock,
+		TerminatingReplicas: cc.Gates.Enabled(features.DeploymentReplicaSetTerminatingReplicas),
+		PodDeletionCost:     cc.Gates.Enabled(features.PodDeletionCost),
+	})
+	return cc.run(ctx, c, err)
+}
+
+func startReplicationControllerController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	client, events, err := cc.clientAndEvents(ctx, "replication-controller", "replication-controller")
+	if err != nil {
+		return nil, false, err
+	}
+	core := cc.Informers.Core().V1()
+	c, err := replicationcontroller.New(core.ReplicationControllers(), core.Pods(), client, events, replicationcontroller.Options{
+		Workers:         int(cc.Config.ReplicationController.ConcurrentRCSyncs),
+		Clock:           cc.Clock,
+		PodDeletionCost: cc.Gates.Enabled(features.PodDeletionCost),
+	})
+	return cc.run(ctx, c, err)
+}

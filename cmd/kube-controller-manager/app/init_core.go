@@ -1,0 +1,93 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/endpoints"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/endpointslice"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/namespace"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/podgc"
+)
+
+const (
+	// An emptied namespace costs a call or two for each kind of object that the
+	// API server knows, so its client may do more than others.
+	namespaceQPSFactor   = 20
+	namespaceBurstFactor = 100
+)
+
+var endpointSlicesResource = discoveryv1.SchemeGroupVersion.WithResource("endpointslices")
+
+func startNamespaceController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	config, err := cc.Clients.Config("namespace-controller")
+	if err != nil {
+		return nil, false, fmt.Errorf("configure the client of namespace-controller: %w", err)
+	}
+	config.QPS *= namespaceQPSFactor
+	config.Burst *= namespaceBurstFactor
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, false, fmt.Errorf("make the client of namespace-controller: %w", err)
+	}
+	meta, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, false, fmt.Errorf("make the metadata client of namespace-controller: %w", err)
+	}
+	c, err := namespace.New(cc.Informers.Core().V1().Namespaces(), client, meta, namespace.Options{
+		Workers: int(cc.Config.NamespaceController.ConcurrentNamespaceSyncs),
+		Resync:  cc.Config.NamespaceController.NamespaceSyncPeriod.Duration,
+		Clock:   cc.Clock,
+	})
+	return cc.run(ctx, c, err)
+}
+
+func startPodGarbageCollectorController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	client, err := cc.Client("pod-garbage-collector")
+	if err != nil {
+		return nil, false, err
+	}
+	core := cc.Informers.Core().V1()
+	c, err := podgc.New(core.Pods(), core.Nodes(), client, podgc.Options{
+		Threshold: int(cc.Config.PodGCController.TerminatedPodGCThreshold), Clock: cc.Clock,
+	})
+	return cc.run(ctx, c, err)
+}
+
+func startEndpointsController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	client, events, err := cc.clientAndEvents(ctx, "endpoint-controller", "endpoint-controller")
+	if err != nil {
+		return nil, false, err
+	}
+	core := cc.Informers.Core().V1()
+	c, err := endpoints.New(core.Services(), core.Pods(), core.Endpoints(), client, events, endpoints.Options{
+		Workers:     int(cc.Config.EndpointController.ConcurrentEndpointSyncs),
+		Clock:       cc.Clock,
+		BatchPeriod: cc.Config.EndpointController.EndpointUpdatesBatchPeriod.Duration,
+	})
+	return cc.run(ctx, c, err)
+}
+
+func startEndpointSliceController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	if err := cc.require(endpointSlicesResource); err != nil {
+		return nil, false, err
+	}
+	client, events, err := cc.clientAndEvents(ctx, "endpointslice-controller", "endpoint-slice-controller")
+	if err != nil {
+		return nil, false, err
+	}
+	core := cc.Informers.Core().V1()
+	config := cc.Config.EndpointSliceController
+	c, err := endpointslice.New(core.Services(), core.Pods(), core.Nodes(), cc.Informers.Discovery().V1().EndpointSlices(), client, events, endpointslice.Options{
+		Workers:              int(config.ConcurrentServiceEndpointSyncs),
+		Clock:                cc.Clock,
+		MaxEndpointsPerSlice: config.MaxEndpointsPerSlice,
+		BatchPeriod:          config.EndpointUpdatesBatchPeriod.Duration,
+	})
+	return cc.run(ctx, c, err)
+}

@@ -1,0 +1,75 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/rootcapublisher"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/serviceaccount"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/serviceaccounttoken"
+)
+
+// startServiceAccountTokenController uses the root credentials: it makes the
+// tokens that other credentials may be made of.
+func startServiceAccountTokenController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	keyFile := cc.Config.SAController.ServiceAccountKeyFile
+	if keyFile == "" {
+		return nil, false, skip("--service-account-private-key-file is not set")
+	}
+	key, err := serviceaccounttoken.LoadKey(keyFile)
+	if err != nil {
+		return nil, false, err
+	}
+	rootCA, err := cc.rootCA()
+	if err != nil {
+		return nil, false, err
+	}
+	client, err := cc.RootClients.Client("tokens-controller")
+	if err != nil {
+		return nil, false, fmt.Errorf("make the root client: %w", err)
+	}
+	tokens := cc.narrowed(serviceaccounttoken.Informers).Core().V1().Secrets()
+	c, err := serviceaccounttoken.New(cc.Informers.Core().V1().ServiceAccounts(), tokens, client,
+		serviceaccounttoken.Options{Key: key, RootCA: rootCA, Workers: int(cc.Config.SAController.ConcurrentSATokenSyncs), Clock: cc.Clock})
+	return cc.run(ctx, c, err)
+}
+
+// rootCA is the bundle of --root-ca-file, or the one that this process trusts.
+func (cc ControllerContext) rootCA() ([]byte, error) {
+	if file := cc.Config.SAController.RootCAFile; file != "" {
+		return serviceaccounttoken.LoadRootCA(file)
+	}
+	config := rest.CopyConfig(cc.process.Kubeconfig)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, fmt.Errorf("load the CA of --kubeconfig: %w", err)
+	}
+	return config.CAData, nil
+}
+
+func startServiceAccountController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	client, err := cc.Client("service-account-controller")
+	if err != nil {
+		return nil, false, err
+	}
+	c, err := serviceaccount.New(cc.Informers.Core().V1().Namespaces(), cc.Informers.Core().V1().ServiceAccounts(), client,
+		serviceaccount.Options{Workers: 1, Clock: cc.Clock})
+	return cc.run(ctx, c, err)
+}
+
+func startRootCACertificatePublisherController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	rootCA, err := cc.rootCA()
+	if err != nil {
+		return nil, false, err
+	}
+	client, err := cc.Client("root-ca-cert-publisher")
+	if err != nil {
+		return nil, false, err
+	}
+	published := cc.narrowed(rootcapublisher.Informers).Core().V1().ConfigMaps()
+	c, err := rootcapublisher.New(cc.Informers.Core().V1().Namespaces(), published, client,
+		rootcapublisher.Options{RootCA: rootCA, Workers: 1, Clock: cc.Clock})
+	return cc.run(ctx, c, err)
+}

@@ -1,0 +1,35 @@
+package app
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+)
+
+// NewControllerInitializers returns how each controller is started, one row per
+// controller. The service account token controller is not among them: it is
+// started before all others.
+func NewControllerInitializers() map[string]InitFunc {
+	return map[string]InitFunc{
+		names.CloudNodeLifecycleController:         needsCloudProvider,
+		names.DeploymentController:                 startDeploymentController,
+		names.EndpointsController:                  startEndpointsController,
+		names.EndpointSliceController:              startEndpointSliceController,
+		names.NamespaceController:                  startNamespaceController,
+		names.NodeLifecycleController:              startNodeLifecycleController,
+		names.NodeRouteController:                  needsCloudProvider,
+		names.PodGarbageCollectorController:        startPodGarbageCollectorController,
+		names.ReplicaSetController:                 startReplicaSetController,
+		names.ReplicationControllerController:      startReplicationControllerController,
+		names.RootCACertificatePublisherController: startRootCACertificatePublisherController,
+		names.ServiceAccountController:             startServiceAccountController,
+		names.TaintEvictionController:              startTaintEvictionController,
+		names.ServiceLBController:                  needsCloudProvider,
+	}
+}
+
+// needsCloudProvider is the row of controllers that are known here by name only.
+func needsCloudProvider(context.Context, ControllerContext) (http.Handler, bool, error) {
+	return nil, false, skip("it belongs to a cloud controller manager")
+}

@@ -1,0 +1,95 @@
+package app
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/util/keyutil"
+
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
+)
+
+// everythingServed is what the wired controllers ask for beyond the core group.
+var everythingServed = map[string][]string{
+	"apps/v1":                {"deployments", "replicasets"},
+	"coordination.k8s.io/v1": {"leases"},
+	"discovery.k8s.io/v1":    {"endpointslices"},
+}
+
+// wire starts all controllers against an API server that serves these
+// resources, without their caches, and returns their states.
+func wire(t *testing.T, served map[string][]string) map[string]debug.Controller {
+	t.Helper()
+	server := newAPIServer(t)
+	server.served = served
+	c := server.config(t)
+	c.ComponentConfig.Generic.Controllers = []string{"*"}
+	key, err := keyutil.MakeEllipticPrivateKeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.ComponentConfig.SAController.ServiceAccountKeyFile = filepath.Join(t.TempDir(), "sa.key")
+	if err := os.WriteFile(c.ComponentConfig.SAController.ServiceAccountKeyFile, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	cc, err := newControllerContext(ctx, testProcess(t, c), t.Name())
+	defer cc.close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = StartControllers(ctx, cc, startServiceAccountTokenController, NewControllerInitializers())
+	for name, loops := range cc.term.loops {
+		for _, loop := range loops {
+			if loop.Name() != name {
+				t.Errorf("the loop of %s is called %s", name, loop.Name())
+			}
+		}
+	}
+	stop()
+	if drained := cc.drain(ctx); err != nil || drained != nil {
+		t.Fatalf("start: %v, stop: %v", err, drained)
+	}
+	states := map[string]debug.Controller{}
+	for _, state := range cc.Debug().List() {
+		states[state.Name] = state
+	}
+	return states
+}
+
+func TestEveryRowIsAKnownControllerThatStarts(t *testing.T) {
+	states := wire(t, everythingServed)
+	cloud := []string{names.CloudNodeLifecycleController, names.NodeRouteController, names.ServiceLBController}
+	for name := range NewControllerInitializers() {
+		if !slices.Contains(names.All(), name) {
+			t.Errorf("%s is not a known name", name)
+		}
+		want := debug.Started
+		if slices.Contains(cloud, name) {
+			want = debug.Skipped
+		}
+		if states[name].State != want {
+			t.Errorf("got %v, want %s", states[name], want)
+		}
+	}
+	if got := states[names.ServiceAccountTokenController].State; got != debug.Started {
+		t.Errorf("the token controller is %s", got)
+	}
+}
+
+func TestAControllerWithoutItsAPIIsLeftOutAlone(t *testing.T) {
+	states := wire(t, map[string][]string{"apps/v1": {"replicasets"}, "coordination.k8s.io/v1": {"leases"}})
+	for name, resource := range map[string]string{names.DeploymentController: "deployments", names.EndpointSliceController: "endpointslices"} {
+		if got := states[name]; got.State != debug.Skipped || !strings.Contains(got.Why, resource) {
+			t.Errorf("got %v", got)
+		}
+	}
+	if got := states[names.ReplicaSetController].State; got != debug.Started {
+		t.Errorf("the replica set controller is %s", got)
+	}
+}

@@ -1,0 +1,15 @@
+// Package options turns the command line into a config.Config.
+//
+// It keeps three promises. The flags, their sections, types and defaults are those
+// of Kubernetes 1.36. All problems of a command line are reported in one message,
+// each with the flag and the value, before anything is opened or started. And the
+// component configuration is complete: what /configz shows is what is used.
+//
+// Every controller that has flags has a file of its own with one section: the
+// flags, bound straight to the controller's part of the component configuration,
+// and the check of what they were set to. options.go joins the sections.
+//
+// Files that a flag names are read while checking and not kept: who uses them reads
+// them again. A file is checked only when a controller that is enabled uses it, so
+// that a flag left over for a disabled controller stops nobody.
+package options

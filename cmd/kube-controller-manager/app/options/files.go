@@ -1,0 +1,45 @@
+package options
+
+import (
+	"crypto/tls"
+	"fmt"
+	"os"
+
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/util/cert"
+)
+
+// holdsCertificates says why a file is not a list of certificates in PEM.
+func holdsCertificates(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	_, err = cert.ParseCertsPEM(data)
+	return err
+}
+
+// holdsCABundle says why a file is not a CA bundle that the secure port can
+// check client certificates with.
+func holdsCABundle(name, path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	_, err = dynamiccertificates.NewStaticCAContent(fmt.Sprintf("%s::%s", name, path), data)
+	return err
+}
+
+// holdKeyPair says why two files are not a certificate and its key.
+func holdKeyPair(certFile, keyFile string) error {
+	certificate, err := os.ReadFile(certFile)
+	if err != nil {
+		return err
+	}
+	key, err := os.ReadFile(keyFile)
+	if err != nil {
+		return err
+	}
+	_, err = tls.X509KeyPair(certificate, key)
+	return err
+}

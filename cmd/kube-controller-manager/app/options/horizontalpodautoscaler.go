@@ -1,0 +1,34 @@
+package options
+
+import (
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/spf13/pflag"
+)
+
+var horizontalPodAutoscaler = section{
+	controller: names.HorizontalPodAutoscalerController,
+	flags: func(fs *pflag.FlagSet, c *configuration) {
+		o := &c.HPAController
+		fs.Int32Var(&o.ConcurrentHorizontalPodAutoscalerSyncs, "concurrent-horizontal-pod-autoscaler-syncs", o.ConcurrentHorizontalPodAutoscalerSyncs,
+			"How many HorizontalPodAutoscalers are synced at a time. More is faster and costs more CPU and network.")
+		fs.DurationVar(&o.HorizontalPodAutoscalerSyncPeriod.Duration, "horizontal-pod-autoscaler-sync-period", o.HorizontalPodAutoscalerSyncPeriod.Duration,
+			"How often each HorizontalPodAutoscaler looks at its metrics.")
+		fs.DurationVar(&o.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration, "horizontal-pod-autoscaler-downscale-stabilization", o.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration,
+			"How far back recommendations count when scaling down: never below the highest one of that time. 0 looks at the present one only.")
+		fs.Float64Var(&o.HorizontalPodAutoscalerTolerance, "horizontal-pod-autoscaler-tolerance", o.HorizontalPodAutoscalerTolerance,
+			"How far the ratio of actual to desired metrics may be from 1.0 before anything is scaled.")
+		fs.DurationVar(&o.HorizontalPodAutoscalerCPUInitializationPeriod.Duration, "horizontal-pod-autoscaler-cpu-initialization-period", o.HorizontalPodAutoscalerCPUInitializationPeriod.Duration,
+			"How long after the start of a pod its CPU samples may be left out.")
+		fs.DurationVar(&o.HorizontalPodAutoscalerInitialReadinessDelay.Duration, "horizontal-pod-autoscaler-initial-readiness-delay", o.HorizontalPodAutoscalerInitialReadinessDelay.Duration,
+			"How long after the start of a pod a change of readiness counts as its first.")
+	},
+	check: func(p *problems, s *settings) {
+		o := s.HPAController
+		p.workers("concurrent-horizontal-pod-autoscaler-syncs", o.ConcurrentHorizontalPodAutoscalerSyncs)
+		p.positive("horizontal-pod-autoscaler-sync-period", o.HorizontalPodAutoscalerSyncPeriod.Duration)
+		p.notNegative("horizontal-pod-autoscaler-downscale-stabilization", o.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration)
+		p.notLess("horizontal-pod-autoscaler-tolerance", o.HorizontalPodAutoscalerTolerance, 0)
+		p.notNegative("horizontal-pod-autoscaler-cpu-initialization-period", o.HorizontalPodAutoscalerCPUInitializationPeriod.Duration)
+		p.notNegative("horizontal-pod-autoscaler-initial-readiness-delay", o.HorizontalPodAutoscalerInitialReadinessDelay.Duration)
+	},
+}

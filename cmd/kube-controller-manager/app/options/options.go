@@ -1,0 +1,200 @@
+package options
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/server/flagz"
+	apiserveroptions "k8s.io/apiserver/pkg/server/options"
+	apiservercompatibility "k8s.io/apiserver/pkg/util/compatibility"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	cpoptions "k8s.io/cloud-provider/options"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/compatibility"
+	componentbaseconfig "k8s.io/component-base/config"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json and its flags
+	"k8s.io/component-base/metrics"
+	genericapp "k8s.io/controller-manager/app"
+	cmoptions "k8s.io/controller-manager/options"
+	kcmv1alpha1 "k8s.io/kube-controller-manager/config/v1alpha1"
+
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
+	_ "github.com/kube-kcm/kube-controller-manager/pkg/features" // every gate that --feature-gates takes
+)
+
+const (
+	// securePort is the port of kube-controller-manager in every cluster.
+	securePort = 10257
+	// shutdownTimeout is how long controllers may take to stop by default.
+	shutdownTimeout = 10 * time.Second
+)
+
+type leaderElectionConfiguration = componentbaseconfig.LeaderElectionConfiguration
+
+// KubeControllerManagerOptions are the flags of the process and what they are set to.
+type KubeControllerManagerOptions struct {
+	// ComponentConfig is what the flags of the controllers are bound to.
+	ComponentConfig *kcmv1alpha1.KubeControllerManagerConfiguration
+	// Generic are the flags that every controller manager has.
+	Generic *cmoptions.GenericControllerManagerConfigurationOptions
+	// KubeCloudShared are those shared with cloud controller managers.
+	KubeCloudShared *cpoptions.KubeCloudSharedOptions
+
+	SecureServing  *apiserveroptions.SecureServingOptions
+	Authentication *apiserveroptions.DelegatingAuthenticationOptions
+	Authorization  *apiserveroptions.DelegatingAuthorizationOptions
+	Metrics        *metrics.Options
+	Logs           *logs.Options
+
+	// Master is the address of the API server, over that of the kubeconfig.
+	Master string
+	// ControllerShutdownTimeout is how long controllers may take to stop.
+	ControllerShutdownTimeout time.Duration
+
+	// ComponentGlobalsRegistry has the flags of feature gates and versions. Its
+	// Set must be called after parsing and before anything reads a gate.
+	ComponentGlobalsRegistry compatibility.ComponentGlobalsRegistry
+	// ParsedFlags are the flag sets that Flags made last, for /flagz.
+	ParsedFlags *cliflag.NamedFlagSets
+}
+
+// NewKubeControllerManagerOptions returns the defaults, on the feature gates of
+// the process.
+func NewKubeControllerManagerOptions() (*KubeControllerManagerOptions, error) {
+	return newOptions(apiservercompatibility.DefaultComponentGlobalsRegistry)
+}
+
+func newOptions(registry compatibility.ComponentGlobalsRegistry) (*KubeControllerManagerOptions, error) {
+	o := &KubeControllerManagerOptions{
+		ComponentConfig:           DefaultComponentConfig(),
+		SecureServing:             apiserveroptions.NewSecureServingOptions(),
+		Authentication:            apiserveroptions.NewDelegatingAuthenticationOptions(),
+		Authorization:             apiserveroptions.NewDelegatingAuthorizationOptions(),
+		Metrics:                   metrics.NewOptions(),
+		Logs:                      logs.NewOptions(),
+		ControllerShutdownTimeout: shutdownTimeout,
+		ComponentGlobalsRegistry:  registry,
+	}
+	shared, err := sharedOptions(o.ComponentConfig)
+	if err != nil {
+		return nil, err
+	}
+	o.Generic, o.KubeCloudShared = shared.generic, shared.cloud
+
+	// Certificates that nobody gave are made in memory.
+	o.SecureServing.ServerCert.CertDirectory = ""
+	o.SecureServing.ServerCert.PairName = leaseName
+	o.SecureServing.BindPort = securePort
+	o.Authentication.RemoteKubeConfigFileOptional = true
+	o.Authorization.RemoteKubeConfigFileOptional = true
+	return o, nil
+}
+
+// Flags returns all flags by section. The controllers are named in the help of
+// --controllers; aliases are accepted there and not shown.
+func (o *KubeControllerManagerOptions) Flags(all, disabledByDefault []string, aliases map[string]string) cliflag.NamedFlagSets {
+	flags := cliflag.NamedFlagSets{}
+	o.Generic.AddFlags(&flags, all, disabledByDefault, aliases)
+	generic := flags.FlagSet("generic")
+	o.KubeCloudShared.AddFlags(generic)
+	o.ComponentGlobalsRegistry.AddFlags(generic)
+	generic.DurationVar(&o.ControllerShutdownTimeout, "controller-shutdown-timeout", o.ControllerShutdownTimeout,
+		"How long controllers may take to stop before the process ends all the same.")
+
+	each := sections()
+	addSection := func(s section) { s.flags(flags.FlagSet(s.controller), o.ComponentConfig) }
+	addSection(each[0]) // the cloud's controller comes with the cloud's flags
+	o.SecureServing.AddFlags(flags.FlagSet("secure serving"))
+	o.Authentication.AddFlags(flags.FlagSet("authentication"))
+	o.Authorization.AddFlags(flags.FlagSet("authorization"))
+	for _, s := range each[1:] {
+		addSection(s)
+	}
+	o.Metrics.AddFlags(flags.FlagSet("metrics"))
+	logsapi.AddFlags(o.Logs, flags.FlagSet("logs"))
+
+	misc := flags.FlagSet("misc")
+	misc.StringVar(&o.Master, "master", o.Master,
+		"The address of the API server, in place of the one in the kubeconfig.")
+	misc.StringVar(&o.Generic.ClientConnection.Kubeconfig, "kubeconfig", o.Generic.ClientConnection.Kubeconfig,
+		"A kubeconfig that says where the API server is and with which credentials to ask. Without it and without --master, the service account of the pod is used.")
+	o.ParsedFlags = &flags
+	return flags
+}
+
+// Validate reports everything that is wrong with the command line, in one error.
+// It opens nothing and starts nothing.
+func (o *KubeControllerManagerOptions) Validate(all, disabledByDefault []string, aliases map[string]string) error {
+	p := &problems{}
+	o.checkGeneric(p, all, aliases)
+	s := &settings{
+		configuration: o.ComponentConfig,
+		podCIDRs:      podCIDRs{o.KubeCloudShared.AllocateNodeCIDRs, o.KubeCloudShared.ClusterCIDR},
+		enabled:       o.enabled(disabledByDefault, aliases),
+	}
+	for _, section := range sections() {
+		section.check(p, s)
+	}
+	o.checkServing(p)
+	p.add(o.Metrics.Validate()...)
+	gates := o.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent)
+	if errs := logsapi.Validate(o.Logs, gates, nil); len(errs) > 0 {
+		p.add(errs.ToAggregate().Errors()...)
+	}
+	p.add(o.ComponentGlobalsRegistry.Validate()...)
+	o.checkClient(p)
+	return p.message()
+}
+
+// enabled tells whether --controllers lets any of some controllers run.
+func (o *KubeControllerManagerOptions) enabled(disabledByDefault []string, aliases map[string]string) func(...string) bool {
+	chosen, off := canonical(o.Generic.Controllers, aliases), sets.NewString(disabledByDefault...)
+	return func(controllers ...string) bool {
+		for _, controller := range controllers {
+			if genericapp.IsControllerEnabled(controller, off, chosen) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// Config validates the command line, opens what it names and returns the
+// configuration of the process. ctx bounds the life of event recording.
+func (o *KubeControllerManagerOptions) Config(ctx context.Context, all, disabledByDefault []string, aliases map[string]string) (_ *config.Config, err error) {
+	if err := o.Validate(all, disabledByDefault, aliases); err != nil {
+		return nil, err
+	}
+	c := &config.Config{
+		ControllerShutdownTimeout: o.ControllerShutdownTimeout,
+		ComponentGlobalsRegistry:  o.ComponentGlobalsRegistry,
+	}
+	if o.ParsedFlags != nil {
+		c.Flagz = flagz.NamedFlagSetsReader{FlagSets: *o.ParsedFlags}
+	}
+	if c.Kubeconfig, err = o.clientConfig(); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.clientFlags(), err)
+	}
+	if c.Client, err = kubernetes.NewForConfig(rest.AddUserAgent(c.Kubeconfig, leaseName)); err != nil {
+		return nil, err
+	}
+	if err := o.applyComponentConfig(&c.ComponentConfig, aliases); err != nil {
+		return nil, err
+	}
+	if err := o.applyServing(c); err != nil {
+		return nil, err
+	}
+	o.applyMetrics()
+	// Run flushes and ends it: what is recorded during a stop is still written.
+	c.EventBroadcaster = record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx)))
+	c.EventRecorder = c.EventBroadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: leaseName})
+	return c, nil
+}

@@ -1,0 +1,85 @@
+package options
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+var persistentVolumeBinder = section{
+	controller: names.PersistentVolumeBinderController,
+	flags:      persistentVolumeFlags,
+	check:      checkPersistentVolumes,
+}
+
+func persistentVolumeFlags(fs *pflag.FlagSet, c *configuration) {
+	o := &c.PersistentVolumeBinderController
+	v := &o.VolumeConfiguration
+	r := &v.PersistentVolumeRecyclerConfiguration
+	fs.DurationVar(&o.PVClaimBinderSyncPeriod.Duration, "pvclaimbinder-sync-period", o.PVClaimBinderSyncPeriod.Duration,
+		"How often every volume and every claim is looked at even if nothing changed.")
+	fs.StringVar(&r.PodTemplateFilePathNFS, "pv-recycler-pod-template-filepath-nfs", r.PodTemplateFilePathNFS,
+		"A file with the pod that recycles NFS volumes, in place of the built-in one.")
+	fs.Int32Var(&r.MinimumTimeoutNFS, "pv-recycler-minimum-timeout-nfs", r.MinimumTimeoutNFS,
+		"The least activeDeadlineSeconds of a pod that recycles an NFS volume.")
+	fs.Int32Var(&r.IncrementTimeoutNFS, "pv-recycler-increment-timeout-nfs", r.IncrementTimeoutNFS,
+		"The activeDeadlineSeconds that each Gi of an NFS volume adds.")
+	fs.StringVar(&r.PodTemplateFilePathHostPath, "pv-recycler-pod-template-filepath-hostpath", r.PodTemplateFilePathHostPath,
+		"A file with the pod that recycles host path volumes, in place of the built-in one. For development: it cannot work with several nodes.")
+	fs.Int32Var(&r.MinimumTimeoutHostPath, "pv-recycler-minimum-timeout-hostpath", r.MinimumTimeoutHostPath,
+		"The least activeDeadlineSeconds of a pod that recycles a host path volume. For development.")
+	fs.Int32Var(&r.IncrementTimeoutHostPath, "pv-recycler-timeout-increment-hostpath", r.IncrementTimeoutHostPath,
+		"The activeDeadlineSeconds that each Gi of a host path volume adds. For development.")
+	fs.BoolVar(v.EnableHostPathProvisioning, "enable-hostpath-provisioner", *v.EnableHostPathProvisioning,
+		"Provision host path volumes where there is no cloud provider. For development: it cannot work with several nodes.")
+	fs.BoolVar(v.EnableDynamicProvisioning, "enable-dynamic-provisioning", *v.EnableDynamicProvisioning,
+		"Provision volumes for claims of a storage class.")
+	fs.StringVar(&v.FlexVolumePluginDir, "flex-volume-plugin-dir", v.FlexVolumePluginDir,
+		"The directory in which flex volume plugins are looked for.")
+}
+
+func checkPersistentVolumes(p *problems, s *settings) {
+	o := s.PersistentVolumeBinderController
+	r := o.VolumeConfiguration.PersistentVolumeRecyclerConfiguration
+	p.positive("pvclaimbinder-sync-period", o.PVClaimBinderSyncPeriod.Duration)
+	p.seconds("pv-recycler-minimum-timeout-nfs", r.MinimumTimeoutNFS)
+	p.seconds("pv-recycler-increment-timeout-nfs", r.IncrementTimeoutNFS)
+	p.seconds("pv-recycler-minimum-timeout-hostpath", r.MinimumTimeoutHostPath)
+	p.seconds("pv-recycler-timeout-increment-hostpath", r.IncrementTimeoutHostPath)
+	if s.enabled(names.PersistentVolumeBinderController) {
+		p.podTemplate("pv-recycler-pod-template-filepath-nfs", r.PodTemplateFilePathNFS)
+		p.podTemplate("pv-recycler-pod-template-filepath-hostpath", r.PodTemplateFilePathHostPath)
+	}
+}
+
+// podTemplate refuses a file that does not hold a pod; no file is fine.
+func (p *problems) podTemplate(flag, path string) {
+	if path == "" {
+		return
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		p.with(flag, path, fmt.Errorf("failed to read file path %s: %w", path, err))
+		return
+	}
+	if len(data) == 0 {
+		p.with(flag, path, fmt.Errorf("file was empty: %s", path))
+		return
+	}
+	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+	if err != nil {
+		p.with(flag, path, fmt.Errorf("failed decoding file: %w", err))
+		return
+	}
+	pod, isPod := object.(*corev1.Pod)
+	switch {
+	case !isPod:
+		p.with(flag, path, fmt.Errorf("failed decoding file: it holds a %T, not a Pod", object))
+	case len(pod.Spec.Volumes) == 0:
+		p.with(flag, path, fmt.Errorf("pod specification (%s): does not contain any volume(s)", path))
+	}
+}

@@ -1,0 +1,17 @@
+package options
+
+import (
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/spf13/pflag"
+)
+
+// podGarbageCollector has no check: a threshold of zero or below switches the
+// collection of terminated pods off.
+var podGarbageCollector = section{
+	controller: names.PodGarbageCollectorController,
+	flags: func(fs *pflag.FlagSet, c *configuration) {
+		fs.Int32Var(&c.PodGCController.TerminatedPodGCThreshold, "terminated-pod-gc-threshold", c.PodGCController.TerminatedPodGCThreshold,
+			"How many terminated pods may stay before the oldest are deleted. At 0 or below, none are deleted for their number.")
+	},
+	check: func(*problems, *settings) {},
+}

@@ -1,0 +1,41 @@
+package options
+
+import (
+	"fmt"
+
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// serviceAccount holds the flags of the ServiceAccount token controller, too, and
+// of what publishes the root CA.
+var serviceAccount = section{
+	controller: names.ServiceAccountController,
+	flags: func(fs *pflag.FlagSet, c *configuration) {
+		o := &c.SAController
+		fs.StringVar(&o.ServiceAccountKeyFile, "service-account-private-key-file", o.ServiceAccountKeyFile,
+			"A file with the RSA or ECDSA private key, in PEM, that signs the tokens in Secrets. Without it no such tokens are made.")
+		fs.Int32Var(&o.ConcurrentSATokenSyncs, "concurrent-serviceaccount-token-syncs", o.ConcurrentSATokenSyncs,
+			"How many token Secrets are synced at a time. More is faster and costs more CPU and network.")
+		fs.StringVar(&o.RootCAFile, "root-ca-file", o.RootCAFile,
+			"A file with the CA bundle, in PEM, that goes into token Secrets and into the ConfigMap kube-root-ca.crt of every namespace.")
+	},
+	check: checkServiceAccount,
+}
+
+func checkServiceAccount(p *problems, s *settings) {
+	o := s.SAController
+	p.workers("concurrent-serviceaccount-token-syncs", o.ConcurrentSATokenSyncs)
+	if o.ServiceAccountKeyFile != "" && s.enabled(names.ServiceAccountTokenController) {
+		if _, err := keyutil.PrivateKeyFromFile(o.ServiceAccountKeyFile); err != nil {
+			p.with("service-account-private-key-file", o.ServiceAccountKeyFile,
+				fmt.Errorf("error reading key for service account token controller: %w", err))
+		}
+	}
+	if o.RootCAFile != "" && s.enabled(names.ServiceAccountTokenController, names.RootCACertificatePublisherController) {
+		if err := holdsCertificates(o.RootCAFile); err != nil {
+			p.with("root-ca-file", o.RootCAFile, fmt.Errorf("error parsing root-ca-file at %s: %w", o.RootCAFile, err))
+		}
+	}
+}

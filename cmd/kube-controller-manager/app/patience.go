@@ -1,0 +1,61 @@
+package app
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+)
+
+// knock is about how often a cache tries to reach an API server that is away.
+const knock = 500 * time.Millisecond
+
+// patient holds the reads of the caches while nobody listens at the API
+// server's address. Left to themselves the caches double their wait with every
+// refused connection, so that after an outage of some seconds a controller
+// would work on old news for up to a minute.
+type patient struct {
+	next   http.RoundTripper
+	server string
+	logger klog.Logger
+	// away is shared by the connections of one client, so that an outage is logged once.
+	away *atomic.Bool
+}
+
+// patiently returns a copy of the configuration whose reads wait for the API server.
+func patiently(config *rest.Config, logger klog.Logger) *rest.Config {
+	config = rest.CopyConfig(config)
+	away, server := &atomic.Bool{}, config.Host
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &patient{next, server, logger, away}
+	})
+	return config
+}
+
+// RoundTrip sends a request, and a read again and again until the server
+// accepts the connection or the request is given up.
+func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
+	for {
+		response, err := p.next.RoundTrip(req)
+		if err == nil || req.Method != http.MethodGet || !utilnet.IsConnectionRefused(err) {
+			if err == nil && p.away.CompareAndSwap(true, false) {
+				p.logger.Info("The API server is back", "server", p.server)
+			}
+			return response, err
+		}
+		if p.away.CompareAndSwap(false, true) {
+			p.logger.Info("The API server is away, the caches wait for it", "server", p.server, "err", err)
+		}
+		timer := time.NewTimer(knock + rand.N(knock))
+		select {
+		case <-timer.C:
+		case <-req.Context().Done():
+			timer.Stop()
+			return nil, err
+		}
+	}
+}

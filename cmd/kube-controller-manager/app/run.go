@@ -1,0 +1,163 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/component-base/configz"
+	"k8s.io/component-base/version"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
+)
+
+const (
+	// component is the name of this program in events, metrics and user agents.
+	component = "kube-controller-manager"
+	// configzName is the one key that /configz shows.
+	configzName = "kubecontrollermanager.config.k8s.io"
+	// leaderHealthTolerance is how long after its expiry a lease that was not
+	// renewed turns the leaderElection check red.
+	leaderHealthTolerance = 20 * time.Second
+)
+
+// errStillWorking says that controllers did not stop in time. What they do may
+// not overlap with another process, so the lease is then left to expire.
+var errStillWorking = errors.New("controllers still work after the shutdown timeout")
+
+// process is what lives as long as the program, whether it leads or waits.
+type process struct {
+	*config.CompletedConfig
+	health *checks
+	live   *checks
+	ready  *checks
+	debug  *debug.Registry
+	events *eventStream
+}
+
+// Run serves, waits for leadership, runs the controllers and returns when ctx
+// ends and all work has stopped: nil after a clean stop, an error when
+// something could not start, did not stop, or leadership was lost.
+func Run(ctx context.Context, c *config.CompletedConfig) error {
+	logger := klog.FromContext(ctx)
+	logger.Info("Starting", "version", version.Get().String())
+	if err := publishConfig(c); err != nil {
+		return err
+	}
+	defer configz.Delete(configzName)
+
+	p := newProcess(ctx, c)
+	defer p.events.shutdown()
+	var watchdog *leaderelection.HealthzAdaptor
+	if p.leaderElect() {
+		watchdog = leaderelection.NewLeaderHealthzAdaptor(leaderHealthTolerance)
+		p.health.add(watchdog)
+		p.live.add(watchdog)
+	}
+	stopServing, err := p.serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopServing()
+	return p.runControllers(ctx, watchdog)
+}
+
+func newProcess(ctx context.Context, c *config.CompletedConfig) *process {
+	p := &process{
+		CompletedConfig: c,
+		health:          newChecks("/healthz"),
+		live:            newChecks("/livez"),
+		ready:           newChecks("/readyz"),
+		debug:           debug.NewRegistry(debugPrefix),
+	}
+	p.events = startEvents(ctx, c.EventBroadcaster, c.EventRecorder, c.Client.CoreV1())
+	return p
+}
+
+// publishConfig shows the component configuration at /configz.
+func publishConfig(c *config.CompletedConfig) error {
+	shown, err := configz.New(configzName)
+	if err != nil {
+		return fmt.Errorf("register configz: %w", err)
+	}
+	if err := shown.Set(&c.ComponentConfig); err != nil {
+		return fmt.Errorf("set configz: %w", err)
+	}
+	return nil
+}
+
+func (p *process) leaderElect() bool {
+	return ptr.Deref(p.ComponentConfig.Generic.LeaderElection.LeaderElect, true)
+}
+
+// runControllers runs them under the lock or locks that the flags ask for, or
+// straight on when they ask for none.
+func (p *process) runControllers(ctx context.Context, watchdog *leaderelection.HealthzAdaptor) error {
+	everything := term{name: component, token: startServiceAccountTokenController, controllers: NewControllerInitializers()}
+	if !p.leaderElect() {
+		showAll(p.debug, everything, "has not been started yet")
+		err := p.lead(ctx, everything)
+		p.events.flush(flushTimeout)
+		return err
+	}
+	showAll(p.debug, everything, "waits for leadership")
+	e, err := newElections(ctx, p)
+	if err != nil {
+		return err
+	}
+	var background sync.WaitGroup
+	defer background.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := e.startCandidate(ctx, p, &background); err != nil {
+		return err
+	}
+	if p.ComponentConfig.Generic.LeaderMigrationEnabled {
+		return p.runMigrating(ctx, e, watchdog, everything)
+	}
+	return e.run(ctx, e.mainLease(p), watchdog, func(ctx context.Context) error { return p.lead(ctx, everything) })
+}
+
+// term is what one lock protects.
+type term struct {
+	// name labels the metrics of the term's caches.
+	name string
+	// token starts the service account token controller; nil leaves it to another lock.
+	token InitFunc
+	// controllers are started by canonical name.
+	controllers map[string]InitFunc
+	// started is called when all of them are running; may be nil.
+	started func()
+}
+
+// lead runs the controllers of a term until ctx ends, and returns when their
+// work has ended and their events are written.
+func (p *process) lead(ctx context.Context, t term) error {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	cc, err := newControllerContext(running, p, t.name)
+	defer cc.close()
+	if err == nil {
+		err = StartControllers(running, cc, t.token, t.controllers)
+	}
+	if ctx.Err() != nil {
+		err = nil // a stop in the middle of the start is no failure
+	}
+	if err != nil || ctx.Err() != nil {
+		stop()
+		return errors.Join(err, cc.drain(running))
+	}
+	cc.startCaches(running)
+	if t.started != nil {
+		t.started()
+	}
+	<-running.Done()
+	klog.FromContext(ctx).Info("Stopping the controllers", "timeout", p.ControllerShutdownTimeout)
+	return cc.drain(running)
+}

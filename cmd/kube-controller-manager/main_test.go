@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// asProgram makes the test binary behave as the program.
+const asProgram = "TEST_AS_KUBE_CONTROLLER_MANAGER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func TestCommandLine(t *testing.T) {
+	const usage = "Usage:\n  kube-controller-manager [flags]\n"
+	for name, tc := range map[string]struct {
+		args           []string
+		code           int
+		stdout, stderr []string // what they hold
+		not            []string // what neither holds
+	}{
+		"an unknown flag is answered with the usage and then the error": {
+			args: []string{"--no-such-flag"}, code: 1,
+			stderr: []string{usage, "Generic flags:", "\nError: unknown flag: --no-such-flag\n"}, not: []string{"command failed"}},
+		"so is a value that cannot be parsed": {
+			args: []string{"--node-monitor-period=5"}, code: 1,
+			stderr: []string{usage, "\nError: invalid argument \"5\" for \"--node-monitor-period\" flag: time: missing unit in duration \"5\"\n"}},
+		"arguments are refused": {
+			args: []string{"extra-arg"}, code: 1,
+			stderr: []string{"Error: \"kube-controller-manager\" does not take any arguments, got [\"extra-arg\"]\n"}, not: []string{usage}},
+		"the version is printed": {
+			args: []string{"--version"}, stdout: []string{"Kubernetes v"}},
+		"so is all that is known of it": {
+			args: []string{"--version=raw"}, stdout: []string{"version.Info{Major:", `Compiler:"gc"`}},
+		"help shows the flags by section": {
+			args: []string{"--help"}, stdout: []string{usage, "Debugging flags:\n", "Ttl-after-finished-controller flags:\n", "Global flags:\n",
+				"kube:APIServerIdentity=true|false (BETA - default=true)"}, not: []string{"--node-sync-period"}},
+		"one line of the log has all problems, those of gates and logging with the others": {
+			args: []string{"--feature-gates=NoSuchGate=true", "--logging-format=xml", "--concurrent_job_syncs=0", "--kubeconfig=/nonexistent.yaml"}, code: 1,
+			stderr: []string{`"command failed" err="[unrecognized feature gate: NoSuchGate, `, "Unsupported log format",
+				"concurrent-job-syncs must be greater than 0, but got 0", "--kubeconfig=/nonexistent.yaml: stat /nonexistent.yaml: no such file or directory]\"\n"},
+			not: []string{usage}},
+		"logging that is wrong by itself does not hide the rest": {
+			args: []string{"--logging-format=json", "--vmodule=a=1", "--concurrent-gc-syncs=-1", "--kubeconfig=/nonexistent.yaml"}, code: 1,
+			stderr: []string{"command failed", "vmodule: Forbidden: Only supported for text log format", "concurrent-gc-syncs must be greater than 0, but got -1"}},
+		"a deprecated flag is accepted with a notice": {
+			args: []string{"--node-sync-period=5s", "--kubeconfig=/nonexistent.yaml"}, code: 1,
+			stderr: []string{"Flag --node-sync-period has been deprecated, ", "stat /nonexistent.yaml: no such file or directory"}},
+		"without a way to the API server nothing starts": {
+			args: nil, code: 1,
+			stderr: []string{"command failed", "--kubeconfig=: invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"},
+			not:    []string{"Serving securely"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var stdout, stderr bytes.Buffer
+			cmd := exec.CommandContext(t.Context(), os.Args[0], tc.args...)
+			cmd.Env = []string{asProgram + "=1"}
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			err := cmd.Run()
+			var exit *exec.ExitError
+			if err != nil && !errors.As(err, &exit) {
+				t.Fatal(err)
+			}
+			if code := cmd.ProcessState.ExitCode(); code != tc.code {
+				t.Errorf("exit code %d, want %d", code, tc.code)
+			}
+			holds(t, "stdout", stdout.String(), tc.stdout)
+			holds(t, "stderr", stderr.String(), tc.stderr)
+			for _, part := range tc.not {
+				if strings.Contains(stdout.String()+stderr.String(), part) {
+					t.Errorf("it says %q", part)
+				}
+			}
+			if lines := strings.Count(stderr.String(), "command failed"); lines > 1 {
+				t.Errorf("%d lines say that the command failed", lines)
+			}
+		})
+	}
+}
+
+func holds(t *testing.T, where, text string, parts []string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s lacks %q:\n%.2000s", where, part, text)
+		}
+	}
+}
