@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# Starts a local cluster with our binary as its controller manager and shows it
+# at work. The cluster is left running.
+set -euo pipefail
+source "$(dirname "$0")/cluster.sh"
+
+if [ -t 1 ]; then bold=$'\e[1m' green=$'\e[32m' grey=$'\e[90m' plain=$'\e[0m'; else bold= green= grey= plain=; fi
+started=$SECONDS
+act() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
+say() { printf '  %s%4ds%s  %s\n' "$grey" $((SECONDS - started)) "$plain" "$*"; }
+good() { say "$green$*$plain"; }
+fail() {
+  printf '\n  %s\n  The log of the controller manager: %s\n' "$*" "$KWOK_WORKDIR/clusters/$name/logs/kube-controller-manager.log" >&2
+  exit 1
+}
+
+# follow SECONDS WANT COMMAND...: prints the command's output each time it
+# changes, until it matches WANT.
+follow() {
+  local limit=$((SECONDS + $1)) want=$2 last= now
+  shift 2
+  while :; do
+    now=$("$@" 2>/dev/null || true)
+    if [ "$now" != "$last" ]; then
+      [ -z "$now" ] || while IFS= read -r line; do say "$line"; done <<<"$now"
+      last=$now
+    fi
+    if grep -qE "$want" <<<"$now"; then return 0; fi
+    [ $SECONDS -lt $limit ] || fail "Waited in vain for: $want"
+    sleep 0.3
+  done
+}
+
+nodes() { kubectl get nodes --no-headers | awk '{c[$2]++} END {for (s in c) printf "nodes %s: %d\n", s, c[s]}' | sort; }
+deployment() { kubectl get deployment web -o jsonpath='web: {.status.updatedReplicas} updated, {.status.availableReplicas} available, condition Available={.status.conditions[?(@.type=="Available")].status}'; }
+slice() { kubectl get endpointslices -l kubernetes.io/service-name=web -o jsonpath='{range .items[*]}slice {.metadata.name}: {.endpoints[*].addresses[0]}{end}'; }
+node_state() { kubectl get node "$1" -o jsonpath='{.metadata.name}: Ready={.status.conditions[?(@.type=="Ready")].status} taints=[{range .spec.taints[*]}{.key}:{.effect} {end}]'; }
+pods() { kubectl get pods -l app=web -o jsonpath='{range .items[*]}{.metadata.name} on {.spec.nodeName} {.status.phase}{" "}{.metadata.deletionTimestamp}{"\n"}{end}' | sed -E 's/ (Running|Pending|Failed) +[0-9T:Z-]+$/ leaving/; s/ +$//'; }
+count_pods() {
+  local all; all=$(pods)
+  printf '%s\npods running on nodes that answer: %s' "$all" "$(grep -v " on $1 " <<<"$all" | grep -c ' Running$')"
+}
+names() { kubectl get pods -l app=web -o jsonpath='{.items[*].metadata.name}'; }
+
+act "A cluster: etcd, kube-apiserver, kube-scheduler, simulated nodes, and our kube-controller-manager"
+end_cluster
+write_config
+kwokctl --config "$cluster/kwok.yaml" --name "$name" create cluster --kubeconfig "$KUBECONFIG" --wait 60s >"$cluster/kwokctl.log" 2>&1 ||
+  { cat "$cluster/kwokctl.log" >&2; fail "The cluster did not start; are the ports $apiserver_port $manager_port $scheduler_port $kwok_port $etcd_port $etcd_peer_port free? (KCM_RUN_*_PORT change them)"; }
+good "API server at https://127.0.0.1:$apiserver_port, controller manager at https://127.0.0.1:$manager_port"
+
+act "Four nodes report in"
+for i in 1 2 3 4; do
+  cat <<YAML
+apiVersion: v1
+kind: Node
+metadata:
+  name: node-$i
+  labels: {kwok: alive, kubernetes.io/hostname: node-$i, kubernetes.io/os: linux, kubernetes.io/arch: amd64, topology.kubernetes.io/zone: zone-$((i % 2))}
+status:
+  allocatable: {cpu: "8", memory: 16Gi, pods: "110"}
+  capacity: {cpu: "8", memory: 16Gi, pods: "110"}
+---
+YAML
+done | kubectl apply -f - >/dev/null
+follow 30 'nodes Ready: 4' nodes
+
+act "A Deployment of 3 with a Service"
+kubectl apply -f - >/dev/null <<'YAML'
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec:
+  selector: {app: web}
+  ports: [{port: 80}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      # Usual clusters wait 300 s before they give a silent node's pods up; a show does not.
+      tolerations:
+      - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 5}
+      containers: [{name: web, image: web}]
+YAML
+follow 60 '3 available' deployment
+act "Its EndpointSlice fills"
+follow 30 'slice .*: [^ ]+ [^ ]+ [^ ]+' slice
+pods | while read -r line; do say "$line"; done
+
+victim=$(kubectl get pods -l app=web -o jsonpath='{.items[0].spec.nodeName}')
+act "$victim falls silent"
+kubectl label node "$victim" kwok- >/dev/null
+follow 60 'unreachable:NoExecute' node_state "$victim"
+act "Its pods tolerate that for 5 s, then they are evicted and replaced elsewhere"
+follow 60 'answer: 3' count_pods "$victim"
+follow 30 'slice .*: [^ ]+ [^ ]+ [^ ]+' slice
+
+act "$victim is taken out of the cluster, and what was left on it goes"
+kubectl delete node "$victim" >/dev/null
+say "it is given 40 s to come back: a node missing from one cache is no reason to delete pods"
+gone() { local n; n=$(names | wc -w); echo "pods of web in the API: $n"; }
+follow 120 ': 3$' gone
+kubectl get events --field-selector involvedObject.kind=Node -o custom-columns=R:.reason,M:.message --no-headers 2>/dev/null | grep "$victim" | sort | uniq -c | sort -rn | head -5 | while read -r line; do say "$line"; done
+good "3 of 3 again, nothing left behind"
+
+pki=$KWOK_WORKDIR/clusters/$name/pki
+cat <<TEXT
+
+${bold}The cluster is left running.${plain}
+  use it        export KUBECONFIG=$KUBECONFIG
+  ask why       curl -sk --cert $pki/admin.crt --key $pki/admin.key https://127.0.0.1:$manager_port/debug/controllers/
+                .../debug/controllers/deployment-controller?key=default/web
+  its log       $KWOK_WORKDIR/clusters/$name/logs/kube-controller-manager.log
+  stop it       make stop
+TEXT
