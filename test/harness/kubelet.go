@@ -1,0 +1,225 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Kubelet pretends to be the scheduler and the kubelets of a cluster: it binds
+// pods, runs them without containers, ends those that are being deleted, and
+// keeps the nodes that it was told to make alive.
+type Kubelet struct {
+	client kubernetes.Interface
+	pods   corelisters.PodLister
+	nodes  corelisters.NodeLister
+	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
+
+	mu sync.Mutex
+	// served says for a namespace whether its pods are looked after.
+	served map[string]bool
+	// fallback names the node that a namespace without any node gets.
+	fallback map[string]string
+	pretend  map[string]*node
+	lastIP   int
+}
+
+// StartKubelet starts a pretend kubelet. It looks after the namespaces that
+// Serve names. The test's end stops it.
+func StartKubelet(t testing.TB, config *rest.Config) *Kubelet {
+	t.Helper()
+	config = rest.CopyConfig(config)
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.UserAgent = "pretend-kubelet"
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatalf("make the kubelet's client: %v", err)
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	k := &Kubelet{
+		client:   client,
+		pods:     factory.Core().V1().Pods().Lister(),
+		nodes:    factory.Core().V1().Nodes().Lister(),
+		served:   map[string]bool{},
+		fallback: map[string]string{},
+		pretend:  map[string]*node{},
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](20*time.Millisecond, time.Second)),
+	}
+	if err := k.watch(factory); err != nil {
+		t.Fatalf("watch pods and nodes: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var workers sync.WaitGroup
+	t.Cleanup(func() {
+		cancel()
+		k.queue.ShutDown()
+		factory.Shutdown()
+		workers.Wait()
+	})
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	for range 4 {
+		workers.Go(func() { k.work(ctx) })
+	}
+	workers.Go(func() { k.heartbeat(ctx) })
+	return k
+}
+
+func (k *Kubelet) watch(factory informers.SharedInformerFactory) error {
+	_, podErr := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    k.enqueue,
+		UpdateFunc: func(_, pod any) { k.enqueue(pod) },
+	})
+	// A new or changed node may be the place for a pod that had none.
+	_, nodeErr := factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { k.enqueueAll() },
+		UpdateFunc: func(_, _ any) { k.enqueueUnbound() },
+	})
+	return errors.Join(podErr, nodeErr)
+}
+
+func (k *Kubelet) enqueue(obj any) {
+	if pod, ok := obj.(*corev1.Pod); ok {
+		k.queue.Add(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+	}
+}
+
+func (k *Kubelet) enqueueAll() {
+	pods, _ := k.pods.List(labels.Everything())
+	for _, pod := range pods {
+		k.enqueue(pod)
+	}
+}
+
+func (k *Kubelet) enqueueUnbound() {
+	pods, _ := k.pods.List(labels.Everything())
+	for _, pod := range pods {
+		if pod.Spec.NodeName == "" {
+			k.enqueue(pod)
+		}
+	}
+}
+
+// Serve looks after the pods of a namespace from now on, or no longer.
+func (k *Kubelet) Serve(namespace string, on bool) {
+	k.mu.Lock()
+	k.served[namespace] = on
+	k.mu.Unlock()
+	k.enqueueAll()
+}
+
+// Fallback makes the kubelet create this node when a pod of the namespace is
+// to be bound while the cluster has no node at all.
+func (k *Kubelet) Fallback(namespace, nodeName string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.fallback[namespace] = nodeName
+}
+
+// Forget drops what is known about a namespace.
+func (k *Kubelet) Forget(namespace string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.served, namespace)
+	delete(k.fallback, namespace)
+}
+
+func (k *Kubelet) serves(namespace string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.served[namespace]
+}
+
+func (k *Kubelet) work(ctx context.Context) {
+	for {
+		key, down := k.queue.Get()
+		if down {
+			return
+		}
+		err := k.sync(ctx, key)
+		// A conflict or a missing pod means that an event is on its way.
+		if err == nil || apierrors.IsNotFound(err) || ctx.Err() != nil {
+			k.queue.Forget(key)
+		} else {
+			k.queue.AddRateLimited(key)
+		}
+		k.queue.Done(key)
+	}
+}
+
+func (k *Kubelet) sync(ctx context.Context, key types.NamespacedName) error {
+	pod, err := k.pods.Pods(key.Namespace).Get(key.Name)
+	if err != nil || !k.serves(key.Namespace) {
+		return err
+	}
+	switch {
+	case pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil && len(pod.Finalizers) == 0:
+		// Whoever was deleting it was killed between the two steps of that.
+		return k.remove(ctx, pod)
+	case pod.Spec.NodeName == "":
+		return k.bind(ctx, pod)
+	case k.silent(pod.Spec.NodeName):
+		return nil
+	case pod.DeletionTimestamp != nil:
+		return k.end(ctx, pod)
+	case pod.Status.Phase == "" || pod.Status.Phase == corev1.PodPending:
+		return k.updateStatus(ctx, run(pod, k.nextIP(), metav1.Now()))
+	}
+	return nil
+}
+
+func (k *Kubelet) nextIP() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.lastIP++
+	return fmt.Sprintf("10.244.%d.%d", k.lastIP/250%250, k.lastIP%250+1)
+}
+
+func (k *Kubelet) updateStatus(ctx context.Context, pod *corev1.Pod) error {
+	_, err := k.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("update status of pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// end kills the containers of a pod that is being deleted, then removes it. A
+// controller may look at the result of a pod that is not always restarted, or
+// that a finalizer keeps, so that is written first.
+func (k *Kubelet) end(ctx context.Context, pod *corev1.Pod) error {
+	told := pod.Spec.RestartPolicy != corev1.RestartPolicyAlways || len(pod.Finalizers) > 0
+	if told && !finished(pod) {
+		return k.updateStatus(ctx, finish(pod, Outcome{Phase: corev1.PodFailed, ExitCode: 137, ContainerReason: "Error"}, metav1.Now()))
+	}
+	if pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0 {
+		return nil
+	}
+	return k.remove(ctx, pod)
+}
+
+func (k *Kubelet) remove(ctx context.Context, pod *corev1.Pod) error {
+	err := k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: new(int64),
+		Preconditions:      &metav1.Preconditions{UID: &pod.UID},
+	})
+	if err != nil {
+		return fmt.Errorf("delete pod %s: %w", pod.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,273 @@
+package scenarios
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// command is a word of the stories' language: how to tell that a line is well
+// formed, and how to carry it out.
+type command struct {
+	check func(Step) error
+	run   func(*run, context.Context, Step) error
+}
+
+var commands map[string]command
+
+// The table is filled at start because commands refer to each other.
+func init() {
+	commands = map[string]command{
+		"slow":    {noWords, nil},
+		"flags":   {wantFlags, (*run).flags},
+		"start":   {anyWords, (*run).start},
+		"stop":    {noWords, (*run).stop},
+		"restart": {noWords, (*run).restart},
+		"kubelet": {wantOneOf("on", "off"), (*run).kubelet},
+
+		"apply":    {wantWords(1, 1), (*run).apply},
+		"status":   {wantPatch, (*run).patchStatus},
+		"patch":    {wantPatch, (*run).patch},
+		"scale":    {wantScale, (*run).scale},
+		"delete":   {wantDelete, (*run).delete},
+		"label":    {wantPairs, (*run).label},
+		"annotate": {wantPairs, (*run).annotate},
+
+		"node":    {wantNode, (*run).node},
+		"fail":    {wantOutcome, (*run).fail},
+		"succeed": {wantWords(1, 1), (*run).succeed},
+		"ready":   {wantWords(1, 1), (*run).ready},
+		"unready": {wantWords(1, 1), (*run).unready},
+
+		"expect":       {wantCondition, (*run).expect},
+		"expect-count": {wantCondition, (*run).expect},
+		"expect-gone":  {wantCondition, (*run).expect},
+		"expect-event": {wantCondition, (*run).expect},
+	}
+}
+
+func anyWords(Step) error { return nil }
+
+func noWords(s Step) error { return wantWords(0, 0)(s) }
+
+func wantWords(least, most int) func(Step) error {
+	return func(s Step) error {
+		if n := len(words(s.Rest)); n < least || n > most {
+			return fmt.Errorf("%s has %d arguments; it takes %d to %d", s.Command, n, least, most)
+		}
+		return nil
+	}
+}
+
+func wantOneOf(values ...string) func(Step) error {
+	return func(s Step) error {
+		if !slices.Contains(values, s.Rest) {
+			return fmt.Errorf("%s takes one of %s, not %q", s.Command, strings.Join(values, ", "), s.Rest)
+		}
+		return nil
+	}
+}
+
+func wantFlags(s Step) error {
+	for _, flag := range strings.Fields(s.Rest) {
+		if !strings.HasPrefix(flag, "--") {
+			return fmt.Errorf("flags takes --name=value words, not %q", flag)
+		}
+	}
+	return nil
+}
+
+// wantPatch wants RES/NAME and JSON. References are filled in later, so only a
+// document without them is read here.
+func wantPatch(s Step) error {
+	name, document := cut(s.Rest)
+	if err := wantReference(name); err != nil {
+		return err
+	}
+	document = unquote(document)
+	if !strings.Contains(document, "$(") && !json.Valid([]byte(document)) {
+		return fmt.Errorf("%s %s: not JSON: %s", s.Command, name, document)
+	}
+	return nil
+}
+
+func wantScale(s Step) error {
+	name, n := cut(s.Rest)
+	if _, err := strconv.Atoi(n); err != nil {
+		return fmt.Errorf("scale takes RES/NAME and a number, not %q", s.Rest)
+	}
+	return wantReference(name)
+}
+
+func wantDelete(s Step) error {
+	name, how := cut(s.Rest)
+	if !slices.Contains([]string{"", "foreground", "background", "orphan", "now"}, how) {
+		return fmt.Errorf("delete takes foreground, background, orphan or now, not %q", how)
+	}
+	return wantReference(name)
+}
+
+func wantPairs(s Step) error {
+	name, pairs := cut(s.Rest)
+	if pairs == "" {
+		return fmt.Errorf("%s takes RES/NAME and key=value or key-", s.Command)
+	}
+	for _, pair := range words(pairs) {
+		if !strings.Contains(pair, "=") && !strings.HasSuffix(pair, "-") {
+			return fmt.Errorf("%s takes key=value or key-, not %q", s.Command, pair)
+		}
+	}
+	return wantReference(name)
+}
+
+func wantNode(s Step) error {
+	fields := words(s.Rest)
+	if len(fields) < 2 || len(fields) > 3 || len(fields) == 3 && !strings.HasPrefix(fields[2], "zone=") {
+		return fmt.Errorf("node takes NAME, ready|silent|back|notready|delete and optionally zone=Z, not %q", s.Rest)
+	}
+	if !slices.Contains([]string{"ready", "silent", "back", "notready", "delete"}, fields[1]) {
+		return fmt.Errorf("node takes ready|silent|back|notready|delete, not %q", fields[1])
+	}
+	return nil
+}
+
+func wantOutcome(s Step) error {
+	_, err := outcomeOf(words(s.Rest))
+	return err
+}
+
+func wantCondition(s Step) error {
+	_, err := parseCondition(s)
+	return err
+}
+
+func wantReference(name string) error {
+	if kind, rest, ok := strings.Cut(name, "/"); !ok || kind == "" || rest == "" {
+		if resource, _, ok := strings.Cut(name, ","); ok && resource != "" {
+			return nil
+		}
+		return fmt.Errorf("%q is not RES/NAME", name)
+	}
+	return nil
+}
+
+// words splits a line at spaces that are outside of brackets and quotes.
+func words(line string) []string {
+	var all []string
+	for line != "" {
+		var word string
+		word, line = cut(line)
+		if word != "" {
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
+// condition is what an expect line says.
+type condition struct {
+	kind string // expect, expect-count, expect-gone, expect-event
+
+	target string
+	path   string
+	op     string
+	value  string
+	regex  *regexp.Regexp
+
+	eventType, eventReason string
+}
+
+var operators = []string{"==", "!=", ">=", "<=", "=~", "exists", "absent"}
+
+func parseCondition(s Step) (condition, error) {
+	c := condition{kind: s.Command}
+	switch s.Command {
+	case "expect-gone":
+		c.target = s.Rest
+		return c, wantReference(c.target)
+	case "expect-count":
+		return parseCount(c, s.Rest)
+	case "expect-event":
+		return parseEvent(c, s.Rest)
+	case "expect":
+	default:
+		return c, fmt.Errorf("%q cannot be waited for", s.Command)
+	}
+	var rest string
+	c.target, rest = cut(s.Rest)
+	c.path, rest = cut(rest)
+	c.op, rest = cut(rest)
+	c.value = unquote(rest)
+	if err := wantReference(c.target); err != nil {
+		return c, err
+	}
+	if _, err := compilePath(c.path); err != nil {
+		return c, err
+	}
+	return c, c.checkOperator(rest)
+}
+
+func (c *condition) checkOperator(rest string) error {
+	if !slices.Contains(operators, c.op) {
+		return fmt.Errorf("%q is none of %s", c.op, strings.Join(operators, " "))
+	}
+	unary := c.op == "exists" || c.op == "absent"
+	switch {
+	case unary && rest != "":
+		return fmt.Errorf("%s takes no value", c.op)
+	case !unary && rest == "":
+		return fmt.Errorf("%s needs a value", c.op)
+	case c.op == "=~":
+		return c.compileRegex()
+	}
+	return nil
+}
+
+func (c *condition) compileRegex() error {
+	var err error
+	// The value may hold references to other objects; those have no harm in a pattern.
+	if c.regex, err = regexp.Compile(c.value); err != nil {
+		return fmt.Errorf("bad pattern: %w", err)
+	}
+	return nil
+}
+
+func parseCount(c condition, rest string) (condition, error) {
+	fields := words(rest)
+	if len(fields) < 3 {
+		return c, fmt.Errorf("expect-count takes RES[,selector] OPERATOR NUMBER, not %q", rest)
+	}
+	c.target = strings.Join(fields[:len(fields)-2], " ")
+	c.op, c.value = fields[len(fields)-2], fields[len(fields)-1]
+	if !slices.Contains([]string{"==", "!=", ">=", "<="}, c.op) {
+		return c, fmt.Errorf("expect-count cannot compare with %q", c.op)
+	}
+	if _, err := strconv.Atoi(c.value); err != nil {
+		return c, fmt.Errorf("expect-count needs a number, not %q", c.value)
+	}
+	if strings.Contains(strings.SplitN(c.target, ",", 2)[0], "/") {
+		return c, fmt.Errorf("expect-count takes RES[,selector], not %q", c.target)
+	}
+	return c, nil
+}
+
+func parseEvent(c condition, rest string) (condition, error) {
+	c.target, rest = cut(rest)
+	c.eventType, rest = cut(rest)
+	c.eventReason, rest = cut(rest)
+	c.value = unquote(rest)
+	if c.eventType != "Normal" && c.eventType != "Warning" {
+		return c, fmt.Errorf("expect-event takes RES/NAME Normal|Warning REASON REGEX; %q is no type", c.eventType)
+	}
+	if c.eventReason == "" {
+		return c, fmt.Errorf("expect-event needs a reason")
+	}
+	if err := wantReference(c.target); err != nil {
+		return c, err
+	}
+	return c, c.compileRegex()
+}

@@ -1,0 +1,144 @@
+package scenarios
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
+)
+
+// quiet is how long the controllers must write nothing for a story to be over.
+const quiet, quietPatience = 1200 * time.Millisecond, 10 * time.Second
+
+// clusterWide are the resources without a namespace that controllers write.
+var clusterWide = []schema.GroupVersionResource{
+	{Version: "v1", Resource: "namespaces"}, {Version: "v1", Resource: "nodes"}, {Version: "v1", Resource: "persistentvolumes"},
+	{Group: "certificates.k8s.io", Version: "v1", Resource: "certificatesigningrequests"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
+	{Group: "storage.k8s.io", Version: "v1", Resource: "volumeattachments"},
+}
+
+// Stage plays stories one after the other on a control plane of its own and
+// keeps what came of them, for a comparison.
+type Stage struct {
+	suite *suite
+}
+
+// Take is what one story left behind.
+type Take struct {
+	// Namespace is the story's.
+	Namespace string
+	// Objects are those at the end, except events and leases.
+	Objects []unstructured.Unstructured
+	// Requests are the writes of the controllers that concern the story, and
+	// what they have read meanwhile.
+	Requests []harness.AuditEvent
+}
+
+// NewStage starts a control plane that records what controllers write.
+func NewStage(t testing.TB, binary string) *Stage {
+	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{RecordBodies: true})
+	return &Stage{suite: newSuiteOn(t, cp, binary, false)}
+}
+
+// Play runs a story in the namespace that the caller names. Failures go to t.
+func (s *Stage) Play(t testing.TB, story *Story, namespace string) Take {
+	take := Take{Namespace: namespace}
+	s.suite.playIn(t, story, namespace, func(ctx context.Context, r *run) {
+		mark := s.suite.auditMark
+		if err := s.settle(ctx); err != nil {
+			t.Errorf("%s: wait for the controllers to be done: %v", story.Path, err)
+		}
+		var err error
+		if take.Objects, err = r.objects(ctx); err != nil {
+			t.Errorf("%s: list the objects at the end: %v", story.Path, err)
+		}
+		for _, event := range s.suite.cp.Audit.Since(mark) {
+			if !event.Write() || r.concerns(event) {
+				take.Requests = append(take.Requests, event)
+			}
+		}
+	})
+	return take
+}
+
+// Manager is the one that the last story used.
+func (s *Stage) Manager() *harness.Manager { return s.suite.manager }
+
+// settle waits until the controllers write no more.
+func (s *Stage) settle(ctx context.Context) error {
+	audit := s.suite.cp.Audit
+	mark, last := audit.Mark(), time.Now()
+	for end := last.Add(quietPatience); time.Since(last) < quiet && time.Now().Before(end); {
+		if err := wait(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+		now := audit.Mark()
+		for _, event := range audit.Since(mark) {
+			if event.Write() {
+				last = time.Now()
+			}
+		}
+		mark = now
+	}
+	return nil
+}
+
+// concerns leaves out what is still being done about an earlier story.
+func (r *run) concerns(event harness.AuditEvent) bool {
+	ref := event.ObjectRef
+	return ref != nil && ref.Resource == "nodes" || strings.Contains(event.RequestURI, r.namespace) ||
+		strings.Contains(string(event.RequestObject), r.namespace)
+}
+
+// objects lists what the story has left.
+func (r *run) objects(ctx context.Context) ([]unstructured.Unstructured, error) {
+	resources, err := r.suite.namespaced()
+	if err != nil {
+		return nil, err
+	}
+	var found []unstructured.Unstructured
+	for _, gvr := range append(resources, clusterWide...) {
+		if gvr.Resource == "leases" {
+			continue
+		}
+		list, err := r.suite.resource(gvr, "").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			if ignoreGone(err) == nil {
+				continue
+			}
+			return nil, fmt.Errorf("list %s: %w", gvr.Resource, err)
+		}
+		for _, object := range list.Items {
+			if gvr.Resource == "nodes" || strings.Contains(object.GetNamespace()+" "+object.GetName(), r.namespace) {
+				found = append(found, object)
+			}
+		}
+	}
+	return found, nil
+}
+
+// Load reads all stories of a directory.
+func Load(directory string) ([]*Story, error) {
+	paths, err := filepath.Glob(filepath.Join(directory, "*.txtar"))
+	if err != nil {
+		return nil, fmt.Errorf("list the stories: %w", err)
+	}
+	stories := make([]*Story, 0, len(paths))
+	for _, path := range paths {
+		story, err := ParseFile(path)
+		if err != nil {
+			return nil, err
+		}
+		stories = append(stories, story)
+	}
+	return stories, nil
+}

@@ -1,0 +1,265 @@
+package scenarios
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/tools/txtar"
+)
+
+// Story is one parsed file.
+type Story struct {
+	// Name is the file's name without its ending.
+	Name string
+	// Path is where it was read.
+	Path string
+	// Setup is how the manager runs at the story's beginning.
+	Setup Setup
+	// Private means that the story does more to its manager than using it, so
+	// no other story can share the process. It then starts without one, and
+	// its first start command brings it up.
+	Private bool
+	// Slow means that the story waits for long, so that it is spread over the lanes.
+	Slow bool
+	// Steps are the commands in order.
+	Steps []Step
+	// Files are the objects, by section name.
+	Files map[string]string
+}
+
+// Setup is what distinguishes one manager process from another.
+type Setup struct {
+	// Flags are further command line flags.
+	Flags []string
+	// Controllers are the names given to start; none means "*".
+	Controllers []string
+}
+
+// Args are the manager's arguments.
+func (s Setup) Args() []string {
+	controllers := s.Controllers
+	if len(controllers) == 0 {
+		controllers = []string{"*"}
+	}
+	return append([]string{"--controllers=" + strings.Join(controllers, ",")}, s.Flags...)
+}
+
+func (s Setup) key() string { return strings.Join(s.Args(), " ") }
+
+// runs says whether a controller is among those started.
+func (s Setup) runs(name string) bool {
+	return len(s.Controllers) == 0 || slices.Contains(s.Controllers, "*") || slices.Contains(s.Controllers, name)
+}
+
+// Step is one command of a story.
+type Step struct {
+	// Line is its number in the file, Text the line without "within" or "never".
+	Line int
+	Text string
+	// Command is the first word, Rest what follows it.
+	Command, Rest string
+	// Within is how long to wait; zero means the default.
+	Within time.Duration
+	// Never is how long something must stay untrue; zero means no such step.
+	Never time.Duration
+}
+
+// ParseFile reads a story.
+func ParseFile(path string) (*Story, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the story: %w", err)
+	}
+	return Parse(path, content)
+}
+
+// Parse checks everything about a story that needs no cluster. Its errors
+// begin with file:line.
+func Parse(path string, content []byte) (*Story, error) {
+	archive := txtar.Parse(content)
+	story := &Story{
+		Name:  strings.TrimSuffix(filepath.Base(path), ".txtar"),
+		Path:  path,
+		Files: map[string]string{},
+	}
+	for _, file := range archive.Files {
+		if _, twice := story.Files[file.Name]; twice {
+			return nil, fmt.Errorf("%s:%d: file %q occurs twice", path, lineOf(content, file.Name), file.Name)
+		}
+		story.Files[file.Name] = string(file.Data)
+	}
+	used := map[string]bool{}
+	for i, line := range strings.Split(string(archive.Comment), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		step, err := parseStep(line)
+		if err == nil {
+			step.Line = i + 1
+			err = story.add(step, used)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
+		}
+	}
+	for _, file := range archive.Files {
+		if !used[file.Name] {
+			return nil, fmt.Errorf("%s:%d: file %q is never applied", path, lineOf(content, file.Name), file.Name)
+		}
+	}
+	if len(story.Steps) == 0 {
+		return nil, fmt.Errorf("%s:1: the story has no commands", path)
+	}
+	if story.Private {
+		story.Setup = Setup{}
+	}
+	return story, nil
+}
+
+// add appends a step. Leading flags and start lines describe the manager that
+// the story begins with; later ones make the story private.
+func (s *Story) add(step Step, used map[string]bool) error {
+	check, known := commands[step.Command]
+	if !known {
+		return fmt.Errorf("unknown command %q", step.Command)
+	}
+	if err := check.check(step); err != nil {
+		return err
+	}
+	switch step.Command {
+	case "apply":
+		if _, there := s.Files[step.Rest]; !there {
+			return fmt.Errorf("apply %s: there is no such file in the story", step.Rest)
+		}
+		used[step.Rest] = true
+	case "flags", "start":
+		started := slices.ContainsFunc(s.Steps, func(earlier Step) bool { return earlier.Command == "start" })
+		acted := slices.ContainsFunc(s.Steps, func(earlier Step) bool {
+			return !slices.Contains([]string{"flags", "start", "kubelet"}, earlier.Command)
+		})
+		s.Private = s.Private || acted || started
+		if step.Command == "flags" {
+			s.Setup.Flags = append(s.Setup.Flags, strings.Fields(step.Rest)...)
+		} else {
+			s.Setup.Controllers = strings.Fields(step.Rest)
+		}
+	case "stop":
+		s.Private = true
+	case "slow":
+		s.Slow = true
+		return nil
+	}
+	s.Steps = append(s.Steps, step)
+	return nil
+}
+
+func parseStep(line string) (Step, error) {
+	step := Step{Text: line}
+	word, rest := cut(line)
+	if word == "within" || word == "never" {
+		var text string
+		text, rest = cut(rest)
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return step, fmt.Errorf("%s needs a duration such as 10s, not %q", word, text)
+		}
+		if word == "never" {
+			step.Never = d
+			step.Command, step.Rest = neverCommand(rest)
+			return step, nil
+		}
+		step.Within = d
+		word, rest = cut(rest)
+	}
+	step.Command, step.Rest = word, rest
+	return step, nil
+}
+
+// neverCommand finds what must not become true; a bare RES/NAME means expect.
+func neverCommand(rest string) (command, arguments string) {
+	word, arguments := cut(rest)
+	if strings.HasPrefix(word, "expect") {
+		return word, arguments
+	}
+	return "expect", rest
+}
+
+// cut splits off the first word. Spaces inside brackets, braces, parentheses
+// and quotes belong to the word.
+func cut(line string) (word, rest string) {
+	line = strings.TrimSpace(line)
+	depth, quote := 0, rune(0)
+	for i, r := range line {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case depth > 0 && (r == '"' || r == '\''):
+			quote = r
+		case strings.ContainsRune("[{(", r):
+			depth++
+		case strings.ContainsRune("]})", r):
+			depth--
+		case unicode.IsSpace(r) && depth <= 0:
+			return line[:i], strings.TrimSpace(line[i:])
+		}
+	}
+	return line, ""
+}
+
+// unquote removes one pair of quotes around a value.
+func unquote(value string) string {
+	if len(value) < 2 || value[0] != value[len(value)-1] {
+		return value
+	}
+	switch value[0] {
+	case '\'':
+		return value[1 : len(value)-1]
+	case '"':
+		if plain, err := strconv.Unquote(value); err == nil {
+			return plain
+		}
+	}
+	return value
+}
+
+// Groups puts stories with the same setup together, in their order, so that
+// they share a manager. A slow story and a private one are groups of their own;
+// the slow ones come first.
+func Groups(stories []*Story) [][]*Story {
+	shared := map[string]int{}
+	var slow, quick [][]*Story
+	for _, story := range stories {
+		key := story.Setup.key()
+		place, known := shared[key]
+		switch {
+		case story.Slow:
+			slow = append(slow, []*Story{story})
+		case story.Private:
+			quick = append(quick, []*Story{story})
+		case known:
+			quick[place] = append(quick[place], story)
+		default:
+			shared[key] = len(quick)
+			quick = append(quick, []*Story{story})
+		}
+	}
+	return append(slow, quick...)
+}
+
+func lineOf(content []byte, file string) int {
+	for i, line := range strings.Split(string(content), "\n") {
+		if strings.HasPrefix(line, "-- "+file) {
+			return i + 1
+		}
+	}
+	return 1
+}
