@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-kcm/kube-controller-manager/test/bench/report"
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
+)
+
+func TestRequests(t *testing.T) {
+	var events []harness.AuditEvent
+	for _, line := range []string{
+		`{"auditID":"1","verb":"watch","userAgent":"kube-controller-manager/v1","objectRef":{"resource":"pods"}}`,
+		`{"auditID":"1","verb":"watch","userAgent":"kube-controller-manager/v1","objectRef":{"resource":"pods"}}`,
+		`{"auditID":"2","verb":"update","userAgent":"kube-controller-manager/v1","objectRef":{"resource":"deployments","subresource":"status"}}`,
+		`{"auditID":"3","verb":"get","userAgent":"kube-controller-manager/v1","requestURI":"/api?timeout=32s"}`,
+		`{"auditID":"4","verb":"get","userAgent":"bench/v0","objectRef":{"resource":"pods"}}`,
+	} {
+		var event harness.AuditEvent
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, event)
+	}
+	want := map[string]int{"watch pods": 1, "update deployments/status": 1, "get /api": 1}
+	if diff := cmp.Diff(want, requests(events)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMetric(t *testing.T) {
+	text := "# HELP a b\ngo_goroutines_total 5\ngo_goroutines 812\nheap 1.5e+07\n"
+	if got := metric(text, "go_goroutines"); got != 812 {
+		t.Errorf("go_goroutines is %v", got)
+	}
+	if got := metric(text, "heap"); got != 15_000_000 {
+		t.Errorf("heap is %v", got)
+	}
+	if got := held("a_stale_sync_skips_total{group=\"\"} 2\n# TYPE a_stale_sync_skips_total counter\nb_stale_sync_skips_total 3\nc_total 9\n"); got != 5 {
+		t.Errorf("%d keys were held, want 5", got)
+	}
+	if got := metric(text, "none"); got != 0 {
+		t.Errorf("none is %v", got)
+	}
+}
+
+func TestParse(t *testing.T) {
+	o, err := parse([]string{"-quick", "-rollout-nodes=7", "-only=idle,rollout"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := o.sizes["rollout"]; got["nodes"] != 7 || got["replicas"] != 12 {
+		t.Errorf("a size that is given wins over -quick, the others are quick: %v", got)
+	}
+	var names []string
+	for _, s := range o.scenarios {
+		names = append(names, s.name)
+	}
+	if !slices.Equal(names, []string{"rollout", "idle"}) {
+		t.Errorf("scenarios %v", names)
+	}
+	for _, bad := range [][]string{{"-only=none"}, {"-limits=some"}, {"-quick=maybe"}} {
+		if _, err := parse(bad); err == nil {
+			t.Errorf("%v is taken", bad)
+		}
+	}
+}
+
+func TestQueues(t *testing.T) {
+	got := queues("workqueue_work_duration_seconds_bucket{name=\"a\",le=\"1\"} 9\nworkqueue_work_duration_seconds_sum{name=\"a\"} 2.5\n" +
+		"workqueue_work_duration_seconds_count{name=\"a\"} 5\nworkqueue_queue_duration_seconds_sum{name=\"a\"} 4\nother{name=\"b\"} 1\n")
+	if diff := cmp.Diff(map[string]report.Queue{"a": {Count: 5, Working: 2.5, Waiting: 4}}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,102 @@
+package compare
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Acceptance explains findings that are meant. Story and Controller are globs,
+// Kind is one of the kinds, Pattern is searched in "subject\ndetail".
+type Acceptance struct {
+	Story      string `json:"story"`
+	Controller string `json:"controller"`
+	Kind       string `json:"kind"`
+	Pattern    string `json:"pattern"`
+	Reason     string `json:"reason"`
+
+	regex *regexp.Regexp
+	used  bool
+}
+
+// Accepted are the differences that are meant.
+type Accepted []*Acceptance
+
+// ParseAccepted reads accepted.yaml.
+func ParseAccepted(content []byte) (Accepted, error) {
+	var list Accepted
+	if err := yaml.UnmarshalStrict(content, &list); err != nil {
+		return nil, fmt.Errorf("read the accepted differences: %w", err)
+	}
+	for i, a := range list {
+		if a.Reason == "" || a.Pattern == "" || a.Kind == "" || a.Story == "" || a.Controller == "" {
+			return nil, fmt.Errorf("accepted difference %d: story, controller, kind, pattern and reason are all needed", i+1)
+		}
+		for _, glob := range []string{a.Story, a.Controller} {
+			if _, err := path.Match(glob, ""); err != nil {
+				return nil, fmt.Errorf("accepted difference %d: %q: %w", i+1, glob, err)
+			}
+		}
+		var err error
+		if a.regex, err = regexp.Compile(a.Pattern); err != nil {
+			return nil, fmt.Errorf("accepted difference %d: %w", i+1, err)
+		}
+	}
+	return list, nil
+}
+
+// Explain fills in the reasons, and returns how many findings have none.
+func (list Accepted) Explain(findings []Finding) (unexplained int) {
+	for i := range findings {
+		f := &findings[i]
+		for _, a := range list {
+			if f.Reason == "" && a.matches(f) {
+				f.Reason, a.used = a.Reason, true
+			}
+		}
+		if f.Reason == "" {
+			unexplained++
+		}
+	}
+	return unexplained
+}
+
+func (a *Acceptance) matches(f *Finding) bool {
+	story, _ := path.Match(a.Story, f.Story)
+	controller, _ := path.Match(a.Controller, f.Controller)
+	return story && controller && a.Kind == f.Kind && a.regex.MatchString(f.Subject+"\n"+f.Detail)
+}
+
+// Stale are the entries that explained nothing.
+func (list Accepted) Stale() Accepted {
+	var stale Accepted
+	for _, a := range list {
+		if !a.used {
+			stale = append(stale, a)
+		}
+	}
+	return stale
+}
+
+func (a *Acceptance) String() string {
+	return fmt.Sprintf("%s %s %s %q", a.Story, a.Controller, a.Kind, a.Pattern)
+}
+
+// Confirm keeps the findings that a second comparison of the same story has
+// too. What chance has made does not come again; it is returned as passing.
+func Confirm(first, again []Finding) (confirmed, passing []Finding) {
+	seen := map[string]bool{}
+	for _, f := range again {
+		seen[f.key()] = true
+	}
+	for _, f := range first {
+		if seen[f.key()] {
+			confirmed = append(confirmed, f)
+		} else {
+			passing = append(passing, f)
+		}
+	}
+	return confirmed, passing
+}

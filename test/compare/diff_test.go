@@ -1,0 +1,134 @@
+package compare
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWhatCountsAsADifference(t *testing.T) {
+	statuses := func(values ...string) *Record {
+		return &Record{Statuses: map[string]map[string][][]string{"Node n": {"status.phase": {values}}}}
+	}
+	writes := func(n int) *Record { return &Record{Writes: map[string]map[string]int{"c": {"create pods": n}}} }
+	refusals := func(n int) *Record {
+		return &Record{Writes: map[string]map[string]int{"c": {"create pods" + refused: n}}}
+	}
+	patches := func(updates, patches int) *Record {
+		return &Record{Writes: map[string]map[string]int{"c": {"update pods": updates, "patch pods": patches}}}
+	}
+	warnings := func(n int) *Record {
+		return &Record{Events: map[string]map[string]int{"c": {"Pod p: Warning R: m": n}}}
+	}
+	events := func(n int) *Record { return &Record{Events: map[string]map[string]int{"c": {"Pod p: Normal R: m": n}}} }
+	objects := func(texts ...string) *Record { return &Record{Objects: map[string][]string{"Pod p-*": texts}} }
+	numbers := func(low, high float64) *Record {
+		return &Record{Numbers: map[string]map[string][2]float64{"Node n": {"status.replicas": {low, high}}}}
+	}
+	for name, c := range map[string]struct {
+		reference, ours *Record
+		want            string
+	}{
+		"the same status":                      {statuses("a", "b"), statuses("a", "b"), ""},
+		"a status left out":                    {statuses("a", "b", "c"), statuses("a", "c"), ""},
+		"a status of our own":                  {statuses("a", "c"), statuses("a", "b", "c"), KindStatus},
+		"statuses in another order":            {statuses("a", "b"), statuses("b", "a"), KindStatus},
+		"a number between":                     {numbers(0, 4), numbers(0, 3), ""},
+		"a number above":                       {numbers(0, 4), numbers(0, 5), KindStatus},
+		"fewer writes":                         {writes(3), writes(2), ""},
+		"more writes":                          {writes(3), writes(4), KindWrites},
+		"writes of another kind":               {&Record{}, writes(1), KindVerb + " " + KindWrites},
+		"patches in place of updates":          {patches(3, 1), patches(1, 3), ""},
+		"a few more refusals":                  {refusals(4), refusals(7), ""},
+		"many more refusals":                   {refusals(4), refusals(8), KindWrites},
+		"a warning less often":                 {warnings(4), warnings(2), ""},
+		"a warning far more often":             {warnings(4), warnings(9), KindEvent},
+		"a warning never":                      {warnings(4), &Record{}, KindEvent},
+		"the same event":                       {events(2), events(2), ""},
+		"an event less often":                  {events(2), events(1), KindEvent},
+		"an event more often":                  {events(2), events(3), KindEvent},
+		"the same objects":                     {objects("x", "y"), objects("x", "y"), ""},
+		"one of several objects is another":    {objects("x", "x"), objects("x", "y"), KindObject},
+		"an object is missing":                 {objects("x"), &Record{}, KindObject},
+		"a failure hides what comes after it":  {writes(1), &Record{Failures: []string{"f"}, Writes: writes(9).Writes}, KindOutcome},
+		"a story that fails under both":        {&Record{Failures: []string{"f"}}, &Record{Failures: []string{"f"}}, KindOutcome + " " + KindOutcome},
+		"an object too many, and more writing": {writes(0), &Record{Objects: objects("x").Objects, Writes: writes(1).Writes}, KindVerb + " " + KindWrites + " " + KindObject},
+	} {
+		var kinds []string
+		for _, f := range Compare("s", c.reference, c.ours) {
+			kinds = append(kinds, f.Kind)
+		}
+		if got := strings.Join(kinds, " "); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestChangesMayBeToldInOneWriteMoreInAStoryButNotInAllTogether(t *testing.T) {
+	record := func(n int) *Record {
+		return &Record{Writes: map[string]map[string]int{"c": {"update pods/status": n}}}
+	}
+	if found := Compare("s", record(10), record(13)); len(found) != 0 {
+		t.Errorf("found %v", found)
+	}
+	if found := Compare("s", record(10), record(14)); len(found) != 1 {
+		t.Errorf("found %v", found)
+	}
+	results := []Result{{Reference: record(10), Ours: record(13)}, {Reference: record(10), Ours: record(9)}}
+	if found := Totals(results); len(found) != 0 {
+		t.Errorf("found %v", found)
+	}
+	if found := Totals(results[:1]); len(found) != 1 || found[0].Story != allStories {
+		t.Errorf("found %v", found)
+	}
+}
+
+func TestALineDiffShowsTheSurroundings(t *testing.T) {
+	got := lineDiff("a\nb\nc\nd\ne\nf\n", "a\nb\nc\nx\ne\nf\n")
+	if want := "  b\n  c\n- d\n+ x\n  e\n  f"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestAcceptedDifferencesAreExplainedAndStaleOnesFound(t *testing.T) {
+	list, err := ParseAccepted([]byte(`
+- {story: "deployment-*", controller: "*", kind: writes, pattern: "^update", reason: fewer conflicts}
+- {story: "*", controller: "*", kind: event, pattern: never, reason: nothing}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	findings := []Finding{
+		{Story: "deployment-x", Controller: "c", Kind: KindWrites, Subject: "update deployments"},
+		{Story: "deployment-x", Controller: "c", Kind: KindWrites, Subject: "create pods"},
+		{Story: "replicaset-x", Controller: "c", Kind: KindWrites, Subject: "update deployments"},
+	}
+	if n := list.Explain(findings); n != 2 || findings[0].Reason != "fewer conflicts" {
+		t.Errorf("%d unexplained: %+v", n, findings)
+	}
+	if stale := list.Stale(); len(stale) != 1 || stale[0].Pattern != "never" {
+		t.Errorf("stale: %v", stale)
+	}
+}
+
+func TestAnAcceptedDifferenceNeedsAllOfItsParts(t *testing.T) {
+	for name, text := range map[string]string{
+		"no reason":     `- {story: "*", controller: "*", kind: event, pattern: x}`,
+		"a bad pattern": `- {story: "*", controller: "*", kind: event, pattern: "(", reason: r}`,
+		"a bad glob":    `- {story: "[", controller: "*", kind: event, pattern: x, reason: r}`,
+		"an odd field":  `- {story: "*", controller: "*", kind: event, pattern: x, reason: r, more: y}`,
+	} {
+		if _, err := ParseAccepted([]byte(text)); err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
+
+func TestChanceDoesNotComeTwice(t *testing.T) {
+	a, b, more := Finding{Subject: "a"}, Finding{Subject: "b"}, Finding{Subject: "b", More: true}
+	confirmed, passing := Confirm([]Finding{a, b}, []Finding{a, more})
+	if diff := cmp.Diff([][]Finding{{a}, {b}}, [][]Finding{confirmed, passing}); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,285 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
+)
+
+// Record is what one story left behind under one binary, levelled. It is the
+// same for two runs of a binary that behaves the same, as far as that can be.
+type Record struct {
+	// Killed means that the story kills the manager, which may cut requests
+	// and events off.
+	Killed bool `json:"killed,omitempty"`
+	// Failures are what the story complained about.
+	Failures []string `json:"failures,omitempty"`
+	// Objects are the YAML texts of the objects at the end, by identity.
+	Objects map[string][]string `json:"objects,omitempty"`
+	// Events counts occurrences, by text, per emitting component.
+	Events map[string]map[string]int `json:"events,omitempty"`
+	// Statuses hold, by identity and field, the values that the field went
+	// through, once for each object of that identity.
+	Statuses map[string]map[string][][]string `json:"statuses,omitempty"`
+	// Numbers hold the least and the greatest value of a number, in the same way.
+	Numbers map[string]map[string][2]float64 `json:"numbers,omitempty"`
+	// Writes counts requests by "verb resource/subresource", per controller.
+	Writes map[string]map[string]int `json:"writes,omitempty"`
+	// Reads counts what was only read, in the same way. It is shown, not
+	// compared: a list or watch belongs to the start of a manager.
+	Reads map[string]map[string]int `json:"reads,omitempty"`
+	// Authors are the controllers that wrote an object, by identity.
+	Authors map[string][]string `json:"authors,omitempty"`
+}
+
+// NewRecord levels what was recorded. Objects are decoded JSON.
+func NewRecord(namespace string, objects []map[string]any, requests []harness.AuditEvent, failures []string) *Record {
+	b := &builder{
+		record: &Record{
+			Failures: failures, Objects: map[string][]string{}, Events: map[string]map[string]int{},
+			Statuses: map[string]map[string][][]string{}, Numbers: map[string]map[string][2]float64{},
+			Writes: map[string]map[string]int{}, Reads: map[string]map[string]int{}, Authors: map[string][]string{},
+		},
+		level:     newLeveller(namespace, generatedNames(objects, requests)),
+		histories: map[string]*history{},
+		counted:   map[string]int{},
+	}
+	for _, object := range objects {
+		b.object(object)
+	}
+	for _, request := range requests {
+		b.request(request)
+	}
+	b.close()
+	return b.record
+}
+
+// generatedNames finds the objects whose names the server or a controller made
+// up from a prefix.
+func generatedNames(objects []map[string]any, requests []harness.AuditEvent) map[string]string {
+	names := map[string]string{}
+	add := func(o map[string]any) {
+		meta := fields(o, "metadata")
+		prefix, _ := meta["generateName"].(string)
+		name, _ := meta["name"].(string)
+		switch {
+		case prefix != "" && strings.HasPrefix(name, prefix):
+			names[name] = prefix
+		case prefix != "":
+			// A refused request has no name; the prefix alone helps.
+			names[prefix+"*"] = prefix
+		}
+	}
+	for _, object := range objects {
+		add(object)
+	}
+	for _, request := range requests {
+		add(decoded(request.RequestObject))
+		add(decoded(request.ResponseObject))
+	}
+	return names
+}
+
+func decoded(raw json.RawMessage) map[string]any {
+	var o map[string]any
+	if json.Unmarshal(raw, &o) != nil {
+		return nil
+	}
+	return o
+}
+
+// builder fills a record.
+type builder struct {
+	record    *Record
+	level     *leveller
+	histories map[string]*history
+	// counted is how often an event object said it had happened.
+	counted map[string]int
+}
+
+// history is what the status of one object went through.
+type history struct {
+	identity string
+	values   map[string][]string
+}
+
+func (b *builder) object(o map[string]any) {
+	levelled := b.level.object(o)
+	text, err := yaml.Marshal(levelled)
+	if err != nil {
+		text = []byte(err.Error())
+	}
+	identity := b.level.identity(o)
+	b.record.Objects[identity] = append(b.record.Objects[identity], string(text))
+}
+
+func (b *builder) request(request harness.AuditEvent) {
+	if request.ObjectRef == nil {
+		return
+	}
+	who, what := request.Controller(), request.ObjectRef.Resource
+	if request.ObjectRef.Subresource != "" {
+		what += "/" + request.ObjectRef.Subresource
+	}
+	if !request.Write() {
+		count(b.record.Reads, who, request.Verb+" "+what)
+		return
+	}
+	answered := decoded(request.ResponseObject)
+	done := request.ResponseStatus.Code < 300
+	if what == "events" && done && answered["kind"] == "Event" {
+		b.event(answered)
+		return
+	}
+	if what == "events" && request.Verb != "deletecollection" {
+		return
+	}
+	if done {
+		count(b.record.Writes, who, request.Verb+" "+what)
+	} else {
+		count(b.record.Writes, who, request.Verb+" "+what+refused)
+	}
+	if !done || answered == nil || fields(answered, "metadata") == nil {
+		return
+	}
+	if kind, _ := answered["kind"].(string); kind == "Status" || strings.HasSuffix(kind, "List") {
+		return
+	}
+	identity := b.level.identity(answered)
+	if !slices.Contains(b.record.Authors[identity], who) {
+		b.record.Authors[identity] = append(b.record.Authors[identity], who)
+	}
+	if request.ObjectRef.Subresource == "status" {
+		b.status(identity, answered)
+	}
+}
+
+func count(table map[string]map[string]int, row, column string) {
+	if table[row] == nil {
+		table[row] = map[string]int{}
+	}
+	table[row][column]++
+}
+
+// event counts what an event object, of either API group, newly tells.
+func (b *builder) event(o map[string]any) {
+	about := fields(o, "involvedObject")
+	message, _ := o["message"].(string)
+	if about == nil {
+		about = fields(o, "regarding")
+		message, _ = o["note"].(string)
+	}
+	component, _ := fields(o, "source")["component"].(string)
+	for _, key := range []string{"reportingComponent", "reportingController"} {
+		if other, _ := o[key].(string); component == "" {
+			component = other
+		}
+	}
+	times := 1
+	for _, n := range []any{o["count"], o["deprecatedCount"], fields(o, "series")["count"]} {
+		if n, ok := n.(float64); ok {
+			times = max(times, int(n))
+		}
+	}
+	name, _ := fields(o, "metadata")["name"].(string)
+	// The recorder folds what comes often; when it begins to is chance.
+	message = strings.TrimPrefix(message, "(combined from similar events): ")
+	text := fmt.Sprintf("%v %v: %s %v: %s", about["kind"], b.level.text(fmt.Sprint(about["name"])), o["type"], o["reason"], b.level.form(message))
+	if b.record.Events[component] == nil {
+		b.record.Events[component] = map[string]int{}
+	}
+	// An event that stands for several similar ones changes its message.
+	b.record.Events[component][text] += max(times-b.counted[name], 0)
+	b.counted[name] = times
+}
+
+// status adds a status that a controller has written to the object's history.
+func (b *builder) status(identity string, o map[string]any) {
+	key := fmt.Sprint(identity, fields(o, "metadata")["uid"])
+	h := b.histories[key]
+	if h == nil {
+		h = &history{identity: identity, values: map[string][]string{}}
+		b.histories[key] = h
+	}
+	leaves := map[string]string{}
+	numbers := map[string]float64{}
+	flatten("status", b.level.object(o)["status"], leaves, numbers, b.level)
+	for field, value := range leaves {
+		if seen := h.values[field]; len(seen) == 0 || seen[len(seen)-1] != value {
+			h.values[field] = append(seen, value)
+		}
+	}
+	for field, seen := range h.values {
+		if _, there := leaves[field]; !there && seen[len(seen)-1] != absent {
+			h.values[field] = append(seen, absent)
+		}
+	}
+	if b.record.Numbers[identity] == nil {
+		b.record.Numbers[identity] = map[string][2]float64{}
+	}
+	for field, n := range numbers {
+		// A count begins at nothing.
+		span := b.record.Numbers[identity][field]
+		b.record.Numbers[identity][field] = [2]float64{min(span[0], n), max(span[1], n)}
+	}
+}
+
+// refused marks requests that the server did not carry out.
+const refused = " (refused)"
+
+// absent is the value of a field that has gone.
+const absent = "<absent>"
+
+// flatten gives each field of a status its path. A condition is one value
+// under its type.
+func flatten(path string, v any, leaves map[string]string, numbers map[string]float64, l *leveller) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if key != "observedGeneration" {
+				flatten(path+"."+key, inner, leaves, numbers, l)
+			}
+		}
+	case []any:
+		for _, inner := range v {
+			condition, _ := inner.(map[string]any)
+			kind, _ := condition["type"].(string)
+			if !strings.HasSuffix(path, ".conditions") || kind == "" {
+				leaves[path] = encode(v)
+				return
+			}
+			message, _ := condition["message"].(string)
+			leaves[path+"["+kind+"]"] = fmt.Sprintf("%v %v %s", condition["status"], condition["reason"], l.form(message))
+		}
+	case float64:
+		numbers[path] = v
+	case nil:
+	default:
+		leaves[path] = fmt.Sprint(v)
+	}
+}
+
+// close turns what was gathered by object into what is compared.
+func (b *builder) close() {
+	for _, key := range slices.Sorted(maps.Keys(b.histories)) {
+		h := b.histories[key]
+		if b.record.Statuses[h.identity] == nil {
+			b.record.Statuses[h.identity] = map[string][][]string{}
+		}
+		for field, values := range h.values {
+			b.record.Statuses[h.identity][field] = append(b.record.Statuses[h.identity][field], values)
+		}
+	}
+	for _, texts := range b.record.Objects {
+		slices.Sort(texts)
+	}
+	for _, who := range b.record.Authors {
+		slices.Sort(who)
+	}
+}

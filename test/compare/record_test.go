@@ -1,0 +1,79 @@
+package compare
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
+)
+
+// request is an audit line as the API server writes it.
+func request(t *testing.T, line string) harness.AuditEvent {
+	t.Helper()
+	var event harness.AuditEvent
+	if err := json.Unmarshal([]byte(line), &event); err != nil {
+		t.Fatal(err)
+	}
+	return event
+}
+
+const user = `"user":{"username":"system:serviceaccount:kube-system:deployment-controller"}`
+
+func status(t *testing.T, body string) harness.AuditEvent {
+	return request(t, `{"verb":"update",`+user+`,"objectRef":{"resource":"deployments","subresource":"status"},"responseStatus":{"code":200},
+		"responseObject":{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","namespace":"story-0001","uid":"u"},"status":`+body+`}}`)
+}
+
+func TestAStatusLeavesTheValuesOfEachFieldInOrder(t *testing.T) {
+	r := NewRecord("story-0001", nil, []harness.AuditEvent{
+		status(t, `{"replicas":2,"conditions":[{"type":"Available","status":"False","reason":"Few","message":"1 of 2"}]}`),
+		status(t, `{"replicas":3,"conditions":[{"type":"Available","status":"False","reason":"Few","message":"2 of 2"}],"phase":"Up"}`),
+		status(t, `{"replicas":1,"conditions":[{"type":"Available","status":"True","reason":"Enough"}]}`),
+	}, nil)
+	want := map[string][][]string{
+		"status.conditions[Available]": {{"False Few # of #", "True Enough "}},
+		"status.phase":                 {{"Up", absent}},
+	}
+	if diff := cmp.Diff(want, r.Statuses["Deployment web"]); diff != "" {
+		t.Error(diff)
+	}
+	if got := r.Numbers["Deployment web"]["status.replicas"]; got != [2]float64{0, 3} {
+		t.Errorf("replicas went through %v", got)
+	}
+	if got := r.Writes["deployment-controller"]["update deployments/status"]; got != 3 {
+		t.Errorf("%d writes", got)
+	}
+	if diff := cmp.Diff([]string{"deployment-controller"}, r.Authors["Deployment web"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEventsAreCountedByFormAndComponent(t *testing.T) {
+	event := func(name string, code, count int, message string) harness.AuditEvent {
+		return request(t, `{"verb":"create",`+user+`,"objectRef":{"resource":"events"},"responseStatus":{"code":`+encode(code)+`},
+			"responseObject":{"kind":"Event","metadata":{"name":"`+name+`"},"involvedObject":{"kind":"ReplicaSet","name":"web"},
+			"type":"Normal","reason":"Created","message":"`+message+`","count":`+encode(count)+`,"source":{"component":"replicaset-controller"}}}`)
+	}
+	r := NewRecord("story-0001", nil, []harness.AuditEvent{
+		event("a", 201, 1, "made 1"), event("a", 200, 3, "made 1"), event("b", 201, 1, "made 2"), event("c", 403, 1, "made 3"),
+		event("d", 201, 1, "(combined from similar events): made 4"),
+	}, nil)
+	want := map[string]map[string]int{"replicaset-controller": {"ReplicaSet web: Normal Created: made #": 5}}
+	if diff := cmp.Diff(want, r.Events); diff != "" {
+		t.Error(diff)
+	}
+	if len(r.Writes) != 0 {
+		t.Errorf("events are counted as writes: %v", r.Writes)
+	}
+}
+
+func TestNamesOfRefusedCreatesAreKnownByTheirPrefix(t *testing.T) {
+	refused := request(t, `{"verb":"create",`+user+`,"objectRef":{"resource":"pods"},"responseStatus":{"code":403},"requestObject":{"metadata":{"generateName":"web-"}}}`)
+	objects := []map[string]any{{"kind": "ReplicaSet", "metadata": map[string]any{"name": "web"}, "status": `pods "web-bcdfg" is forbidden`}}
+	r := NewRecord("story-0001", objects, []harness.AuditEvent{refused}, nil)
+	if got, want := r.Objects["ReplicaSet web"][0], "kind: ReplicaSet\nmetadata:\n  name: web\nstatus: pods \"web-*\" is forbidden\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,85 @@
+package compare
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// writes adds updates and patches up, as they do the same; that ours uses one
+// where the reference uses the other only is a finding of its own.
+func (c *comparison) writes() {
+	for _, who := range slices.Sorted(maps.Keys(c.ours.Writes)) {
+		theirs, ours := c.reference.Writes[who], c.ours.Writes[who]
+		for _, what := range slices.Sorted(maps.Keys(ours)) {
+			if theirs[what] == 0 && !strings.HasSuffix(what, refused) {
+				c.add(who, KindVerb, what, "%d with ours, none with the reference", ours[what])
+			}
+		}
+		own, other := byEffect(ours), byEffect(theirs)
+		for _, what := range slices.Sorted(maps.Keys(own)) {
+			o, r := own[what], other[what]
+			if o > c.most(what, r) {
+				c.add(who, KindWrites, what, "%d with the reference, %d with ours", r, o)
+			}
+		}
+	}
+}
+
+// most is how many requests ours may send where the reference sends n. Changes
+// that come close together are told in one write or in two; whether they tend to
+// be more is for Totals to say.
+func (c *comparison) most(what string, n int) int {
+	switch {
+	case c.reference.Killed || strings.HasSuffix(what, refused):
+		return retries(n)
+	case strings.HasPrefix(what, "change ") && n > 0:
+		return n + 1 + n/5
+	}
+	return n
+}
+
+// allStories stands in for a story's name in what is true of all together.
+const allStories = "all"
+
+// Totals finds the controllers that sent more requests in all stories together,
+// which chance does not explain: the slack is two and a fiftieth. Refused ones depend on the time for retries.
+func Totals(results []Result) []Finding {
+	sums := [2]map[string]map[string]int{{}, {}}
+	for _, result := range results {
+		if len(result.Ours.Failures)+len(result.Reference.Failures) > 0 || result.Ours.Killed {
+			continue
+		}
+		for i, record := range []*Record{result.Ours, result.Reference} {
+			addUp(sums[i], record.Writes)
+		}
+	}
+	var findings []Finding
+	for _, who := range slices.Sorted(maps.Keys(sums[0])) {
+		ours, theirs := byEffect(sums[0][who]), byEffect(sums[1][who])
+		for _, what := range slices.Sorted(maps.Keys(ours)) {
+			slack := 0
+			if strings.HasPrefix(what, "change ") {
+				slack = 2 + theirs[what]/50
+			}
+			if !strings.HasSuffix(what, refused) && ours[what] > theirs[what]+slack {
+				findings = append(findings, Finding{Story: allStories, Controller: who, Kind: KindWrites, Subject: what, More: true,
+					Detail: fmt.Sprintf("%d with the reference, %d with ours", theirs[what], ours[what])})
+			}
+		}
+	}
+	return findings
+}
+
+func byEffect(writes map[string]int) map[string]int {
+	sums := map[string]int{}
+	for what, n := range writes {
+		verb, rest, _ := strings.Cut(what, " ")
+		if verb == "update" || verb == "patch" {
+			verb = "change"
+		}
+		sums[verb+" "+rest] += n
+	}
+	return sums
+}
