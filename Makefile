@@ -1,0 +1,101 @@
+# Everything a developer runs. `make help` lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+OUT     := _output
+BINARY  := $(OUT)/bin/kube-controller-manager
+RACE    := $(OUT)/bin/kube-controller-manager-race
+# The API level that the binary stands in for; it is what --version says.
+VERSION := v1.36.3
+STAMP   := k8s.io/component-base/version
+# Where client-go takes the user agent from.
+CLIENT  := k8s.io/client-go/pkg/version
+COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+TREE    := $(shell [ -z "$$(git status --porcelain 2>/dev/null)" ] && echo clean || echo dirty)
+DATE    := $(shell git log -1 --format=%cd --date=format:%Y-%m-%dT%H:%M:%SZ 2>/dev/null || echo 1970-01-01T00:00:00Z)
+LDFLAGS := -s -w \
+	-X $(STAMP).gitVersion=$(VERSION) -X $(STAMP).gitMajor=1 -X $(STAMP).gitMinor=36 \
+	-X $(STAMP).gitCommit=$(COMMIT) -X $(STAMP).gitTreeState=$(TREE) -X $(STAMP).buildDate=$(DATE) \
+	-X $(CLIENT).gitVersion=$(VERSION) -X $(CLIENT).gitMajor=1 -X $(CLIENT).gitMinor=36 -X $(CLIENT).gitCommit=$(COMMIT)
+UNIT    := ./cmd/... ./pkg/... ./test/harness/... ./test/bench/...
+GO      := go
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-18s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## build the binary into _output/bin
+	@mkdir -p $(OUT)/bin
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BINARY) ./cmd/kube-controller-manager
+
+.PHONY: build-race
+build-race: ## build the binary with the race detector, for scenarios
+	@mkdir -p $(OUT)/bin
+	$(GO) build -race -ldflags '$(LDFLAGS)' -o $(RACE) ./cmd/kube-controller-manager
+
+.PHONY: tools
+tools: ## build etcd, kube-apiserver, kubectl, kwok and the rest into _output/tools/bin
+	@hack/tools/build.sh
+
+.PHONY: run
+run: build tools ## start a local cluster with our binary in it and show it at work
+	@hack/run.sh
+
+.PHONY: stop
+stop: ## stop the local cluster that run left running
+	@hack/stop.sh
+
+.PHONY: test
+test: test-unit scenarios test-integration test-e2e ## run all tests, quick ones first
+
+.PHONY: test-unit
+test-unit: ## unit tests, shuffled, with the race detector
+	$(GO) test -race -shuffle=on $(UNIT)
+	$(GO) test -race -skip='TestStories|TestStatic' ./test/compare/...
+	cd staging/controllerkit && $(GO) test -race -shuffle=on ./...
+
+.PHONY: scenarios
+scenarios: tools build-race ## the stories of test/scenarios on a real etcd and kube-apiserver
+	KCM_BINARY=$(CURDIR)/$(RACE) $(GO) test -count=1 -race -timeout=25m ./test/scenarios/...
+
+.PHONY: test-integration
+test-integration: tools build ## what a story cannot say, on a real etcd and kube-apiserver
+	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -timeout=15m ./test/integration/...
+
+.PHONY: test-e2e
+test-e2e: tools build ## the built binary in whole clusters
+	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -timeout=25m ./test/e2e/...
+
+.PHONY: bench-go
+bench-go: ## Go benchmarks: the cost of one change in small and large namespaces
+	$(GO) test -run='^$$' -bench=. -benchmem ./pkg/...
+
+.PHONY: compare
+compare: tools build ## all stories under the original and under ours, side by side: _output/compare
+	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -v -count=1 -timeout=60m -run 'TestStories|TestStatic' ./test/compare/...
+
+.PHONY: bench
+bench: tools build ## the same work on the original and on ours, small sizes: _output/bench
+	$(GO) build -o $(OUT)/bin/bench ./test/bench
+	$(OUT)/bin/bench -quick -floor -timeout 30m
+
+.PHONY: bench-full
+bench-full: tools build ## the same with sizes that matter; an hour or two
+	$(GO) build -o $(OUT)/bin/bench ./test/bench
+	$(OUT)/bin/bench -floor -rounds 3 -timeout 5h
+
+.PHONY: verify
+verify: tools ## formatting, vet, staticcheck, and the rules of the house
+	@hack/verify.sh
+
+.PHONY: flake
+flake: tools build-race ## everything shuffled, raced and repeated, to find the test that fails sometimes
+	$(GO) test -race -shuffle=on -count=10 $(UNIT)
+	cd staging/controllerkit && $(GO) test -race -shuffle=on -count=20 ./...
+	KCM_BINARY=$(CURDIR)/$(RACE) $(GO) test -count=3 -timeout=90m ./test/scenarios/...
+
+.PHONY: clean
+clean: stop ## stop the cluster and remove what was built, except the tools
+	rm -rf $(OUT)/bin $(OUT)/cluster
