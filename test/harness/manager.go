@@ -151,7 +151,7 @@ func (m *Manager) Process() *Process { return m.process }
 func (m *Manager) Kill() { m.process.Kill() }
 
 // Stop asks the manager to end, as the node's kubelet would.
-func (m *Manager) Stop() error { return m.process.Terminate(20 * time.Second) }
+func (m *Manager) Stop() error { return m.process.Terminate(60 * time.Second) }
 
 // Restart kills the manager, so that it can finish nothing, and starts it again.
 func (m *Manager) Restart() error {

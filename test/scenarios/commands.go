@@ -30,6 +30,8 @@ func init() {
 		"kubelet": {wantOneOf("on", "off"), (*run).kubelet},
 
 		"apply":    {wantWords(1, 1), (*run).apply},
+		"refused":  {wantWords(1, 1), (*run).refused},
+		"settle":   {noWords, (*run).settle},
 		"status":   {wantPatch, (*run).patchStatus},
 		"patch":    {wantPatch, (*run).patch},
 		"scale":    {wantScale, (*run).scale},

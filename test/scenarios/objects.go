@@ -65,6 +65,42 @@ func decode(text string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
+// refused waits until the API server would not take an object. Its admission
+// plugins notice quotas, labels and webhooks a moment after they are written.
+func (r *run) refused(ctx context.Context, step Step) error {
+	filled, err := r.fill(ctx, r.story.Files[step.Rest])
+	if err != nil {
+		return err
+	}
+	objects, err := decode(filled)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := r.until(ctx, step.Within, func() (bool, string, error) { return r.refuses(ctx, object) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) refuses(ctx context.Context, object *unstructured.Unstructured) (bool, string, error) {
+	gvk := object.GroupVersionKind()
+	mapping, err := r.suite.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return false, "", err
+	}
+	namespace := object.GetNamespace()
+	if namespace == "" {
+		namespace = r.namespace
+	}
+	_, err = r.suite.resource(mapping.Resource, namespace).Create(ctx, object.DeepCopy(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if apierrors.IsForbidden(err) || apierrors.IsInternalError(err) {
+		return true, "", nil
+	}
+	return false, "it is admitted", err
+}
+
 func (r *run) applyOne(ctx context.Context, step Step, object *unstructured.Unstructured) error {
 	gvk := object.GroupVersionKind()
 	var mapping *meta.RESTMapping

@@ -54,7 +54,7 @@ func (s *Stage) Play(t testing.TB, story *Story, namespace string) Take {
 	take := Take{Namespace: namespace}
 	s.suite.playIn(t, story, namespace, func(ctx context.Context, r *run) {
 		mark := s.suite.auditMark
-		if err := s.settle(ctx); err != nil {
+		if err := s.suite.settle(ctx); err != nil {
 			t.Errorf("%s: wait for the controllers to be done: %v", story.Path, err)
 		}
 		var err error
@@ -73,9 +73,11 @@ func (s *Stage) Play(t testing.TB, story *Story, namespace string) Take {
 // Manager is the one that the last story used.
 func (s *Stage) Manager() *harness.Manager { return s.suite.manager }
 
+func (r *run) settle(ctx context.Context, _ Step) error { return r.suite.settle(ctx) }
+
 // settle waits until the controllers write no more.
-func (s *Stage) settle(ctx context.Context) error {
-	audit := s.suite.cp.Audit
+func (s *suite) settle(ctx context.Context) error {
+	audit := s.cp.Audit
 	mark, last := audit.Mark(), time.Now()
 	for end := last.Add(quietPatience); time.Since(last) < quiet && time.Now().Before(end); {
 		if err := wait(ctx, 100*time.Millisecond); err != nil {

@@ -134,9 +134,9 @@ func (s *Story) add(step Step, used map[string]bool) error {
 		return err
 	}
 	switch step.Command {
-	case "apply":
+	case "apply", "refused":
 		if _, there := s.Files[step.Rest]; !there {
-			return fmt.Errorf("apply %s: there is no such file in the story", step.Rest)
+			return fmt.Errorf("%s %s: there is no such file in the story", step.Command, step.Rest)
 		}
 		used[step.Rest] = true
 	case "flags", "start":

@@ -58,6 +58,7 @@ func TestParseRefusesMalformedStories(t *testing.T) {
 	for name, tc := range map[string]struct{ story, want string }{
 		"an unknown command":                   {"start a\nexplode now", "s.txtar:2: unknown command \"explode\""},
 		"a file that is not there":             {"apply web.yaml", "s.txtar:1: apply web.yaml: there is no such file"},
+		"a probe that is not there":            {"refused web.yaml", "s.txtar:1: refused web.yaml: there is no such file"},
 		"a file that nobody applies":           {"start a\n-- web.yaml --\nkind: Pod", "s.txtar:2: file \"web.yaml\" is never applied"},
 		"two files of one name":                {"apply a\n-- a --\n-- a --\n", "file \"a\" occurs twice"},
 		"no command at all":                    {"# nothing", "s.txtar:1: the story has no commands"},
