@@ -45,7 +45,7 @@ names() { kubectl get pods -l app=web -o jsonpath='{.items[*].metadata.name}'; }
 act "A cluster: etcd, kube-apiserver, kube-scheduler, simulated nodes, and our kube-controller-manager"
 end_cluster
 write_config
-kwokctl --config "$cluster/kwok.yaml" --name "$name" create cluster --kubeconfig "$KUBECONFIG" --wait 60s >"$cluster/kwokctl.log" 2>&1 ||
+kwokctl --config "$cluster/kwok.yaml" --name "$name" create cluster --kubeconfig "$KUBECONFIG" --wait 180s >"$cluster/kwokctl.log" 2>&1 ||
   { cat "$cluster/kwokctl.log" >&2; fail "The cluster did not start; are the ports $apiserver_port $manager_port $scheduler_port $kwok_port $etcd_port $etcd_peer_port free? (KCM_RUN_*_PORT change them)"; }
 good "API server at https://127.0.0.1:$apiserver_port, controller manager at https://127.0.0.1:$manager_port"
 
@@ -63,7 +63,7 @@ status:
 ---
 YAML
 done | kubectl apply -f - >/dev/null
-follow 30 'nodes Ready: 4' nodes
+follow 120 'nodes Ready: 4' nodes
 
 act "A Deployment of 3 with a Service"
 kubectl apply -f - >/dev/null <<'YAML'
@@ -88,24 +88,24 @@ spec:
       - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 5}
       containers: [{name: web, image: web}]
 YAML
-follow 60 '3 available' deployment
+follow 180 '3 available' deployment
 act "Its EndpointSlice fills"
-follow 30 'slice .*: [^ ]+ [^ ]+ [^ ]+' slice
+follow 120 'slice .*: [^ ]+ [^ ]+ [^ ]+' slice
 pods | while read -r line; do say "$line"; done
 
 victim=$(kubectl get pods -l app=web -o jsonpath='{.items[0].spec.nodeName}')
 act "$victim falls silent"
 kubectl label node "$victim" kwok- >/dev/null
-follow 60 'unreachable:NoExecute' node_state "$victim"
+follow 180 'unreachable:NoExecute' node_state "$victim"
 act "Its pods tolerate that for 5 s, then they are evicted and replaced elsewhere"
-follow 60 'answer: 3' count_pods "$victim"
-follow 30 'slice .*: [^ ]+ [^ ]+ [^ ]+' slice
+follow 180 'answer: 3' count_pods "$victim"
+follow 120 'slice .*: [^ ]+ [^ ]+ [^ ]+' slice
 
 act "$victim is taken out of the cluster, and what was left on it goes"
 kubectl delete node "$victim" >/dev/null
 say "it is given 40 s to come back: a node missing from one cache is no reason to delete pods"
 gone() { local n; n=$(names | wc -w); echo "pods of web in the API: $n"; }
-follow 120 ': 3$' gone
+follow 300 ': 3$' gone
 kubectl get events --field-selector involvedObject.kind=Node -o custom-columns=R:.reason,M:.message --no-headers 2>/dev/null | grep "$victim" | sort | uniq -c | sort -rn | head -5 | while read -r line; do say "$line"; done
 good "3 of 3 again, nothing left behind"
 

@@ -39,12 +39,12 @@ func TestChangeOfBinaryWritesNothing(t *testing.T) {
 	for _, change := range []struct{ name, path string }{
 		{"to ours", harness.BuiltBinary(t)}, {"back to the original", reference}, {"to ours again", harness.BuiltBinary(t)},
 	} {
-		if err := original.Terminate(30 * time.Second); err != nil {
+		if err := original.Terminate(time.Minute); err != nil {
 			t.Fatal(err)
 		}
 		mark := c.Audit.Mark()
 		original = c.manager(t, change.path)
-		harness.Eventually(t, time.Minute, func(context.Context) error { return c.ledSince(mark) })
+		harness.Eventually(t, 2*time.Minute, func(context.Context) error { return c.ledSince(mark) })
 		watched := time.NewTimer(quiet)
 		<-watched.C
 		for _, write := range c.writes(mark) {
@@ -56,7 +56,7 @@ func TestChangeOfBinaryWritesNothing(t *testing.T) {
 	}
 	last := c.Audit.Mark()
 	harness.CreateDeployment(t, c.client, "proof", 1)
-	harness.RolledOut(t, c.client, "proof", 1, time.Minute)
+	harness.RolledOut(t, c.client, "proof", 1, 2*time.Minute)
 	if len(c.writes(last)) == 0 {
 		t.Error("no write of ours is seen: the filter of the audit log is wrong")
 	}
@@ -75,11 +75,11 @@ func (c *cluster) furnish(t *testing.T) {
 		if name != "bare" {
 			must(t)(c.client.CoreV1().Services("default").Create(ctx, harness.Service(name), metav1.CreateOptions{}))
 		}
-		harness.RolledOut(t, c.client, name, int32(i+1), time.Minute)
+		harness.RolledOut(t, c.client, name, int32(i+1), 2*time.Minute)
 	}
 	for revision := range 3 {
 		harness.SetImage(t, c.client, "rolled", fmt.Sprintf("web:r%d", revision))
-		harness.RolledOut(t, c.client, "rolled", 2, time.Minute)
+		harness.RolledOut(t, c.client, "rolled", 2, 2*time.Minute)
 	}
 	must(t)(c.client.AppsV1().Deployments("default").Patch(ctx, "paused", types.MergePatchType, []byte(`{"spec":{"paused":true}}`), metav1.PatchOptions{}))
 	harness.SetImage(t, c.client, "paused", "web:held")

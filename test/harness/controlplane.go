@@ -162,8 +162,8 @@ func (cp *ControlPlane) startEtcd() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return url, cp.etcd.poll(30*time.Second, func() error {
-		response, err := (&http.Client{Timeout: time.Second}).Get(url + "/health")
+	return url, cp.etcd.poll(90*time.Second, func() error {
+		response, err := (&http.Client{Timeout: 5 * time.Second}).Get(url + "/health")
 		if err != nil {
 			return err
 		}
@@ -217,13 +217,13 @@ func (cp *ControlPlane) startAPIServer(etcdURL string, extra []string) (string, 
 	if err != nil {
 		return "", fmt.Errorf("make the admin client: %w", err)
 	}
-	return cp.URL, cp.apiserver.poll(90*time.Second, func() error { return ready(client) })
+	return cp.URL, cp.apiserver.poll(180*time.Second, func() error { return ready(client) })
 }
 
 // ready asks for /readyz, which waits for the bootstrap roles too, and for the
 // namespace that the service accounts of the controllers live in.
 func ready(client kubernetes.Interface) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	for _, path := range []string{"/readyz", "/api/v1/namespaces/kube-system", "/api/v1/namespaces/default"} {
 		if err := client.Discovery().RESTClient().Get().AbsPath(path).Do(ctx).Error(); err != nil {

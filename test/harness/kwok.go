@@ -78,7 +78,7 @@ func (k *Kwok) create(ctx context.Context, options KwokOptions) error {
 	if err := k.configure(options); err != nil {
 		return err
 	}
-	out, err := k.kwokctl(ctx, "--config", k.file("kwok.yaml"), "create", "cluster", "--kubeconfig", k.Kubeconfig, "--wait", "90s")
+	out, err := k.kwokctl(ctx, "--config", k.file("kwok.yaml"), "create", "cluster", "--kubeconfig", k.Kubeconfig, "--wait", "180s")
 	if err != nil {
 		return fmt.Errorf("create the cluster: %w\n%s", err, out)
 	}
@@ -199,7 +199,7 @@ func (k *Kwok) kwokctl(ctx context.Context, args ...string) (string, error) {
 // takes no context: it must work when the caller's is done.
 func (k *Kwok) Delete() error {
 	pids := k.pids()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if _, err := os.Stat(k.home()); err != nil {
 		return nil
@@ -209,7 +209,7 @@ func (k *Kwok) Delete() error {
 		err = fmt.Errorf("delete the cluster: %w\n%s", err, out)
 	}
 	for _, pid := range pids {
-		if !k.gone(pid, 5*time.Second) {
+		if !k.gone(pid, 20*time.Second) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 			k.gone(pid, 5*time.Second)
 		}

@@ -95,7 +95,7 @@ func (m *Manager) Start() error {
 	if err != nil {
 		return err
 	}
-	if err := m.process.poll(60*time.Second, func() error {
+	if err := m.process.poll(120*time.Second, func() error {
 		code, body, err := m.Get("/healthz")
 		if err == nil && code != http.StatusOK {
 			return fmt.Errorf("/healthz says %d %s", code, body)
@@ -121,7 +121,7 @@ func (m *Manager) GetAsAdmin(path string) (code int, body string, err error) {
 }
 
 func (m *Manager) get(path string, identity []tls.Certificate) (code int, body string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.URL()+path, nil)
 	if err != nil {

@@ -22,7 +22,7 @@ func (cp *ControlPlane) StartAPIServer() error {
 	if err != nil {
 		return fmt.Errorf("make the admin client: %w", err)
 	}
-	return cp.apiserver.poll(90*time.Second, func() error { return ready(client) })
+	return cp.apiserver.poll(180*time.Second, func() error { return ready(client) })
 }
 
 // File is the path of a key, certificate or log of the control plane: ca.crt,

@@ -42,10 +42,13 @@ func holder(ctx context.Context, client kubernetes.Interface) (string, error) {
 	return *lease.Spec.HolderIdentity, nil
 }
 
+// patient is for what happens within a second or two on a machine that is not busy.
+const patient = time.Minute
+
 func leads(t testing.TB, client kubernetes.Interface, not string) string {
 	t.Helper()
 	var leader string
-	harness.Eventually(t, 30*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, patient, func(ctx context.Context) error {
 		var err error
 		if leader, err = holder(ctx, client); err != nil {
 			return err
@@ -78,17 +81,18 @@ func TestStandbyTakesOver(t *testing.T) {
 	}
 	first := start()
 	leader := leads(t, client, "")
-	acts(t, client, "before", 10*time.Second)
+	acts(t, client, "before", patient)
 	second := start() // StartManager returned, so the standby is healthy and metered
 	third := start()
 
 	since := time.Now()
 	first.Process().Signal(syscall.SIGTERM)
-	acts(t, client, "after-term", 10*time.Second)
+	acts(t, client, "after-term", patient)
 	took := time.Since(since)
 	t.Logf("SIGTERM: a standby acted after %s", took.Round(time.Millisecond))
-	if took > 2*time.Second {
-		t.Errorf("a standby acted %s after SIGTERM, want at most 2 s", took)
+	// Without the release it would take the 15 s of the lease.
+	if took > 10*time.Second {
+		t.Errorf("a standby acted only %s after SIGTERM: was the lease not released?", took)
 	}
 	<-first.Process().Exited()
 	if code := first.Process().ExitCode(); code != 0 {
@@ -103,7 +107,7 @@ func TestStandbyTakesOver(t *testing.T) {
 		killed, left = third, second
 	}
 	killed.Kill()
-	acts(t, client, "after-kill", 30*time.Second)
+	acts(t, client, "after-kill", patient)
 	t.Logf("SIGKILL: the standby acted after %s (lease of 15 s)", time.Since(since).Round(time.Millisecond))
 	if next := leads(t, client, leader); next == leader {
 		t.Errorf("the lease is still held by the killed process")
@@ -135,7 +139,7 @@ func TestLostLeaseEndsTheProcess(t *testing.T) {
 	cp.StopAPIServer()
 	select {
 	case <-m.Process().Exited():
-	case <-time.After(15 * time.Second):
+	case <-time.After(patient):
 		t.Fatal("still running long after the lease was lost")
 	}
 	if code := m.Process().ExitCode(); code <= 0 {
@@ -151,10 +155,10 @@ func TestAPIServerAwayFor20Seconds(t *testing.T) {
 	pretendKubelet(t, cp)
 	leads(t, client, "")
 	harness.CreateDeployment(t, client, "web", 20)
-	harness.RolledOut(t, client, "web", 20, time.Minute)
+	harness.RolledOut(t, client, "web", 20, 3*patient)
 	// In the middle of a roll-out: half of the work is still to do when the API goes.
 	harness.SetImage(t, client, "web", "web:2")
-	harness.Eventually(t, time.Minute, func(ctx context.Context) error {
+	harness.Eventually(t, 3*patient, func(ctx context.Context) error {
 		d, err := client.AppsV1().Deployments("default").Get(ctx, "web", metav1.GetOptions{})
 		if err == nil && d.Status.UpdatedReplicas < 3 {
 			err = fmt.Errorf("%d updated", d.Status.UpdatedReplicas)
@@ -173,9 +177,9 @@ func TestAPIServerAwayFor20Seconds(t *testing.T) {
 		t.Fatal(err)
 	}
 	back := time.Now()
-	acts(t, client, "after-outage", 10*time.Second)
+	acts(t, client, "after-outage", patient)
 	t.Logf("acted %s after the API server was back", time.Since(back).Round(time.Millisecond))
-	harness.Eventually(t, time.Minute, func(ctx context.Context) error {
+	harness.Eventually(t, 3*patient, func(ctx context.Context) error {
 		d, err := client.AppsV1().Deployments("default").Get(ctx, "web", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -188,7 +192,7 @@ func TestAPIServerAwayFor20Seconds(t *testing.T) {
 	if !m.Process().Running() {
 		t.Error("the process ended")
 	}
-	harness.Eventually(t, 30*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, patient, func(ctx context.Context) error {
 		pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 		if err == nil && len(pods.Items) != 20 {
 			err = fmt.Errorf("%d pods, want 20", len(pods.Items))

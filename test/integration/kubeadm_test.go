@@ -47,12 +47,12 @@ func TestRunsWithTheFlagsOfKubeadm(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Kill)
-	if err := p.Until(time.Minute, func() error { return probe("https://127.0.0.1:10257/healthz") }); err != nil {
+	if err := p.Until(2*patient, func() error { return probe("https://127.0.0.1:10257/healthz") }); err != nil {
 		t.Fatal(err)
 	}
 	harness.CreateDeployment(t, client, "web", 3)
-	harness.RolledOut(t, client, "web", 3, time.Minute)
-	acts(t, client, "team", 10*time.Second)
+	harness.RolledOut(t, client, "web", 3, 2*patient)
+	acts(t, client, "team", patient)
 	if err := probe("https://127.0.0.1:10257/readyz"); err != nil {
 		t.Error(err)
 	}
@@ -61,7 +61,7 @@ func TestRunsWithTheFlagsOfKubeadm(t *testing.T) {
 			t.Errorf("forbidden: %s", event)
 		}
 	}
-	if err := p.Terminate(20 * time.Second); err != nil {
+	if err := p.Terminate(patient); err != nil {
 		t.Fatal(err)
 	}
 	if code := p.ExitCode(); code != 0 {
