@@ -48,7 +48,7 @@ stop: ## stop the local cluster that run left running
 	@hack/stop.sh
 
 .PHONY: test
-test: test-unit scenarios test-integration test-e2e ## run all tests, quick ones first
+test: test-unit scenarios test-integration compare-quick test-e2e ## run all tests, quick ones first
 
 .PHONY: test-unit
 test-unit: ## unit tests, shuffled, with the race detector
@@ -75,6 +75,15 @@ bench-go: ## Go benchmarks: the cost of one change in small and large namespaces
 .PHONY: compare
 compare: tools build ## all stories under the original and under ours, side by side: _output/compare
 	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -v -count=1 -timeout=60m -run 'TestStories|TestStatic' ./test/compare/...
+
+# One quick story of each kind of controller.
+QUICK := serviceaccount-recreated,serviceaccounttoken-fill,rootca-repaired,replicaset-scale,deployment-recreate,endpoints-named-ports,endpointslice-follow-pods,namespace-emptied,nodelifecycle-conditions
+
+.PHONY: compare-quick
+compare-quick: tools build ## a few stories under both binaries, and a tiny bench; behaviour decides, no time does
+	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -timeout=10m ./test/compare -run TestStories -story=$(QUICK) -out=$(CURDIR)/$(OUT)/compare-quick
+	$(GO) build -o $(OUT)/bin/bench ./test/bench
+	$(OUT)/bin/bench -only rollout -limits off -rollout-nodes 2 -rollout-deployments 2 -rollout-replicas 3 -timeout 10m -out $(OUT)/bench-quick
 
 .PHONY: bench
 bench: tools build ## the same work on the original and on ours, small sizes: _output/bench

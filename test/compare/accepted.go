@@ -16,6 +16,9 @@ type Acceptance struct {
 	Kind       string `json:"kind"`
 	Pattern    string `json:"pattern"`
 	Reason     string `json:"reason"`
+	// Chance means that the reference differs from itself in this, so that the
+	// entry may have nothing to explain.
+	Chance bool `json:"chance,omitempty"`
 
 	regex *regexp.Regexp
 	used  bool
@@ -73,7 +76,7 @@ func (a *Acceptance) matches(f *Finding) bool {
 func (list Accepted) Stale() Accepted {
 	var stale Accepted
 	for _, a := range list {
-		if !a.used {
+		if !a.used && !a.Chance {
 			stale = append(stale, a)
 		}
 	}

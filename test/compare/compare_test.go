@@ -4,11 +4,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +20,7 @@ import (
 
 var (
 	binaryFlag = flag.String("binary", os.Getenv("KCM_BINARY"), "our controller manager; without it, _output/bin/kube-controller-manager")
-	storyFlag  = flag.String("story", "", "glob of the stories to compare; all without it")
+	storyFlag  = flag.String("story", "", "globs of the stories to compare, separated by commas; all without it")
 	lanesFlag  = flag.Int("lanes", 2, "how many pairs of control planes play stories side by side")
 	playsFlag  = flag.Int("plays", 3, "how often to play a story that differs; only what differs every time is a finding")
 	outFlag    = flag.String("out", "", "directory of the report; without it, _output/compare")
@@ -59,10 +56,11 @@ func prepare(t *testing.T) setting {
 	return s
 }
 
-// whole is the report of both tests.
+// whole is the report of both tests, and the roles that it needs.
 var whole struct {
 	sync.Mutex
 	Report
+	roles Roles
 }
 
 // TestStories plays every story under both binaries.
@@ -72,14 +70,7 @@ func TestStories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var chosen []*scenarios.Story
-	for _, story := range stories {
-		if ok, err := filepath.Match(*storyFlag, story.Name); err != nil {
-			t.Fatal(err)
-		} else if ok || *storyFlag == "" {
-			chosen = append(chosen, story)
-		}
-	}
+	chosen := choose(t, stories, *storyFlag)
 	work := make(chan []*scenarios.Story)
 	var lanes sync.WaitGroup
 	for range *lanesFlag {
@@ -97,18 +88,51 @@ func TestStories(t *testing.T) {
 	}
 	close(work)
 	lanes.Wait()
-	if len(whole.Results) == len(stories) {
-		whole.Totals = Totals(whole.Results)
-		if n := s.accepted.Explain(whole.Totals); n > 0 {
-			t.Errorf("%d unexplained differences in all stories together\n%s", n, unexplained(whole.Totals))
-		}
-		for _, a := range s.accepted.Stale() {
-			if a.Story != staticStory {
-				whole.Stale = append(whole.Stale, a)
-			}
+	whole.judgeAll(t, s, len(whole.Results) == len(stories))
+	whole.write(t, s)
+}
+
+// judgeAll looks at all stories together. What needs every story to be there is
+// left out when only some were chosen.
+func (r *Report) judgeAll(t *testing.T, s setting, complete bool) {
+	r.Uses, r.Others = whole.roles.Uses(r.Results)
+	r.Totals = Exceeds(r.Uses)
+	if complete {
+		r.Totals = slices.Concat(r.Totals, Totals(r.Results), Reasons(r.Results))
+	}
+	if n := s.accepted.Explain(r.Totals); n > 0 {
+		t.Errorf("%d unexplained differences in all stories together\n%s", n, unexplained(r.Totals))
+	}
+	for _, a := range s.accepted.Stale() {
+		if complete && a.Story != staticStory {
+			r.Stale = append(r.Stale, a)
 		}
 	}
-	whole.write(t, s)
+}
+
+// choose takes the stories that one of the globs finds.
+func choose(t *testing.T, stories []*scenarios.Story, globs string) []*scenarios.Story {
+	if globs == "" {
+		return stories
+	}
+	var chosen []*scenarios.Story
+	for glob := range strings.SplitSeq(globs, ",") {
+		found := false
+		for _, story := range stories {
+			ok, err := filepath.Match(glob, story.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = found || ok
+			if ok && !slices.Contains(chosen, story) {
+				chosen = append(chosen, story)
+			}
+		}
+		if !found {
+			t.Fatalf("-story: there is no story %q", glob)
+		}
+	}
+	return chosen
 }
 
 // write puts the report where a reader finds it.
@@ -139,7 +163,15 @@ type pair struct {
 }
 
 func newPair(t *testing.T, s setting) *pair {
-	return &pair{stages: [2]*scenarios.Stage{scenarios.NewStage(t, s.reference), scenarios.NewStage(t, s.ours)}}
+	p := &pair{stages: [2]*scenarios.Stage{scenarios.NewStage(t, s.reference), scenarios.NewStage(t, s.ours)}}
+	roles, err := p.stages[0].Roles(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole.Lock()
+	defer whole.Unlock()
+	whole.roles = roles
+	return p
 }
 
 func (p *pair) compare(t *testing.T, s setting, story *scenarios.Story) {
@@ -206,82 +238,3 @@ func (l *listener) Errorf(format string, args ...any) {
 }
 
 func (l *listener) Error(args ...any) { l.Errorf("%s", fmt.Sprint(args...)) }
-
-// TestStatic compares what needs no story, and the metrics of leaders that
-// have played some.
-func TestStatic(t *testing.T) {
-	s := prepare(t)
-	var findings []Finding
-	table := func(kind string, theirs, ours map[string]string) {
-		if len(theirs) == 0 {
-			t.Errorf("%s: the reference shows nothing", kind)
-		}
-		findings = append(findings, CompareTables(kind, theirs, ours)...)
-	}
-	table(KindFlag, ParseHelp(run(t, s.reference, "--help")), ParseHelp(run(t, s.ours, "--help")))
-
-	sides := newPair(t, s)
-	stories, err := scenarios.Load(filepath.Join(s.root, "test", "scenarios"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, story := range stories {
-		if slices.Contains(leaderStories, story.Name) {
-			story.Setup = scenarios.Setup{Flags: []string{"--leader-elect=true"}}
-			result := sides.play(t, story)
-			for _, f := range result.Findings {
-				if f.Kind == KindOutcome {
-					t.Errorf("%s %s: %s", story.Name, f.Subject, f.Detail)
-				}
-			}
-		}
-	}
-	var metrics, health, configz [2]map[string]string
-	for i, stage := range sides.stages {
-		if stage.Manager() == nil {
-			t.Fatal("no story has started a manager")
-		}
-		metrics[i] = ParseMetrics(get(t, stage.Manager(), "/metrics"))
-		health[i] = ParseHealth(get(t, stage.Manager(), "/healthz?verbose"))
-		if configz[i], err = ParseConfigz(levelPaths.ReplaceAllString(get(t, stage.Manager(), "/configz"), "<path>")); err != nil {
-			t.Error(err)
-		}
-	}
-	table(KindMetric, metrics[0], metrics[1])
-	table(KindHealth, health[0], health[1])
-	table(KindConfigz, configz[0], configz[1])
-	if n := s.accepted.Explain(findings); n > 0 {
-		t.Errorf("%d unexplained differences from the reference\n%s", n, unexplained(findings))
-	}
-	whole.Static = findings
-	for _, a := range s.accepted.Stale() {
-		if a.Story == staticStory {
-			whole.Stale = append(whole.Stale, a)
-		}
-	}
-	whole.write(t, s)
-}
-
-// leaderStories bring the metrics of workloads, services and namespaces forth.
-var leaderStories = []string{"deployment-rolling", "endpoints-follow-pods", "endpointslice-follow-pods", "namespace-emptied", "replicationcontroller-scale"}
-
-// levelPaths finds what a control plane of a test has for itself.
-var levelPaths = regexp.MustCompile(`/tmp/[^"]+|127\.0\.0\.1:\d+`)
-
-func run(t *testing.T, binary string, args ...string) string {
-	t.Helper()
-	out, err := exec.Command(binary, args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("run %s: %v\n%s", filepath.Base(binary), err, out)
-	}
-	return string(out)
-}
-
-func get(t *testing.T, manager *harness.Manager, path string) string {
-	t.Helper()
-	code, body, err := manager.GetAsAdmin(path)
-	if err != nil || code != http.StatusOK {
-		t.Fatalf("get %s: %d %v", path, code, err)
-	}
-	return body
-}

@@ -95,6 +95,7 @@ func TestAcceptedDifferencesAreExplainedAndStaleOnesFound(t *testing.T) {
 	list, err := ParseAccepted([]byte(`
 - {story: "deployment-*", controller: "*", kind: writes, pattern: "^update", reason: fewer conflicts}
 - {story: "*", controller: "*", kind: event, pattern: never, reason: nothing}
+- {story: "*", controller: "*", kind: event, pattern: seldom, reason: it comes and goes, chance: true}
 `))
 	if err != nil {
 		t.Fatal(err)

@@ -34,6 +34,8 @@ type Record struct {
 	// Reads counts what was only read, in the same way. It is shown, not
 	// compared: a list or watch belongs to the start of a manager.
 	Reads map[string]map[string]int `json:"reads,omitempty"`
+	// Used counts every request by "verb resource.group/subresource", per controller.
+	Used map[string]map[string]int `json:"used,omitempty"`
 	// Authors are the controllers that wrote an object, by identity.
 	Authors map[string][]string `json:"authors,omitempty"`
 }
@@ -44,7 +46,8 @@ func NewRecord(namespace string, objects []map[string]any, requests []harness.Au
 		record: &Record{
 			Failures: failures, Objects: map[string][]string{}, Events: map[string]map[string]int{},
 			Statuses: map[string]map[string][][]string{}, Numbers: map[string]map[string][2]float64{},
-			Writes: map[string]map[string]int{}, Reads: map[string]map[string]int{}, Authors: map[string][]string{},
+			Writes: map[string]map[string]int{}, Reads: map[string]map[string]int{}, Used: map[string]map[string]int{},
+			Authors: map[string][]string{},
 		},
 		level:     newLeveller(namespace, generatedNames(objects, requests)),
 		histories: map[string]*history{},
@@ -127,6 +130,7 @@ func (b *builder) request(request harness.AuditEvent) {
 	if request.ObjectRef.Subresource != "" {
 		what += "/" + request.ObjectRef.Subresource
 	}
+	count(b.record.Used, who, requestName(request))
 	if !request.Write() {
 		count(b.record.Reads, who, request.Verb+" "+what)
 		return

@@ -52,7 +52,15 @@ type Report struct {
 	Results []Result  `json:"results"`
 	Totals  []Finding `json:"totals,omitempty"`
 	Static  []Finding `json:"static,omitempty"`
-	Stale   Accepted  `json:"stale,omitempty"`
+	// Uses are the requests of all stories against the bootstrap roles; Others
+	// are the controllers that made some with the reference only.
+	Uses   []RoleUse `json:"uses,omitempty"`
+	Others []string  `json:"others,omitempty"`
+	// Unbuilt are the controllers that ours does not have yet, Unchecked those of
+	// them for which the reference shows a health check.
+	Unbuilt   []string `json:"unbuilt,omitempty"`
+	Unchecked []string `json:"unchecked,omitempty"`
+	Stale     Accepted `json:"stale,omitempty"`
 }
 
 func (r *Report) sort() {
@@ -77,6 +85,12 @@ func (r *Report) Summary() string {
 	}
 	for _, a := range r.Stale {
 		fmt.Fprintf(&b, "stale     %s explains nothing\n", a)
+	}
+	if len(r.Uses) > 0 {
+		b.WriteString(r.roleLine() + "\n")
+	}
+	if len(r.Unbuilt) > 0 {
+		fmt.Fprintf(&b, "not built yet: %d controllers, %d of them with a health check of the reference; their metrics and checks are not compared\n", len(r.Unbuilt), len(r.Unchecked))
 	}
 	fmt.Fprintf(&b, "%d stories: %d same, %d accepted, %d differ; static: %d differences, %d of them accepted\n", len(r.Results),
 		verdicts["same"], verdicts["accepted"], verdicts["DIFFERS"], len(r.Static), explained(r.Static))
@@ -125,6 +139,7 @@ func (r *Report) Markdown() string {
 	r.markdownSums(&b, "Writes in all stories", "Controller | Request", func(record *Record) map[string]map[string]int { return record.Writes })
 	r.markdownSums(&b, "Reads in all stories", "Controller | Request", func(record *Record) map[string]map[string]int { return record.Reads })
 	r.markdownSums(&b, "Events in all stories", "Component | Kind, type and reason", func(record *Record) map[string]map[string]int { return byReason(record.Events) })
+	r.markdownRoles(&b)
 	for _, result := range r.Results {
 		if len(result.Findings)+len(result.Passing) > 0 {
 			fmt.Fprintf(&b, "\n## %s\n", result.Story)
@@ -142,6 +157,9 @@ func (r *Report) Markdown() string {
 	if len(r.Static) > 0 {
 		b.WriteString("\n## Without stories\n")
 		markdownFindings(&b, r.Static)
+	}
+	if len(r.Unbuilt) > 0 {
+		fmt.Fprintf(&b, "\n## Not built yet\n\nOurs does not have these controllers, so their metrics and health checks are not compared: %s.\n", strings.Join(r.Unbuilt, ", "))
 	}
 	if len(r.Stale) > 0 {
 		b.WriteString("\n## Accepted differences that explain nothing\n\n")

@@ -72,6 +72,41 @@ func Totals(results []Result) []Finding {
 	return findings
 }
 
+// Reasons finds the kinds of events that only one of the binaries has emitted in
+// all stories together. What did not come again leaves no finding.
+func Reasons(results []Result) []Finding {
+	theirs, ours := map[string]map[string]int{}, map[string]map[string]int{}
+	for _, result := range results {
+		if len(result.Ours.Failures)+len(result.Reference.Failures) > 0 {
+			continue
+		}
+		addUp(theirs, byReason(lasting(result.Reference.Events, result.Passing)))
+		addUp(ours, byReason(lasting(result.Ours.Events, result.Passing)))
+	}
+	var findings []Finding
+	for _, component := range both(theirs, ours) {
+		for _, reason := range both(theirs[component], ours[component]) {
+			if r, o := theirs[component][reason], ours[component][reason]; r == 0 || o == 0 {
+				findings = append(findings, Finding{Story: allStories, Controller: component, Kind: KindEvent, Subject: reason, More: o > r,
+					Detail: fmt.Sprintf("%d times with the reference, %d times with ours", r, o)})
+			}
+		}
+	}
+	return findings
+}
+
+// lasting leaves out the events that differed only once.
+func lasting(events map[string]map[string]int, passing []Finding) map[string]map[string]int {
+	out := map[string]map[string]int{}
+	addUp(out, events)
+	for _, f := range passing {
+		if f.Kind == KindEvent {
+			delete(out[f.Controller], f.Subject)
+		}
+	}
+	return out
+}
+
 func byEffect(writes map[string]int) map[string]int {
 	sums := map[string]int{}
 	for what, n := range writes {

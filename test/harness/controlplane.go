@@ -59,12 +59,21 @@ rules:
 - level: None
 `
 
-// bodiesPolicy also logs what was written and what came of it. Tokens stay out.
+// bodiesPolicy also logs what was written and what came of it, and a watch when
+// it begins. Tokens stay out.
 const bodiesPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
-omitStages: [RequestReceived, ResponseStarted]
+omitStages: [RequestReceived]
 omitManagedFields: true
 rules:
+- level: Metadata
+  userGroups: ["system:serviceaccounts:kube-system"]
+  verbs: [watch]
+  omitStages: [ResponseComplete]
+- level: Metadata
+  users: ["system:kube-controller-manager"]
+  verbs: [watch]
+  omitStages: [ResponseComplete]
 - level: Metadata
   userGroups: ["system:serviceaccounts:kube-system"]
   resources: [{group: "", resources: [serviceaccounts/token]}, {group: authentication.k8s.io}, {group: authorization.k8s.io}]

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -68,6 +69,24 @@ func (s *Stage) Play(t testing.TB, story *Story, namespace string) Take {
 		}
 	})
 	return take
+}
+
+// Roles are the rules of the bootstrap roles of the manager and its controllers,
+// by the name of the user, as the API server serves them.
+func (s *Stage) Roles(ctx context.Context) (map[string][]rbacv1.PolicyRule, error) {
+	list, err := s.suite.typed.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the bootstrap roles: %w", err)
+	}
+	roles := map[string][]rbacv1.PolicyRule{}
+	for _, role := range list.Items {
+		if name, ok := strings.CutPrefix(role.Name, "system:controller:"); ok {
+			roles[name] = role.Rules
+		} else if role.Name == "system:kube-controller-manager" {
+			roles["kube-controller-manager"] = role.Rules
+		}
+	}
+	return roles, nil
 }
 
 // Manager is the one that the last story used.

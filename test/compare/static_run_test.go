@@ -1,0 +1,116 @@
+package compare
+
+import (
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
+	"github.com/kube-kcm/kube-controller-manager/test/scenarios"
+)
+
+// leading makes a manager show what a leader shows.
+var leading = []string{"--leader-elect=true"}
+
+// leaderStories bring the metrics of workloads, services and namespaces forth.
+var leaderStories = []string{"deployment-rolling", "endpoints-follow-pods", "endpointslice-follow-pods", "namespace-emptied", "replicationcontroller-scale"}
+
+// levelPaths finds what a control plane of a test has for itself.
+var levelPaths = regexp.MustCompile(`/tmp/[^"]+|127\.0\.0\.1:\d+`)
+
+// TestStatic compares what needs no story. Both binaries first run as shipped,
+// for configuration and health checks; then with the controllers that ours has,
+// so that their metrics can be compared whole.
+func TestStatic(t *testing.T) {
+	s := prepare(t)
+	c := &static{T: t, sides: newPair(t, s)}
+	c.table(KindFlag, ParseHelp(run(t, s.reference, "--help")), ParseHelp(run(t, s.ours, "--help")))
+
+	c.play(t, s, "serviceaccount-new-namespace", scenarios.Setup{Flags: leading})
+	started, unbuilt, err := ParseControllers(get(t, c.both[1], "/debug/controllers/"))
+	if err != nil || len(started) == 0 {
+		t.Fatalf("the controllers of ours are %v: %v", started, err)
+	}
+	findings, missing := CompareHealth(ParseHealth(get(t, c.both[0], "/healthz?verbose")), ParseHealth(get(t, c.both[1], "/healthz?verbose")), unbuilt)
+	c.findings = append(c.findings, findings...)
+	var configz [2]map[string]string
+	for i, manager := range c.both {
+		if configz[i], err = ParseConfigz(levelPaths.ReplaceAllString(get(t, manager, "/configz"), "<path>")); err != nil {
+			t.Error(err)
+		}
+	}
+	c.table(KindConfigz, configz[0], configz[1])
+
+	for _, name := range leaderStories {
+		c.play(t, s, name, scenarios.Setup{Flags: leading, Controllers: started})
+	}
+	c.table(KindMetric, ParseMetrics(get(t, c.both[0], "/metrics")), ParseMetrics(get(t, c.both[1], "/metrics")))
+	c.table(KindHealth, ParseHealth(get(t, c.both[0], "/healthz?verbose")), ParseHealth(get(t, c.both[1], "/healthz?verbose")))
+
+	if n := s.accepted.Explain(c.findings); n > 0 {
+		t.Errorf("%d unexplained differences from the reference\n%s", n, unexplained(c.findings))
+	}
+	whole.Static, whole.Unbuilt, whole.Unchecked = c.findings, unbuilt, missing
+	for _, a := range s.accepted.Stale() {
+		if a.Story == staticStory {
+			whole.Stale = append(whole.Stale, a)
+		}
+	}
+	whole.write(t, s)
+}
+
+// static is one static comparison.
+type static struct {
+	*testing.T
+	sides *pair
+	// both are the managers of the last story.
+	both     [2]*harness.Manager
+	findings []Finding
+}
+
+func (c *static) table(kind string, theirs, ours map[string]string) {
+	if len(theirs) == 0 {
+		c.Errorf("%s: the reference shows nothing", kind)
+	}
+	c.findings = append(c.findings, CompareTables(kind, theirs, ours)...)
+}
+
+// play puts a story under both binaries, which run as the setup says.
+func (c *static) play(t *testing.T, s setting, name string, setup scenarios.Setup) {
+	t.Helper()
+	story, err := scenarios.ParseFile(filepath.Join(s.root, "test", "scenarios", name+".txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	story.Setup = setup
+	result := c.sides.play(t, story)
+	if i := slices.IndexFunc(result.Findings, func(f Finding) bool { return f.Kind == KindOutcome }); i >= 0 {
+		t.Errorf("%s %s: %s", name, result.Findings[i].Subject, result.Findings[i].Detail)
+	}
+	for i, stage := range c.sides.stages {
+		if c.both[i] = stage.Manager(); c.both[i] == nil {
+			t.Fatal("no manager has started")
+		}
+	}
+}
+
+func run(t *testing.T, binary string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(binary, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("run %s: %v\n%s", filepath.Base(binary), err, out)
+	}
+	return string(out)
+}
+
+func get(t *testing.T, manager *harness.Manager, path string) string {
+	t.Helper()
+	code, body, err := manager.GetAsAdmin(path)
+	if err != nil || code != http.StatusOK {
+		t.Fatalf("get %s: %d %v", path, code, err)
+	}
+	return body
+}
