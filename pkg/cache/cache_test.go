@@ -30,7 +30,10 @@ func usual(name string) *corev1.Pod {
 			Annotations:   map[string]string{corev1.LastAppliedConfigAnnotation: "{}", corev1.PodDeletionCost: "3"},
 			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}},
 		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{container}, InitContainers: []corev1.Container{container},
-			Tolerations: []corev1.Toleration{{Key: "k"}}, Volumes: []corev1.Volume{{Name: "data"}}},
+			Tolerations: []corev1.Toleration{{Key: "k"}}, Volumes: []corev1.Volume{
+				{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}},
+				{Name: "kube-api-access", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}},
+			}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1",
 			ContainerStatuses: []corev1.ContainerStatus{{Name: "web", RestartCount: 2, ContainerID: "id", ImageID: "sha"}}},
 	}
@@ -55,7 +58,7 @@ func TestTrimmedPodHoldsOnlyWhatControllersRead(t *testing.T) {
 		}
 	}
 	if pod.Annotations[corev1.PodDeletionCost] != "3" || pod.Spec.NodeName != "node" || len(pod.Spec.Tolerations) != 1 ||
-		len(pod.Spec.Volumes) != 1 || pod.Status.PodIP == "" || pod.Status.ContainerStatuses[0].RestartCount != 2 {
+		len(pod.Spec.Volumes) != 1 || pod.Spec.Volumes[0].PersistentVolumeClaim == nil || pod.Status.PodIP == "" || pod.Status.ContainerStatuses[0].RestartCount != 2 {
 		t.Error("something that controllers read is gone")
 	}
 }

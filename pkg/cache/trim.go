@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -32,6 +34,7 @@ func trimPod(pod *corev1.Pod) {
 	dropAnnotation(pod.Annotations, corev1.LastAppliedConfigAnnotation)
 	trimContainers(pod.Spec.InitContainers)
 	trimContainers(pod.Spec.Containers)
+	trimVolumes(&pod.Spec)
 	pod.Spec.EphemeralContainers = nil
 	pod.Spec.Affinity = nil
 	pod.Spec.TopologySpreadConstraints = nil
@@ -45,6 +48,18 @@ func trimPod(pod *corev1.Pod) {
 			statuses[i].ImageID, statuses[i].ContainerID = "", ""
 			statuses[i].VolumeMounts = nil
 		}
+	}
+}
+
+// trimVolumes keeps claims and what can be attached; the rest is for kubelets alone.
+func trimVolumes(spec *corev1.PodSpec) {
+	for i := range spec.Volumes {
+		s := &spec.Volumes[i].VolumeSource
+		s.HostPath, s.EmptyDir, s.GitRepo, s.Secret, s.DownwardAPI, s.ConfigMap, s.Projected, s.Image = nil, nil, nil, nil, nil, nil, nil, nil
+	}
+	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return v.VolumeSource == corev1.VolumeSource{} })
+	if len(spec.Volumes) == 0 {
+		spec.Volumes = nil
 	}
 }
 

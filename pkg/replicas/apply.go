@@ -113,6 +113,7 @@ func (e *Engine) create(ctx context.Context, key Key, set *Set, count int) (*fai
 
 func (e *Engine) createOne(ctx context.Context, key Key, set *Set) error {
 	pod := pods.FromTemplate(set.Template, set.Object, ownership.ControllerRef(set.Object, e.kind.Type()))
+	began := e.o.Clock.Now()
 	created, err := e.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
@@ -125,6 +126,7 @@ func (e *Engine) createOne(ctx context.Context, key Key, set *Set) error {
 		return err
 	}
 	e.writes.Wrote(key, podResource, created)
+	e.pace.Sent(key, began)
 	e.events.Eventf(set.Object, corev1.EventTypeNormal, reasonSuccessfulCreate, "Created pod: %v", created.Name)
 	return nil
 }
@@ -166,31 +168,39 @@ func failureOf(reason string, errs []error) *failure {
 	return nil
 }
 
-// report writes the status if it differs. On a conflict it tries once more on
-// the live object, because the pods were counted regardless of what changed.
-func (e *Engine) report(ctx context.Context, key Key, set *Set, status appsv1.ReplicaSetStatus) error {
+// report writes the status if it differs, unless it can wait: then it says how
+// long. On a conflict it tries once more on the live object, because the pods
+// were counted regardless of what changed.
+func (e *Engine) report(ctx context.Context, key Key, set *Set, status appsv1.ReplicaSetStatus) (time.Duration, error) {
 	if reported(set.Status, status) {
-		return nil
+		return 0, nil
 	}
+	if underWay(set, status) {
+		if wait := e.pace.Wait(key); wait > 0 {
+			return wait, nil
+		}
+	}
+	began := e.o.Clock.Now()
 	written, err := e.kind.WriteStatus(ctx, set.Object, status)
 	if apierrors.IsConflict(err) {
 		live, getErr := e.kind.Live(ctx, key)
 		switch {
 		case apierrors.IsNotFound(getErr):
-			return nil
+			return 0, nil
 		case getErr != nil:
-			return fmt.Errorf("read %s %s for its status: %w", e.kind.Type().Kind, key, getErr)
+			return 0, fmt.Errorf("read %s %s for its status: %w", e.kind.Type().Kind, key, getErr)
 		case live.GetUID() != set.Object.GetUID():
-			return nil
+			return 0, nil
 		}
 		written, err = e.kind.WriteStatus(ctx, live, status)
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil
+		return 0, nil
 	case err != nil:
-		return fmt.Errorf("write status of %s %s: %w", e.kind.Type().Kind, key, err)
+		return 0, fmt.Errorf("write status of %s %s: %w", e.kind.Type().Kind, key, err)
 	}
 	e.writes.Wrote(key, e.kind.Resource(), written)
-	return nil
+	e.pace.Sent(key, began)
+	return 0, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -46,6 +47,7 @@ type Engine struct {
 	client kubernetes.Interface
 	events record.EventRecorder
 	writes *consistency.Tracker[Key]
+	pace   *pace.Pacer[Key]
 	doubts doubts
 }
 
@@ -62,7 +64,7 @@ func New(kind Kind, sets toolscache.SharedIndexInformer, podInformer coreinforme
 		return nil, err
 	}
 	e := &Engine{
-		o: o, kind: kind, pods: informer.GetIndexer(), client: client, events: events,
+		o: o, kind: kind, pods: informer.GetIndexer(), client: client, events: events, pace: pace.New[Key](o.Clock),
 		writes: consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{
 			podResource:     informer.GetStore(),
 			kind.Resource(): sets.GetStore(),
@@ -100,8 +102,8 @@ func (e *Engine) Reconcile(ctx context.Context, key Key) runner.Result {
 	now := e.o.Clock.Now()
 	plan := decide(observed, e.o.PodDeletionCost, now)
 	failed, err := e.apply(ctx, key, observed, plan, now)
-	reported := e.report(ctx, key, set, statusOf(observed, e.o.TerminatingReplicas, failed, now))
-	return runner.Done(err, reported).LookAgain(nextLook(observed, now)).Because(plan.explain())
+	wait, reported := e.report(ctx, key, set, statusOf(observed, e.o.TerminatingReplicas, failed, now))
+	return runner.Done(err, reported).LookAgain(sooner(wait, nextLook(observed, now))).Because(plan.explain())
 }
 
 // done ends a reconcile that came to no plan.

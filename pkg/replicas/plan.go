@@ -61,6 +61,14 @@ func nextLook(o Observed, now time.Time) time.Duration {
 	return soonest
 }
 
+// sooner is the shorter of two waits, of which zero is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
 // shown is how many pods an explanation names.
 const shown = 10
 

@@ -85,3 +85,17 @@ func withFailure(conditions []appsv1.ReplicaSetCondition, failed *failure, now t
 func reported(old, now appsv1.ReplicaSetStatus) bool {
 	return apiequality.Semantic.DeepEqual(old, now)
 }
+
+// underWay tells whether the status is only a step towards the wanted number of
+// pods: more of them than were reported, and not all yet, or fewer on their way
+// out. Losses, failures and the end are no steps, for others act on them.
+func underWay(set *Set, now appsv1.ReplicaSetStatus) bool {
+	old := set.Status
+	if !apiequality.Semantic.DeepEqual(old.Conditions, now.Conditions) ||
+		now.Replicas < old.Replicas || now.ReadyReplicas < old.ReadyReplicas || now.AvailableReplicas < old.AvailableReplicas {
+		return false
+	}
+	whole := int(now.Replicas) == set.Replicas && now.AvailableReplicas == now.Replicas
+	was := old.Replicas == now.Replicas && old.AvailableReplicas == now.AvailableReplicas
+	return !whole || was && old.ObservedGeneration == now.ObservedGeneration
+}

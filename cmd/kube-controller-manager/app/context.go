@@ -26,6 +26,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/wire"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
 
@@ -106,7 +107,9 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 	if err != nil {
 		return fmt.Errorf("configure the client of the shared caches: %w", err)
 	}
-	client, err := kubernetes.NewForConfig(patiently(config, klog.FromContext(ctx)))
+	config = patiently(config, klog.FromContext(ctx))
+	config.Wrap(wire.Shorten)
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make the client of the shared caches: %w", err)
 	}

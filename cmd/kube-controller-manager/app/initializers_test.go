@@ -21,9 +21,9 @@ var everythingServed = map[string][]string{
 	"discovery.k8s.io/v1":    {"endpointslices"},
 }
 
-// wire starts all controllers against an API server that serves these
+// wireUp starts all controllers against an API server that serves these
 // resources, without their caches, and returns their states.
-func wire(t *testing.T, served map[string][]string) map[string]debug.Controller {
+func wireUp(t *testing.T, served map[string][]string) map[string]debug.Controller {
 	t.Helper()
 	server := newAPIServer(t)
 	server.served = served
@@ -63,7 +63,7 @@ func wire(t *testing.T, served map[string][]string) map[string]debug.Controller 
 }
 
 func TestEveryRowIsAKnownControllerThatStarts(t *testing.T) {
-	states := wire(t, everythingServed)
+	states := wireUp(t, everythingServed)
 	cloud := []string{names.CloudNodeLifecycleController, names.NodeRouteController, names.ServiceLBController}
 	for name := range NewControllerInitializers() {
 		if !slices.Contains(names.All(), name) {
@@ -83,7 +83,7 @@ func TestEveryRowIsAKnownControllerThatStarts(t *testing.T) {
 }
 
 func TestAControllerWithoutItsAPIIsLeftOutAlone(t *testing.T) {
-	states := wire(t, map[string][]string{"apps/v1": {"replicasets"}, "coordination.k8s.io/v1": {"leases"}})
+	states := wireUp(t, map[string][]string{"apps/v1": {"replicasets"}, "coordination.k8s.io/v1": {"leases"}})
 	for name, resource := range map[string]string{names.DeploymentController: "deployments", names.EndpointSliceController: "endpointslices"} {
 		if got := states[name]; got.State != debug.Skipped || !strings.Contains(got.Why, resource) {
 			t.Errorf("got %v", got)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/component-base/configz"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
@@ -52,6 +53,7 @@ func Run(ctx context.Context, c *config.CompletedConfig) error {
 	}
 	defer configz.Delete(configzName)
 
+	go tendHeap(ctx, clock.RealClock{})
 	p := newProcess(ctx, c)
 	defer p.events.shutdown()
 	var watchdog *leaderelection.HealthzAdaptor

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,6 +48,9 @@ func (c *Controller) apply(ctx context.Context, key types.NamespacedName, d *app
 	for _, set := range p.remove {
 		errs = append(errs, c.remove(ctx, key, set))
 	}
+	if wait := c.spare(key, d, p); wait > 0 {
+		return runner.Done(errs...).LookAgain(wait)
+	}
 	errs = append(errs, c.writeStatus(ctx, key, d, p.revision, p.status))
 	return runner.Done(errs...).LookAgain(p.look)
 }
@@ -54,9 +58,11 @@ func (c *Controller) apply(ctx context.Context, key types.NamespacedName, d *app
 // create makes the new ReplicaSet. When it does not, the result says what the
 // Deployment is told and what comes next.
 func (c *Controller) create(ctx context.Context, key types.NamespacedName, d *appsv1.Deployment, p plan) (runner.Result, bool) {
+	began := c.clock.Now()
 	created, err := c.client.AppsV1().ReplicaSets(d.Namespace).Create(ctx, p.create, metav1.CreateOptions{})
 	switch {
 	case err == nil:
+		c.pace.Sent(key, began)
 		c.writes.Wrote(key, replicaSetResource, created)
 		c.tellScaled(d, created.Name, 0, size(created))
 		return runner.Result{}, true
@@ -99,10 +105,12 @@ func (c *Controller) editAll(ctx context.Context, key types.NamespacedName, d *a
 		if err != nil {
 			return fmt.Errorf("change replica set %s: %w", e.set.Name, err)
 		}
+		began := c.clock.Now()
 		changed, err := c.client.AppsV1().ReplicaSets(d.Namespace).Patch(ctx, e.set.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 		if err != nil {
 			return fmt.Errorf("change replica set %s: %w", e, err)
 		}
+		c.pace.Sent(key, began)
 		versions[e.set.UID] = changed.ResourceVersion
 		c.writes.Wrote(key, replicaSetResource, changed)
 		c.tellScaled(d, e.set.Name, e.from, e.to)
@@ -163,6 +171,14 @@ func (c *Controller) remove(ctx context.Context, key types.NamespacedName, set *
 	return nil
 }
 
+// spare says how long the status can wait because it is only a step of a rollout.
+func (c *Controller) spare(key types.NamespacedName, d *appsv1.Deployment, p plan) time.Duration {
+	if p.revision != "" && d.Annotations[revisionAnnotation] != p.revision || !underWay(d, &p.status) {
+		return 0
+	}
+	return c.pace.Wait(key)
+}
+
 // writeStatus writes the status and the revision in one request, if they changed.
 func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, d *appsv1.Deployment, revision string, status appsv1.DeploymentStatus) error {
 	same := revision == "" || d.Annotations[revisionAnnotation] == revision
@@ -174,6 +190,7 @@ func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, 
 	if !same {
 		metav1.SetMetaDataAnnotation(&after.ObjectMeta, revisionAnnotation, revision)
 	}
+	began := c.clock.Now()
 	written, err := c.client.AppsV1().Deployments(d.Namespace).UpdateStatus(ctx, after, metav1.UpdateOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -182,5 +199,6 @@ func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, 
 		return fmt.Errorf("write the status of deployment %s: %w", key, err)
 	}
 	c.writes.Wrote(key, deploymentResource, written)
+	c.pace.Sent(key, began)
 	return nil
 }

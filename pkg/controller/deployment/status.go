@@ -1,7 +1,9 @@
 package deployment
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -90,4 +92,24 @@ func afterCreateFailure(d *appsv1.Deployment, status appsv1.DeploymentStatus, me
 func afterCollision(status appsv1.DeploymentStatus) appsv1.DeploymentStatus {
 	status.CollisionCount = ptr.To(ptr.Deref(status.CollisionCount, 0) + 1)
 	return status
+}
+
+// underWay tells whether the status is only a step of a rollout: the numbers
+// change, but no condition does, and it is not the end.
+func underWay(d *appsv1.Deployment, after *appsv1.DeploymentStatus) bool {
+	before := &d.Status
+	return before.ObservedGeneration == after.ObservedGeneration &&
+		ptr.Equal(before.CollisionCount, after.CollisionCount) &&
+		slices.EqualFunc(byType(before.Conditions), byType(after.Conditions), says) &&
+		!complete(d, after)
+}
+
+// says tells whether two conditions differ in nothing but their times.
+func says(a, b appsv1.DeploymentCondition) bool {
+	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message
+}
+
+// byType puts conditions in the order of their types: a change moves one to the end.
+func byType(conditions []appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
+	return slices.SortedFunc(slices.Values(conditions), func(a, b appsv1.DeploymentCondition) int { return cmp.Compare(a.Type, b.Type) })
 }

@@ -1,0 +1,77 @@
+package app
+
+import (
+	"context"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	// heapLook is how often the heap is looked at.
+	heapLook = 2 * time.Second
+	// busyRate is from when on, in bytes allocated a second, the process counts as busy.
+	busyRate = 4 << 20
+	// headroom is how many bytes the heap of a busy process may grow between two
+	// collections, in multiples of the live heap between usualPercent and busyPercent.
+	headroom     = 64 << 20
+	usualPercent = 100
+	busyPercent  = 300
+	// calmLooks is after how many quiet looks in a row memory goes back to the system.
+	calmLooks = 5
+)
+
+// heap decides how eagerly garbage is collected. The caches make a live heap that
+// lasts, and a busy process that marks all of it for each doubling spends a tenth
+// of its time on it; one at rest should not keep what the busy time needed.
+type heap struct {
+	allocated uint64
+	quiet     int
+	percent   int
+}
+
+// look takes what was allocated since the start of the process and what is live,
+// in bytes, and returns the GOGC percentage that fits, and whether memory is to
+// be given back now.
+func (h *heap) look(allocated, live uint64) (percent int, release bool) {
+	rate := float64(allocated-h.allocated) / heapLook.Seconds()
+	h.allocated = allocated
+	if rate < busyRate {
+		h.quiet++
+		return usualPercent, h.quiet == calmLooks
+	}
+	h.quiet = 0
+	return int(min(max(100*headroom/max(live, 1), usualPercent), busyPercent)), false
+}
+
+// tendHeap sets GOGC by what the process does, until ctx ends. Who sets GOGC
+// decides for themselves.
+func tendHeap(ctx context.Context, clock clock.WithTicker) {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	samples := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	metrics.Read(samples)
+	h := heap{allocated: samples[0].Value.Uint64(), percent: usualPercent}
+	ticker := clock.NewTicker(heapLook)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		metrics.Read(samples)
+		percent, release := h.look(samples[0].Value.Uint64(), samples[1].Value.Uint64())
+		if percent != h.percent {
+			h.percent = percent
+			debug.SetGCPercent(percent)
+		}
+		if release {
+			debug.FreeOSMemory()
+		}
+	}
+}

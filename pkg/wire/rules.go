@@ -1,0 +1,68 @@
+package wire
+
+import "google.golang.org/protobuf/encoding/protowire"
+
+// fields is a set of field numbers below 64; all that rules name are.
+type fields uint64
+
+func of(numbers ...protowire.Number) (f fields) {
+	for _, n := range numbers {
+		f |= 1 << n
+	}
+	return f
+}
+
+func (f fields) has(n protowire.Number) bool { return n < 64 && f&(1<<n) != 0 }
+
+// rule says what is left of a message. The numbers are those of generated.proto
+// in k8s.io/api and k8s.io/apimachinery.
+type rule struct {
+	// drop are fields that are left out.
+	drop fields
+	// keep, when not empty, are the only fields that are not left out.
+	keep fields
+	// into are messages within the message.
+	into map[protowire.Number]*rule
+}
+
+var (
+	objectMeta = &rule{drop: of(17)} // managedFields
+
+	// container is kept as cache.Trim keeps it: name, ports, resources,
+	// securityContext, resizePolicy, restartPolicy and restartPolicyRules.
+	container = &rule{keep: of(1, 6, 8, 15, 23, 24, 25)}
+
+	containerStatus = &rule{drop: of(7, 8, 12)} // imageID, containerID, volumeMounts
+
+	// volumeSource loses what only kubelets provide: hostPath, emptyDir, gitRepo,
+	// secret, downwardAPI, configMap, projected, image.
+	volumeSource = &rule{drop: of(1, 2, 5, 6, 16, 19, 26, 30)}
+	volume       = &rule{into: map[protowire.Number]*rule{2: volumeSource}}
+
+	podSpec = &rule{
+		// nodeSelector, imagePullSecrets, affinity, hostAliases, dnsConfig,
+		// topologySpreadConstraints, ephemeralContainers.
+		drop: of(7, 15, 18, 23, 26, 33, 34),
+		into: map[protowire.Number]*rule{1: volume, 2: container, 20: container},
+	}
+	podStatus = &rule{
+		drop: of(13), // ephemeralContainerStatuses
+		into: map[protowire.Number]*rule{8: containerStatus, 10: containerStatus},
+	}
+
+	object = &rule{into: map[protowire.Number]*rule{1: objectMeta}}
+
+	// byKind are the rules of single kinds, by apiVersion and kind.
+	byKind = map[string]*rule{
+		"v1/Pod":  {into: map[protowire.Number]*rule{1: objectMeta, 2: podSpec, 3: podStatus}},
+		"v1/Node": {into: map[protowire.Number]*rule{1: objectMeta, 3: {drop: of(8)}}}, // images
+	}
+)
+
+// ruleFor is the rule of a kind: at least the managed fields go.
+func ruleFor(apiVersion, kind []byte) *rule {
+	if r, ok := byKind[string(apiVersion)+"/"+string(kind)]; ok {
+		return r
+	}
+	return object
+}

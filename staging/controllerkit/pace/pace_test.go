@@ -1,0 +1,59 @@
+package pace
+
+import (
+	"testing"
+	"time"
+
+	testclock "k8s.io/utils/clock/testing"
+)
+
+func TestReportsWaitAMultipleOfTheRequest(t *testing.T) {
+	for name, tc := range map[string]struct {
+		took, since, want time.Duration
+	}{
+		"a quick answer":                   {took: 5 * time.Millisecond, want: 100 * time.Millisecond},
+		"part of the wait is over":         {took: 5 * time.Millisecond, since: 60 * time.Millisecond, want: 40 * time.Millisecond},
+		"the wait is over":                 {took: 5 * time.Millisecond, since: 100 * time.Millisecond, want: 0},
+		"a slow answer waits not for ever": {took: time.Minute, want: 2 * time.Second},
+		"no time at all":                   {want: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := testclock.NewFakePassiveClock(time.Unix(0, 0))
+			p := New[string](clock)
+			began := clock.Now()
+			clock.SetTime(began.Add(tc.took))
+			p.Sent("a", began)
+			clock.SetTime(clock.Now().Add(tc.since))
+			if got := p.Wait("a"); got != tc.want {
+				t.Errorf("waits %v, want %v", got, tc.want)
+			}
+			if got := p.Wait("b"); got != 0 {
+				t.Errorf("another key waits %v", got)
+			}
+		})
+	}
+}
+
+func TestTheSlowestRequestCounts(t *testing.T) {
+	clock := testclock.NewFakePassiveClock(time.Unix(9, 0))
+	p := New[string](clock)
+	p.Sent("a", clock.Now().Add(-50*time.Millisecond))
+	p.Sent("a", clock.Now().Add(-time.Millisecond))
+	if got := p.Wait("a"); got != time.Second {
+		t.Errorf("waits %v, want 1s", got)
+	}
+}
+
+func TestKeysThatNobodyWaitsForAreDropped(t *testing.T) {
+	clock := testclock.NewFakePassiveClock(time.Unix(9, 0))
+	p := New[string](clock)
+	for _, key := range []string{"due", "gone"} {
+		p.Sent(key, clock.Now().Add(-time.Millisecond))
+	}
+	p.Forget("gone")
+	clock.SetTime(clock.Now().Add(time.Second))
+	p.Wait("due")
+	if len(p.due) != 0 {
+		t.Errorf("still knows %v", p.due)
+	}
+}
