@@ -64,7 +64,7 @@ func New(kind Kind, sets toolscache.SharedIndexInformer, podInformer coreinforme
 		return nil, err
 	}
 	e := &Engine{
-		o: o, kind: kind, pods: informer.GetIndexer(), client: client, events: events, pace: pace.New[Key](o.Clock),
+		o: o, kind: kind, pods: informer.GetIndexer(), client: client, events: events, pace: pace.New[Key](o.Clock, pace.ReportShare, pace.LongestReport),
 		writes: consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{
 			podResource:     informer.GetStore(),
 			kind.Resource(): sets.GetStore(),

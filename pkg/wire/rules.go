@@ -1,6 +1,10 @@
 package wire
 
-import "google.golang.org/protobuf/encoding/protowire"
+import (
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
 
 // fields is a set of field numbers below 64; all that rules name are.
 type fields uint64
@@ -65,4 +69,11 @@ func ruleFor(apiVersion, kind []byte) *rule {
 		return r
 	}
 	return object
+}
+
+// gathered tells whether the watch of this path is read once a second at most:
+// nodes renew their leases one by one all the time, and nobody acts on a single
+// renewal.
+func gathered(path string) bool {
+	return strings.HasPrefix(path, "/apis/coordination.k8s.io/") && strings.HasSuffix(path, "/leases")
 }

@@ -15,11 +15,13 @@ const (
 	heapLook = 2 * time.Second
 	// busyRate is from when on, in bytes allocated a second, the process counts as busy.
 	busyRate = 4 << 20
-	// headroom is how many bytes the heap of a busy process may grow between two
-	// collections, in multiples of the live heap between usualPercent and busyPercent.
-	headroom     = 64 << 20
-	usualPercent = 100
-	busyPercent  = 300
+	// headroom is by how many bytes the heap of a busy process may grow between two
+	// collections, within leastBusy and mostBusy percent of the live heap.
+	headroom  = 64 << 20
+	leastBusy = 100
+	mostBusy  = 300
+	// calmPercent is by how much the heap of a process at rest may grow.
+	calmPercent = 40
 	// calmLooks is after how many quiet looks in a row memory goes back to the system.
 	calmLooks = 5
 )
@@ -41,10 +43,10 @@ func (h *heap) look(allocated, live uint64) (percent int, release bool) {
 	h.allocated = allocated
 	if rate < busyRate {
 		h.quiet++
-		return usualPercent, h.quiet == calmLooks
+		return calmPercent, h.quiet == calmLooks
 	}
 	h.quiet = 0
-	return int(min(max(100*headroom/max(live, 1), usualPercent), busyPercent)), false
+	return int(min(max(100*headroom/max(live, 1), leastBusy), mostBusy)), false
 }
 
 // tendHeap sets GOGC by what the process does, until ctx ends. Who sets GOGC
@@ -55,7 +57,7 @@ func tendHeap(ctx context.Context, clock clock.WithTicker) {
 	}
 	samples := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	metrics.Read(samples)
-	h := heap{allocated: samples[0].Value.Uint64(), percent: usualPercent}
+	h := heap{allocated: samples[0].Value.Uint64(), percent: leastBusy}
 	ticker := clock.NewTicker(heapLook)
 	defer ticker.Stop()
 	for {

@@ -80,7 +80,7 @@ func New(deployments appsinformers.DeploymentInformer, sets appsinformers.Replic
 	c := &Controller{
 		deployments: deployments.Lister(), setLister: sets.Lister(),
 		sets: sets.Informer().GetIndexer(), pods: pods.Informer().GetIndexer(),
-		client: client, recorder: recorder, clock: o.Clock, pace: pace.New[types.NamespacedName](o.Clock), terminating: o.TerminatingReplicas,
+		client: client, recorder: recorder, clock: o.Clock, pace: pace.New[types.NamespacedName](o.Clock, pace.ReportShare, pace.LongestReport), terminating: o.TerminatingReplicas,
 		writes: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{
 			deploymentResource: deployments.Informer().GetStore(),
 			replicaSetResource: sets.Informer().GetStore(),
@@ -97,7 +97,6 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 	d, err := c.deployments.Deployments(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		c.writes.Forget(key)
-		c.pace.Forget(key)
 		return runner.Done()
 	}
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -83,6 +84,7 @@ func New(
 		Clock:      o.Clock,
 		MaxRetries: maxRetries,
 		Writes:     c.writes,
+		Pace:       pace.New[types.NamespacedName](o.Clock, pace.ServiceShare, pace.LongestService),
 	}, c.sync)
 	return c, c.watch(serviceInformer.Informer(), podInformer.Informer(), endpointsInformer.Informer())
 }

@@ -30,6 +30,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -117,6 +118,7 @@ func New(
 		Clock:      o.Clock,
 		MaxRetries: maxRetries,
 		Writes:     c.writes,
+		Pace:       pace.New[types.NamespacedName](o.Clock, pace.ServiceShare, pace.LongestService),
 		OnHeld:     func([]consistency.Behind) { metrics.EndpointSliceSyncs.WithLabelValues("stale").Inc() },
 		// A sync may write many slices, so retries start later than elsewhere.
 		RateLimiter: workqueue.NewTypedMaxOfRateLimiter(

@@ -9,6 +9,7 @@
 package pace
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -16,38 +17,57 @@ import (
 )
 
 const (
-	// share is how many times as long as a request the next report waits: at
-	// most a twentieth of the time goes into reports of one key.
-	share = 20
-	// longest bounds the wait, so that a state which lasts is seen.
-	longest = 2 * time.Second
+	// ReportShare and LongestReport are for statuses: reports of one key take at
+	// most a twentieth of the time, and a state that lasts is seen.
+	ReportShare   = 20
+	LongestReport = 2 * time.Second
+	// ServiceShare and LongestService are for the endpoints of a Service: one that
+	// is reconciled quickly is hardly held up, one with thousands of pods is
+	// looked at twice a second at most.
+	ServiceShare   = 5
+	LongestService = 500 * time.Millisecond
 )
 
-// Pacer remembers when reports about each key are due. It is safe for concurrent use.
+// fewKeys is how many keys are kept without a look whether they are due.
+const fewKeys = 64
+
+// Pacer remembers when work on each key is due. It is safe for concurrent use.
 type Pacer[K comparable] struct {
-	clock clock.PassiveClock
+	clock   clock.PassiveClock
+	share   int
+	longest time.Duration
 
-	mu  sync.Mutex
-	due map[K]time.Time
+	mu    sync.Mutex
+	due   map[K]time.Time
+	sweep int // how many keys there may be until the next sweep
 }
 
-// New returns a pacer on which every report is due.
-func New[K comparable](clock clock.PassiveClock) *Pacer[K] {
-	return &Pacer[K]{clock: clock, due: map[K]time.Time{}}
+// New returns a pacer on which everything is due. Later work waits share times as
+// long as what was sent took, at most longest. Without a clock it is the real one.
+func New[K comparable](c clock.PassiveClock, share int, longest time.Duration) *Pacer[K] {
+	if c == nil {
+		c = clock.RealClock{}
+	}
+	return &Pacer[K]{clock: c, share: share, longest: longest, due: map[K]time.Time{}, sweep: fewKeys}
 }
 
-// Sent notes that a request about key, which began at that time, has ended now.
+// Sent notes that a request or a reconcile of key, which began at that time, has
+// ended now.
 func (p *Pacer[K]) Sent(key K, began time.Time) {
 	now := p.clock.Now()
-	due := now.Add(min(share*now.Sub(began), longest))
+	due := now.Add(min(time.Duration(p.share)*now.Sub(began), p.longest))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if due.After(p.due[key]) {
 		p.due[key] = due
 	}
+	if len(p.due) > p.sweep {
+		maps.DeleteFunc(p.due, func(_ K, due time.Time) bool { return !due.After(now) })
+		p.sweep = fewKeys + 2*len(p.due)
+	}
 }
 
-// Wait is how long a report about key has to wait still; 0 when it is due.
+// Wait is how long key has to wait still; 0 when it is due.
 func (p *Pacer[K]) Wait(key K) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,11 +81,4 @@ func (p *Pacer[K]) Wait(key K) time.Duration {
 		return 0
 	}
 	return wait
-}
-
-// Forget drops what is known of key, for an object that is gone.
-func (p *Pacer[K]) Forget(key K) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.due, key)
 }

@@ -19,7 +19,7 @@ func TestReportsWaitAMultipleOfTheRequest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testclock.NewFakePassiveClock(time.Unix(0, 0))
-			p := New[string](clock)
+			p := New[string](clock, ReportShare, LongestReport)
 			began := clock.Now()
 			clock.SetTime(began.Add(tc.took))
 			p.Sent("a", began)
@@ -36,7 +36,7 @@ func TestReportsWaitAMultipleOfTheRequest(t *testing.T) {
 
 func TestTheSlowestRequestCounts(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(time.Unix(9, 0))
-	p := New[string](clock)
+	p := New[string](clock, ReportShare, LongestReport)
 	p.Sent("a", clock.Now().Add(-50*time.Millisecond))
 	p.Sent("a", clock.Now().Add(-time.Millisecond))
 	if got := p.Wait("a"); got != time.Second {
@@ -44,16 +44,19 @@ func TestTheSlowestRequestCounts(t *testing.T) {
 	}
 }
 
-func TestKeysThatNobodyWaitsForAreDropped(t *testing.T) {
+func TestKeysThatAreDueAreDropped(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(time.Unix(9, 0))
-	p := New[string](clock)
-	for _, key := range []string{"due", "gone"} {
+	p := New[int](clock, ReportShare, LongestReport)
+	for key := range 10_000 {
 		p.Sent(key, clock.Now().Add(-time.Millisecond))
+		clock.SetTime(clock.Now().Add(time.Millisecond))
+		if len(p.due) > 300 {
+			t.Fatalf("knows %d keys, of which 20 wait", len(p.due))
+		}
 	}
-	p.Forget("gone")
 	clock.SetTime(clock.Now().Add(time.Second))
-	p.Wait("due")
-	if len(p.due) != 0 {
-		t.Errorf("still knows %v", p.due)
+	p.Wait(9_999)
+	if _, there := p.due[9_999]; there {
+		t.Error("still knows a key that was due when somebody asked")
 	}
 }

@@ -20,14 +20,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 )
 
 const (
-	// firstHold and longestHold bound how long a held key waits before the
-	// caches are asked again without an event; each ask doubles the wait.
-	firstHold   = 50 * time.Millisecond
-	longestHold = 5 * time.Second
-
 	defaultStuckAfter = 5 * time.Minute
 	defaultDrain      = 10 * time.Second
 )
@@ -54,6 +50,9 @@ type Options[K comparable] struct {
 	MaxRetries int
 	// Writes is where the controller records what a key wrote; nil checks nothing.
 	Writes *consistency.Tracker[K]
+	// Pace spaces the reconciles of a key by how long they take, so that one with
+	// much behind it does not use up a worker; nil spaces nothing.
+	Pace *pace.Pacer[K]
 	// OnHeld is called when a key is held because caches are behind, for metrics.
 	OnHeld func([]consistency.Behind)
 	// Synced must all be true before the workers start, besides the watches.
@@ -197,34 +196,16 @@ func (r *Runner[K]) next(ctx, work context.Context) bool {
 	if ctx.Err() != nil {
 		return true // stopping: no new keys, only empty the queue
 	}
-	if r.hold(work, key) {
+	if r.hold(work, key) || r.space(key) {
 		return true
 	}
 	r.book.begin(key)
+	began := r.o.Clock.Now()
 	result := r.reconcile(work, key)
+	if r.o.Pace != nil {
+		r.o.Pace.Sent(key, began)
+	}
 	r.settle(work, key, result)
-	return true
-}
-
-// hold keeps a key back whose own writes the caches have not shown. The event
-// that brings them wakes it; the timer is for writes whose event maps to another
-// key or was swallowed by a relist.
-func (r *Runner[K]) hold(ctx context.Context, key K) bool {
-	if r.o.Writes == nil {
-		return false
-	}
-	behind := r.o.Writes.Behind(key)
-	if len(behind) == 0 {
-		r.book.released(key)
-		return false
-	}
-	times := r.book.held(key, behind)
-	if r.o.OnHeld != nil {
-		r.o.OnHeld(behind)
-	}
-	wait := min(firstHold<<min(times-1, 10), longestHold)
-	klog.FromContext(ctx).V(4).Info("Caches are behind this key's writes", "key", key, "behind", behind, "wait", wait)
-	r.queue.AddAfter(key, wait)
 	return true
 }
 

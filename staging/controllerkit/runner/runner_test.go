@@ -22,6 +22,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 )
 
 const patience = 10 * time.Second
@@ -413,3 +414,27 @@ type synced struct {
 }
 
 func (synced) HasSynced() bool { return true }
+
+func TestALongReconcileIsSpacedFromTheNext(t *testing.T) {
+	clock := testclock.NewFakeClock(time.Unix(100, 0))
+	var ran atomic.Int32
+	r := New(Options[string]{Name: "test", Clock: clock, Pace: pace.New[string](clock, 5, time.Second)}, func(context.Context, string) Result {
+		ran.Add(1)
+		clock.SetTime(clock.Now().Add(100 * time.Millisecond)) // how long it takes
+		return Done()
+	})
+	run(t, r)
+	r.Add("a")
+	eventually(t, "the first reconcile", func() bool { return ran.Load() == 1 })
+	r.Add("a")
+	eventually(t, "the second is put off", func() bool { return clock.Waiters() > 0 && r.Len() == 0 })
+	r.Add("b")
+	eventually(t, "another key is not", func() bool { return ran.Load() == 2 })
+	eventually(t, "the second reconcile", func() bool {
+		clock.Step(100 * time.Millisecond)
+		return ran.Load() == 3
+	})
+	if since := clock.Since(time.Unix(100, 0)); since < 700*time.Millisecond {
+		t.Errorf("the second came after %v, before 500 ms had passed", since)
+	}
+}
