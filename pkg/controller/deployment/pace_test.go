@@ -1,0 +1,72 @@
+package deployment
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+)
+
+func TestOnlyNumbersOfARolloutCanWait(t *testing.T) {
+	on := func(change func(*appsv1.DeploymentStatus)) appsv1.DeploymentStatus {
+		s := appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 4, UpdatedReplicas: 2, AvailableReplicas: 3, Conditions: []appsv1.DeploymentCondition{
+			newCondition(appsv1.DeploymentAvailable, corev1.ConditionTrue, reasonAvailable, "a", noon),
+			newCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, reasonUpdated, "p", noon),
+		}}
+		change(&s)
+		return s
+	}
+	d := deploy(3)
+	d.Status = on(func(*appsv1.DeploymentStatus) {})
+	for name, tc := range map[string]struct {
+		change func(*appsv1.DeploymentStatus)
+		waits  bool
+	}{
+		"more is updated": {func(s *appsv1.DeploymentStatus) { s.UpdatedReplicas = 3 }, true},
+		"fewer are there": {func(s *appsv1.DeploymentStatus) { s.Replicas = 3 }, true},
+		"progress moves the time of its condition, and the condition to the end": {func(s *appsv1.DeploymentStatus) {
+			s.UpdatedReplicas = 3
+			s.Conditions[0], s.Conditions[1] = s.Conditions[1], s.Conditions[0]
+			s.Conditions[0].LastUpdateTime = metav1.NewTime(noon.Add(time.Second))
+		}, true},
+		"all is updated":       {func(s *appsv1.DeploymentStatus) { s.Replicas, s.UpdatedReplicas, s.AvailableReplicas = 3, 3, 3 }, false},
+		"a new generation":     {func(s *appsv1.DeploymentStatus) { s.ObservedGeneration = 2 }, false},
+		"a name was taken":     {func(s *appsv1.DeploymentStatus) { s.CollisionCount = ptr.To[int32](1) }, false},
+		"too few":              {func(s *appsv1.DeploymentStatus) { s.Conditions[0].Status = corev1.ConditionFalse }, false},
+		"out of time":          {func(s *appsv1.DeploymentStatus) { s.Conditions[1].Reason = reasonTimedOut }, false},
+		"another set":          {func(s *appsv1.DeploymentStatus) { s.Conditions[1].Message = "q" }, false},
+		"a condition is added": {func(s *appsv1.DeploymentStatus) { s.Conditions = append(s.Conditions, appsv1.DeploymentCondition{Type: "X"}) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := on(tc.change)
+			if got := underWay(d, &after); got != tc.waits {
+				t.Errorf("can wait: %t", got)
+			}
+		})
+	}
+}
+
+func TestNumbersAreReportedWhenTheirTimeHasCome(t *testing.T) {
+	d := deploy(3)
+	d.Annotations = map[string]string{revisionAnnotation: "1"}
+	rs := set(1, "v1", 3, 1)
+	r := newRig(t, d, rs)
+	r.sync(t.Context(), web) // the first status, with its conditions
+	first := r.stored(t)
+	rs = set(1, "v1", 3, 2)
+	r = newRig(t, first, rs)
+	clock := r.clock.(*clocktesting.FakeClock)
+	r.pace.Sent(web, clock.Now().Add(-10*time.Millisecond))
+	if result := r.sync(t.Context(), web); result.After() != 200*time.Millisecond || r.done() != "" {
+		t.Fatalf("looks again after %v, did %q", result.After(), r.done())
+	}
+	clock.Step(200 * time.Millisecond)
+	r.sync(t.Context(), web)
+	if got := r.stored(t).Status.AvailableReplicas; got != 2 {
+		t.Errorf("reported %d available, did %q", got, r.done())
+	}
+}
