@@ -126,7 +126,7 @@ func (e *Engine) createOne(ctx context.Context, key Key, set *Set) error {
 		return err
 	}
 	e.writes.Wrote(key, podResource, created)
-	e.pace.Sent(key, began)
+	e.reports.Sent(key, began)
 	e.events.Eventf(set.Object, corev1.EventTypeNormal, reasonSuccessfulCreate, "Created pod: %v", created.Name)
 	return nil
 }
@@ -176,7 +176,7 @@ func (e *Engine) report(ctx context.Context, key Key, set *Set, status appsv1.Re
 		return 0, nil
 	}
 	if underWay(set, status) {
-		if wait := e.pace.Wait(key); wait > 0 {
+		if wait := e.reports.Wait(key); wait > 0 {
 			return wait, nil
 		}
 	}
@@ -201,6 +201,6 @@ func (e *Engine) report(ctx context.Context, key Key, set *Set, status appsv1.Re
 		return 0, fmt.Errorf("write status of %s %s: %w", e.kind.Type().Kind, key, err)
 	}
 	e.writes.Wrote(key, e.kind.Resource(), written)
-	e.pace.Sent(key, began)
+	e.reports.Sent(key, began)
 	return 0, nil
 }

@@ -47,8 +47,9 @@ type Engine struct {
 	client kubernetes.Interface
 	events record.EventRecorder
 	writes *consistency.Tracker[Key]
-	pace   *pace.Pacer[Key]
-	doubts doubts
+	// reports and looks are when the next status and the next reconcile are due.
+	reports, looks *pace.Pacer[Key]
+	doubts         doubts
 }
 
 // New returns an engine that watches pods. The caller adds the watch of its
@@ -64,20 +65,23 @@ func New(kind Kind, sets toolscache.SharedIndexInformer, podInformer coreinforme
 		return nil, err
 	}
 	e := &Engine{
-		o: o, kind: kind, pods: informer.GetIndexer(), client: client, events: events, pace: pace.New[Key](o.Clock, pace.ReportShare, pace.LongestReport),
+		o: o, kind: kind, pods: informer.GetIndexer(), client: client, events: events,
+		reports: pace.New[Key](o.Clock, pace.ReportShare, pace.LongestReport),
+		looks:   pace.New[Key](o.Clock, pace.LookShare, pace.LongestLook),
 		writes: consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{
 			podResource:     informer.GetStore(),
 			kind.Resource(): sets.GetStore(),
 		}),
 	}
 	e.Runner = runner.New(runner.Options[Key]{
-		Name: o.Name, Queue: o.Queue, Workers: o.Workers, Clock: o.Clock, Writes: e.writes, OnHeld: countHeld,
+		Name: o.Name, Queue: o.Queue, Workers: o.Workers, Clock: o.Clock, Writes: e.writes, OnHeld: countHeld, Pace: e.looks,
 	}, e.Reconcile)
 	return e, runner.Watch(e.Runner, informer, e.podChanged)
 }
 
 // Reconcile brings the set of this key to the number of pods it asks for.
 func (e *Engine) Reconcile(ctx context.Context, key Key) runner.Result {
+	began := e.o.Clock.Now()
 	set, err := e.kind.Cached(key)
 	if set == nil || err != nil {
 		return done(err)
@@ -102,6 +106,9 @@ func (e *Engine) Reconcile(ctx context.Context, key Key) runner.Result {
 	now := e.o.Clock.Now()
 	plan := decide(observed, e.o.PodDeletionCost, now)
 	failed, err := e.apply(ctx, key, observed, plan, now)
+	if plan.idle() {
+		e.looks.Sent(key, began)
+	}
 	wait, reported := e.report(ctx, key, set, statusOf(observed, e.o.TerminatingReplicas, failed, now))
 	return runner.Done(err, reported).LookAgain(sooner(wait, nextLook(observed, now))).Because(plan.explain())
 }

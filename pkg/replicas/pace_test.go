@@ -48,7 +48,7 @@ func TestAStepIsReportedWhenItsTimeHasCome(t *testing.T) {
 	half := pod("b", owned, unready)
 	client, _ := answering("none", "none", nil, replicaSet(2))
 	b := newBench(t, client, replicaSet(2), pod("a", owned), half)
-	b.pace.Sent(key, b.clock.Now().Add(-10*time.Millisecond))
+	b.reports.Sent(key, b.clock.Now().Add(-10*time.Millisecond))
 	if result := b.Reconcile(t.Context(), key); result.After() != 200*time.Millisecond || count(client, "update", "replicasets/status") != 0 {
 		t.Fatalf("looks again after %v; %d writes", result.After(), count(client, "update", "replicasets/status"))
 	}

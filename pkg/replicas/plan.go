@@ -32,6 +32,9 @@ type Plan struct {
 	Why    string
 }
 
+// idle tells whether there is nothing to do.
+func (p Plan) idle() bool { return p.Create == 0 && len(p.Delete) == 0 }
+
 // decide plans the way to the wanted number of pods.
 func decide(o Observed, byCost bool, now time.Time) Plan {
 	short := o.Set.Replicas - len(o.Active)

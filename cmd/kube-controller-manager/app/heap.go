@@ -7,6 +7,7 @@ import (
 	"runtime/metrics"
 	"time"
 
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
 
@@ -74,6 +75,9 @@ func tendHeap(ctx context.Context, clock clock.WithTicker) {
 		}
 		if release {
 			debug.FreeOSMemory()
+			if err := releaseExecutable(); err != nil {
+				klog.FromContext(ctx).V(2).Info("The pages of the executable stay in memory", "err", err)
+			}
 		}
 	}
 }

@@ -33,13 +33,15 @@ func TestOnlyNumbersOfARolloutCanWait(t *testing.T) {
 			s.Conditions[0], s.Conditions[1] = s.Conditions[1], s.Conditions[0]
 			s.Conditions[0].LastUpdateTime = metav1.NewTime(noon.Add(time.Second))
 		}, true},
-		"all is updated":       {func(s *appsv1.DeploymentStatus) { s.Replicas, s.UpdatedReplicas, s.AvailableReplicas = 3, 3, 3 }, false},
-		"a new generation":     {func(s *appsv1.DeploymentStatus) { s.ObservedGeneration = 2 }, false},
-		"a name was taken":     {func(s *appsv1.DeploymentStatus) { s.CollisionCount = ptr.To[int32](1) }, false},
-		"too few":              {func(s *appsv1.DeploymentStatus) { s.Conditions[0].Status = corev1.ConditionFalse }, false},
-		"out of time":          {func(s *appsv1.DeploymentStatus) { s.Conditions[1].Reason = reasonTimedOut }, false},
-		"another set":          {func(s *appsv1.DeploymentStatus) { s.Conditions[1].Message = "q" }, false},
-		"a condition is added": {func(s *appsv1.DeploymentStatus) { s.Conditions = append(s.Conditions, appsv1.DeploymentCondition{Type: "X"}) }, false},
+		"all is updated":   {func(s *appsv1.DeploymentStatus) { s.Replicas, s.UpdatedReplicas, s.AvailableReplicas = 3, 3, 3 }, false},
+		"a new generation": {func(s *appsv1.DeploymentStatus) { s.ObservedGeneration = 2 }, false},
+		"a name was taken": {func(s *appsv1.DeploymentStatus) { s.CollisionCount = ptr.To[int32](1) }, false},
+		"too few":          {func(s *appsv1.DeploymentStatus) { s.Conditions[0].Status = corev1.ConditionFalse }, false},
+		"out of time":      {func(s *appsv1.DeploymentStatus) { s.Conditions[1].Reason = reasonTimedOut }, false},
+		"another set":      {func(s *appsv1.DeploymentStatus) { s.Conditions[1].Message = "q" }, false},
+		"a condition is added": {func(s *appsv1.DeploymentStatus) {
+			s.Conditions = append(s.Conditions, appsv1.DeploymentCondition{Type: "X"})
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after := on(tc.change)

@@ -55,6 +55,7 @@ type Controller struct {
 	pods        toolscache.Indexer
 	batchPeriod time.Duration
 
+	pace     *pace.Pacer[types.NamespacedName]
 	writes   *consistency.Tracker[types.NamespacedName]
 	triggers *endpointsliceutil.TriggerTimeTracker
 }
@@ -77,6 +78,7 @@ func New(
 			endpointsResource: endpointsInformer.Informer().GetIndexer()}),
 		triggers: endpointsliceutil.NewTriggerTimeTracker(),
 	}
+	c.pace = pace.New[types.NamespacedName](o.Clock, pace.ServiceShare, pace.LongestService)
 	c.Runner = runner.New(runner.Options[types.NamespacedName]{
 		Name:       Name,
 		Queue:      "endpoint",
@@ -84,13 +86,14 @@ func New(
 		Clock:      o.Clock,
 		MaxRetries: maxRetries,
 		Writes:     c.writes,
-		Pace:       pace.New[types.NamespacedName](o.Clock, pace.ServiceShare, pace.LongestService),
+		Pace:       c.pace,
 	}, c.sync)
 	return c, c.watch(serviceInformer.Informer(), podInformer.Informer(), endpointsInformer.Informer())
 }
 
 // sync brings the Endpoints of one Service to the wanted state.
 func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.Result {
+	defer c.pace.Sent(key, c.pace.Now())
 	p, err := c.observe(key)
 	if err != nil {
 		return runner.Done(err)

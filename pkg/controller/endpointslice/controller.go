@@ -76,6 +76,7 @@ type Controller struct {
 	recorder    record.EventRecorder
 	batchPeriod time.Duration
 
+	pace        *pace.Pacer[types.NamespacedName]
 	writes      *consistency.Tracker[types.NamespacedName]
 	generations *endpointsliceutil.EndpointSliceTracker
 	triggers    *endpointsliceutil.TriggerTimeTracker
@@ -111,6 +112,7 @@ func New(
 	c.writes = consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{endpointSlices: c.slices})
 	c.reconciler = reconcilers.NewReconciler(trackedClient{client, c}, c.nodes, o.MaxEndpointsPerSlice, c.generations,
 		c.topology, recorder, ManagedBy, reconcilers.WithPreferSameTrafficDistributionEnabled(true))
+	c.pace = pace.New[types.NamespacedName](o.Clock, pace.ServiceShare, pace.LongestService)
 	c.Runner = runner.New(runner.Options[types.NamespacedName]{
 		Name:       Name,
 		Queue:      "endpoint_slice",
@@ -118,7 +120,7 @@ func New(
 		Clock:      o.Clock,
 		MaxRetries: maxRetries,
 		Writes:     c.writes,
-		Pace:       pace.New[types.NamespacedName](o.Clock, pace.ServiceShare, pace.LongestService),
+		Pace:       c.pace,
 		OnHeld:     func([]consistency.Behind) { metrics.EndpointSliceSyncs.WithLabelValues("stale").Inc() },
 		// A sync may write many slices, so retries start later than elsewhere.
 		RateLimiter: workqueue.NewTypedMaxOfRateLimiter(
@@ -137,6 +139,7 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 	if c.firstNodes.Do(func() { err = c.loadNodes(ctx) }); err != nil {
 		return runner.Done(err)
 	}
+	defer c.pace.Sent(key, c.pace.Now())
 	c.contexts.Store(key, ctx)
 	defer c.contexts.Delete(key)
 	did, err := c.syncService(ctx, key)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/replicas"
@@ -41,7 +43,7 @@ func world(t *testing.T, sets ...*appsv1.ReplicaSet) (*Controller, kind, *fake.C
 	client := fake.NewClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Apps().V1().ReplicaSets()
-	c, err := New(informer, factory.Core().V1().Pods(), client, record.NewFakeRecorder(100), Options{Workers: 5, TerminatingReplicas: true})
+	c, err := New(informer, factory.Core().V1().Pods(), client, record.NewFakeRecorder(100), Options{Workers: 5, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), TerminatingReplicas: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/replicas"
@@ -40,7 +41,7 @@ func world(t *testing.T, all ...*corev1.ReplicationController) (*Controller, kin
 	client := fake.NewClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().ReplicationControllers()
-	c, err := New(informer, factory.Core().V1().Pods(), client, record.NewFakeRecorder(100), Options{Workers: 5})
+	c, err := New(informer, factory.Core().V1().Pods(), client, record.NewFakeRecorder(100), Options{Workers: 5, Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,10 @@ const (
 	// most a twentieth of the time, and a state that lasts is seen.
 	ReportShare   = 20
 	LongestReport = 2 * time.Second
+	// LookShare and LongestLook are for reconciles that change nothing: of a set of
+	// thousands of pods, of which each wakes it, they take a twentieth of the time.
+	LookShare   = 20
+	LongestLook = 500 * time.Millisecond
 	// ServiceShare and LongestService are for the endpoints of a Service: one that
 	// is reconciled quickly is hardly held up, one with thousands of pods is
 	// looked at twice a second at most.
@@ -50,6 +54,9 @@ func New[K comparable](c clock.PassiveClock, share int, longest time.Duration) *
 	}
 	return &Pacer[K]{clock: c, share: share, longest: longest, due: map[K]time.Time{}, sweep: fewKeys}
 }
+
+// Now is the time of the pacer's clock, to be given to Sent later.
+func (p *Pacer[K]) Now() time.Time { return p.clock.Now() }
 
 // Sent notes that a request or a reconcile of key, which began at that time, has
 // ended now.

@@ -36,7 +36,7 @@ func (r *Runner[K]) hold(ctx context.Context, key K) bool {
 	return true
 }
 
-// space puts a key off that was reconciled a moment ago.
+// space puts a key off that is not due yet.
 func (r *Runner[K]) space(key K) bool {
 	if r.o.Pace == nil {
 		return false

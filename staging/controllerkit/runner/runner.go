@@ -44,14 +44,15 @@ type Options[K comparable] struct {
 	Clock clock.WithTicker
 	// RateLimiter spaces retries; client-go's default controller limiter by default.
 	RateLimiter workqueue.TypedRateLimiter[K]
-	// Order is the underlying storage of the queue; first in, first out by default.
+	// Order is the underlying storage of the queue; by default namespaces take
+	// turns, and keys without one are first in, first out.
 	Order workqueue.Queue[K]
 	// MaxRetries drops a key after so many failures in a row until an event wakes it; 0 retries for ever.
 	MaxRetries int
 	// Writes is where the controller records what a key wrote; nil checks nothing.
 	Writes *consistency.Tracker[K]
-	// Pace spaces the reconciles of a key by how long they take, so that one with
-	// much behind it does not use up a worker; nil spaces nothing.
+	// Pace holds back a key that the controller has just spent much on, as it says
+	// with Sent, so that one key does not use up a worker; nil holds back nothing.
 	Pace *pace.Pacer[K]
 	// OnHeld is called when a key is held because caches are behind, for metrics.
 	OnHeld func([]consistency.Behind)
@@ -105,7 +106,7 @@ func withDefaults[K comparable](o Options[K]) Options[K] {
 		o.RateLimiter = workqueue.DefaultTypedControllerRateLimiter[K]()
 	}
 	if o.Order == nil {
-		o.Order = workqueue.DefaultQueue[K]()
+		o.Order = Fair(byNamespace[K])
 	}
 	if o.StuckAfter == 0 {
 		o.StuckAfter = defaultStuckAfter
@@ -200,11 +201,7 @@ func (r *Runner[K]) next(ctx, work context.Context) bool {
 		return true
 	}
 	r.book.begin(key)
-	began := r.o.Clock.Now()
 	result := r.reconcile(work, key)
-	if r.o.Pace != nil {
-		r.o.Pace.Sent(key, began)
-	}
 	r.settle(work, key, result)
 	return true
 }

@@ -418,9 +418,12 @@ func (synced) HasSynced() bool { return true }
 func TestALongReconcileIsSpacedFromTheNext(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(100, 0))
 	var ran atomic.Int32
-	r := New(Options[string]{Name: "test", Clock: clock, Pace: pace.New[string](clock, 5, time.Second)}, func(context.Context, string) Result {
+	pace := pace.New[string](clock, 5, time.Second)
+	r := New(Options[string]{Name: "test", Clock: clock, Pace: pace}, func(_ context.Context, key string) Result {
+		began := clock.Now()
+		clock.SetTime(began.Add(100 * time.Millisecond)) // how long it takes
+		pace.Sent(key, began)
 		ran.Add(1)
-		clock.SetTime(clock.Now().Add(100 * time.Millisecond)) // how long it takes
 		return Done()
 	})
 	run(t, r)
