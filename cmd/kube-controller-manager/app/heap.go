@@ -18,13 +18,13 @@ const (
 	busyRate = 4 << 20
 	// headroom is by how many bytes the heap of a busy process may grow between two
 	// collections, within leastBusy and mostBusy percent of the live heap.
-	headroom  = 64 << 20
+	headroom  = 48 << 20
 	leastBusy = 100
 	mostBusy  = 300
 	// calmPercent is by how much the heap of a process at rest may grow.
 	calmPercent = 40
 	// calmLooks is after how many quiet looks in a row memory goes back to the system.
-	calmLooks = 5
+	calmLooks = 3
 )
 
 // heap decides how eagerly garbage is collected. The caches make a live heap that
