@@ -13,7 +13,11 @@ import (
 // A start touches nearly all of them, work only a part, and that part comes back
 // from the page cache as it is used. Nothing that was ever written is touched:
 // code never is, constants are not in a program without relocations.
-func releaseExecutable() error {
+func releaseExecutable() error { return adviseExecutable(unix.MADV_DONTNEED) }
+
+// adviseExecutable gives the system this advice on the executable's pages that
+// are only ever read.
+func adviseExecutable(advice uintptr) error {
 	path, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return fmt.Errorf("find the executable: %w", err)
@@ -36,8 +40,8 @@ func releaseExecutable() error {
 		if m.Pathname != path || m.Perms.Write || !m.Perms.Execute && !constants {
 			continue
 		}
-		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, m.StartAddr, m.EndAddr-m.StartAddr, unix.MADV_DONTNEED); errno != 0 {
-			return fmt.Errorf("release the pages of the executable: %w", errno)
+		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, m.StartAddr, m.EndAddr-m.StartAddr, advice); errno != 0 {
+			return fmt.Errorf("advise on the pages of the executable: %w", errno)
 		}
 	}
 	return nil
