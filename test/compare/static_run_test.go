@@ -15,8 +15,8 @@ import (
 // leading makes a manager show what a leader shows.
 var leading = []string{"--leader-elect=true"}
 
-// leaderStories bring the metrics of workloads, services and namespaces forth.
-var leaderStories = []string{"deployment-rolling", "endpoints-follow-pods", "endpointslice-follow-pods", "namespace-emptied", "replicationcontroller-scale"}
+// leaderStories bring the metrics of workloads, services, namespaces and nodes forth.
+var leaderStories = []string{"deployment-rolling", "endpoints-follow-pods", "endpointslice-follow-pods", "namespace-emptied", "replicationcontroller-scale", "nodelifecycle-silent"}
 
 // levelPaths finds what a control plane of a test has for itself.
 var levelPaths = regexp.MustCompile(`/tmp/[^"]+|127\.0\.0\.1:\d+`)
