@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -80,7 +81,7 @@ func TestACacheHoldsTheSameWithAndWithout(t *testing.T) {
 			for seed := range int64(200) {
 				object := kind.DeepCopyObject()
 				randfill.NewWithSeed(seed).NilChance(0.3).NumElements(0, 3).Funcs(
-					func(r *metav1.FieldsV1, c randfill.Continue) { r.Raw = []byte(c.String(0)) },
+					func(r *metav1.FieldsV1, c randfill.Continue) { r.SetRawBytes([]byte(c.String(0))) },
 					func(s *intstr.IntOrString, c randfill.Continue) { *s = intstr.FromString(c.String(0)) },
 				).Fill(object)
 				frame := event(t, object)
@@ -97,7 +98,7 @@ func usualPod() *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "web-1", Namespace: "shop", UID: "4a1f", ResourceVersion: "7", Labels: map[string]string{"app": "web"},
-			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet", FieldsV1: &metav1.FieldsV1{Raw: bytes.Repeat([]byte(`{"f:status":{}}`), 60)}}},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet", FieldsV1: metav1.NewFieldsV1(strings.Repeat(`{"f:status":{}}`, 60))}},
 		},
 		Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{
 			Name: "web", Image: "web:1", Command: []string{"serve"}, Env: []corev1.EnvVar{{Name: "MODE", Value: "x"}},
