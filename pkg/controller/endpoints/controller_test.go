@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/services"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -229,7 +230,7 @@ func TestWhatWakes(t *testing.T) {
 		event func(wake)
 		want  string
 	}{
-		"a service wakes itself":                      {func(w wake) { s.onService(runner.Change[corev1.Service]{New: service()}, w) }, "shop/web"},
+		"a service wakes itself":                      {func(w wake) { services.WakeItself(runner.Change[corev1.Service]{New: service()}, w) }, "shop/web"},
 		"a pod wakes its services, gathered":          {func(w wake) { s.onPod(runner.Change[corev1.Pod]{New: pod(1)}, w) }, "shop/web after 1s"},
 		"the pods of the first list wake none":        {func(w wake) { s.onPod(runner.Change[corev1.Pod]{New: pod(1), Initial: true}, w) }, ""},
 		"endpoints at the start are looked at":        {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: settled(), Initial: true}, w) }, "shop/web"},

@@ -5,7 +5,6 @@ package endpoints
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
@@ -24,7 +23,7 @@ func (c *Controller) watch(serviceInformer, podInformer, endpointsInformer tools
 	if err := cache.Ensure(podInformer, cache.ByLabel); err != nil {
 		return err
 	}
-	if err := runner.Watch(c.Runner, serviceInformer, c.onService); err != nil {
+	if err := runner.Watch(c.Runner, serviceInformer, services.WakeItself); err != nil {
 		return err
 	}
 	if err := runner.Watch(c.Runner, podInformer, c.onPod); err != nil {
@@ -33,25 +32,8 @@ func (c *Controller) watch(serviceInformer, podInformer, endpointsInformer tools
 	return runner.Watch(c.Runner, endpointsInformer, c.onEndpoints)
 }
 
-func (c *Controller) onService(change runner.Change[corev1.Service], w wake) {
-	service := change.Now()
-	w.Add(types.NamespacedName{Namespace: service.Namespace, Name: service.Name})
-}
-
-// onPod wakes the Services whose endpoints the pod's change shows in. The pods
-// of the first list wake none, because every Service of the first list is queued.
 func (c *Controller) onPod(change runner.Change[corev1.Pod], w wake) {
-	if change.Initial {
-		return
-	}
-	keys, err := services.Touched(c.serviceIdx, change.Old, change.New)
-	if err != nil {
-		utilruntime.HandleError(err)
-		return
-	}
-	for _, key := range keys {
-		w.AddAfter(key, c.batchPeriod)
-	}
+	services.WakeTouched(c.serviceIdx, c.batchPeriod, change, w)
 }
 
 // onEndpoints restores Endpoints that were deleted and looks once at all that

@@ -22,6 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/services"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -426,7 +427,7 @@ func TestWhatWakes(t *testing.T) {
 			c.onPod(runner.Change[corev1.Pod]{New: pod(1, "n"), Initial: true}, w)
 		}, ""},
 		"a service wakes itself": {nobody, func(c *Controller, w wake) {
-			c.onService(runner.Change[corev1.Service]{Old: service()}, w)
+			services.WakeItself(runner.Change[corev1.Service]{Old: service()}, w)
 		}, "shop/web"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,35 @@
+package services
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+// WakeItself wakes the Service that changed.
+func WakeItself(change runner.Change[corev1.Service], w runner.Wake[types.NamespacedName]) {
+	service := change.Now()
+	w.Add(types.NamespacedName{Namespace: service.Namespace, Name: service.Name})
+}
+
+// WakeTouched wakes, after the batch period, the Services whose endpoints the
+// pod's change shows in. The pods of the first list wake none, because every
+// Service of the first list is queued.
+func WakeTouched(services toolscache.Indexer, batch time.Duration, change runner.Change[corev1.Pod], w runner.Wake[types.NamespacedName]) {
+	if change.Initial {
+		return
+	}
+	keys, err := Touched(services, change.Old, change.New)
+	if err != nil {
+		utilruntime.HandleError(err)
+		return
+	}
+	for _, key := range keys {
+		w.AddAfter(key, batch)
+	}
+}
