@@ -14,18 +14,17 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/restmapper"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/controller-manager/pkg/clientbuilder"
-	"k8s.io/controller-manager/pkg/informerfactory"
 	"k8s.io/klog/v2"
 	kcmconfig "k8s.io/kube-controller-manager/config/v1alpha1"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
 	"github.com/kube-kcm/kube-controller-manager/pkg/wire"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
@@ -52,10 +51,6 @@ type ControllerContext struct {
 	RootClients clientbuilder.ControllerClientBuilder
 	// Informers are the shared, trimmed caches.
 	Informers informers.SharedInformerFactory
-	// MetadataInformers are the caches that hold metadata only.
-	MetadataInformers metadatainformer.SharedInformerFactory
-	// AnyInformers gives the typed cache of a resource where there is one, else the metadata one.
-	AnyInformers informerfactory.InformerFactory
 	// RESTMapper maps kinds to resources as the API server serves them.
 	RESTMapper *restmapper.DeferredDiscoveryRESTMapper
 	// Available are the resources that the API server served at the start of the term.
@@ -70,6 +65,7 @@ type ControllerContext struct {
 	process     *process
 	cacheClient kubernetes.Interface
 	narrow      *[]informers.SharedInformerFactory
+	monitors    *monitor.Set
 }
 
 func newControllerContext(ctx context.Context, p *process, termName string) (ControllerContext, error) {
@@ -113,14 +109,6 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 	if err != nil {
 		return fmt.Errorf("make the client of the shared caches: %w", err)
 	}
-	config, err = cc.RootClients.Config("metadata-informers")
-	if err != nil {
-		return fmt.Errorf("configure the client of the metadata caches: %w", err)
-	}
-	metadataClient, err := metadata.NewForConfig(patiently(config, klog.FromContext(ctx)))
-	if err != nil {
-		return fmt.Errorf("make the client of the metadata caches: %w", err)
-	}
 	// The name labels the informer_* metrics; it is free again when the term ends.
 	name, err := toolscache.NewInformerName(termName)
 	if err != nil {
@@ -130,9 +118,23 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 	cc.cacheClient = client
 	cc.Informers = informers.NewSharedInformerFactoryWithOptions(client, cc.Resync(),
 		informers.WithTransform(cache.Trim), informers.WithInformerName(name))
-	cc.MetadataInformers = metadatainformer.NewSharedInformerFactoryWithOptions(metadataClient, cc.Resync(),
-		metadatainformer.WithTransform(cache.Trim))
-	cc.AnyInformers = informerfactory.NewInformerFactory(cc.Informers, cc.MetadataInformers)
+	return nil
+}
+
+// addMonitors makes the caches that hold objects of every kind as metadata.
+func (cc *ControllerContext) addMonitors(ctx context.Context, client discovery.DiscoveryInterface) error {
+	config, err := cc.RootClients.Config("metadata-informers")
+	if err != nil {
+		return fmt.Errorf("configure the client of the metadata caches: %w", err)
+	}
+	metadataClient, err := metadata.NewForConfig(patiently(config, klog.FromContext(ctx)))
+	if err != nil {
+		return fmt.Errorf("make the client of the metadata caches: %w", err)
+	}
+	cc.monitors = monitor.New(monitor.Options{
+		Discover: client.ServerGroupsAndResources, Metadata: metadataClient,
+		Whole: wholeCaches(cc.Informers), Clock: cc.Clock,
+	})
 	return nil
 }
 
@@ -155,8 +157,10 @@ func (cc *ControllerContext) addDiscovery(ctx context.Context) error {
 	cc.background(ctx, func(ctx context.Context) {
 		wait.UntilWithContext(ctx, func(context.Context) { cc.RESTMapper.Reset() }, mapperReset)
 	})
-	cc.Available, err = availableResources(ctx, client)
-	return err
+	if cc.Available, err = availableResources(ctx, client); err != nil {
+		return err
+	}
+	return cc.addMonitors(ctx, client)
 }
 
 // availableResources asks the API server what it serves. A group whose server
@@ -186,16 +190,15 @@ func availableResources(ctx context.Context, client discovery.DiscoveryInterface
 func (cc *ControllerContext) startCaches(ctx context.Context) {
 	caches, stop := context.WithCancel(context.WithoutCancel(ctx))
 	cc.Informers.StartWithContext(caches)
-	cc.MetadataInformers.Start(caches.Done())
 	for _, factory := range *cc.narrow {
 		factory.StartWithContext(caches)
 	}
+	cc.startMonitors(caches)
 	// Caches stay while work in flight ends, and stop when the term is closed.
 	cc.term.onClose(func() {
 		stop()
 		var all sync.WaitGroup
 		all.Go(cc.Informers.Shutdown)
-		all.Go(cc.MetadataInformers.Shutdown)
 		for _, factory := range *cc.narrow {
 			all.Go(factory.Shutdown)
 		}

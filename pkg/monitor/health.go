@@ -1,0 +1,87 @@
+package monitor
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+)
+
+// holds is how long an opened watch must last to count as good news: a broken
+// conversion lets it open and ends it with the first object.
+const holds = 2 * time.Second
+
+// State is how the watch of a resource is doing.
+type State struct {
+	Resource Resource
+	// Listed tells that all objects that existed were delivered once.
+	Listed bool
+	// Err is why the resource cannot be read, nil while it can.
+	Err error
+	// Since is when the present state began.
+	Since time.Time
+}
+
+// health keeps what the reads of one resource came to.
+type health struct {
+	clock clock.PassiveClock
+
+	mu     sync.Mutex
+	err    error
+	failed time.Time // of the last failure
+	opened time.Time // of the last watch
+	since  time.Time
+}
+
+func newHealth(c clock.PassiveClock) *health {
+	return &health{clock: c, since: c.Now()}
+}
+
+// fail notes that a read failed. The end of a watch and a version that is too
+// old are the daily bread of a watch.
+func (h *health) fail(err error) {
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.failed = h.clock.Now()
+	if h.err == nil {
+		h.since = h.failed
+	}
+	h.err = err
+}
+
+// succeed notes that objects were read.
+func (h *health) succeed() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.recover(h.clock.Now())
+}
+
+// open notes that a watch began.
+func (h *health) open() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.opened = h.clock.Now()
+}
+
+func (h *health) recover(at time.Time) {
+	if h.err != nil {
+		h.err, h.since = nil, at
+	}
+}
+
+// state returns the error, if reading fails now, and since when it is as it is.
+func (h *health) state() (error, time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err != nil && h.opened.After(h.failed) && h.clock.Since(h.opened) >= holds {
+		h.recover(h.opened)
+	}
+	return h.err, h.since
+}

@@ -1,0 +1,275 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// DefaultPeriod is how often discovery is read, as the original does.
+	DefaultPeriod = 30 * time.Second
+	// closely is how often states are looked at while not all is well.
+	closely = time.Second
+)
+
+// Options say what a Set works with; all but Period and Clock are required.
+type Options struct {
+	// Discover reads groups and resources; groups that fail are in a
+	// discovery.ErrGroupDiscoveryFailed.
+	Discover func() ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
+	// Metadata reads objects as metadata.
+	Metadata metadata.Interface
+	// Whole returns the running cache of a resource that some controller holds
+	// whole. It is indexed by namespace.
+	Whole func(Resource) (cache.SharedIndexInformer, bool)
+	// Period is how often discovery is read; DefaultPeriod by default.
+	Period time.Duration
+	// Clock is the process's clock; the real one by default.
+	Clock clock.WithTicker
+}
+
+// Set watches the resources that its followers want.
+type Set struct {
+	o         Options
+	followers []*Followed
+	poked     chan struct{}
+
+	mu         sync.Mutex
+	discovered bool
+	catalog    catalog
+	watches    map[schema.GroupResource]*resourceWatch
+}
+
+// New returns a Set that is not running yet.
+func New(o Options) *Set {
+	if o.Period == 0 {
+		o.Period = DefaultPeriod
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Set{o: o, poked: make(chan struct{}, 1), watches: map[schema.GroupResource]*resourceWatch{}}
+}
+
+// Follow adds a follower; it is called before Run.
+func (s *Set) Follow(i Interest) *Followed {
+	f := &Followed{set: s, interest: i}
+	s.followers = append(s.followers, f)
+	return f
+}
+
+// Run follows discovery until ctx ends, then ends all watches.
+func (s *Set) Run(ctx context.Context) {
+	if len(s.followers) == 0 {
+		return
+	}
+	defer s.stop()
+	next := s.o.Clock.Now()
+	for ctx.Err() == nil {
+		if !s.o.Clock.Now().Before(next) {
+			next = s.o.Clock.Now().Add(s.look(ctx))
+		}
+		wait := next.Sub(s.o.Clock.Now())
+		if !s.settle(ctx) {
+			wait = min(wait, closely)
+		}
+		timer := s.o.Clock.NewTimer(wait)
+		select {
+		case <-timer.C():
+		case <-s.poked:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// poke makes Run look at the states.
+func (s *Set) poke() {
+	select {
+	case s.poked <- struct{}{}:
+	default:
+	}
+}
+
+// look reads discovery, begins and ends watches, and returns how long to wait
+// for the next look.
+func (s *Set) look(ctx context.Context) time.Duration {
+	logger := klog.FromContext(ctx)
+	groups, lists, err := s.o.Discover()
+	var partly *discovery.ErrGroupDiscoveryFailed
+	if err != nil && !errors.As(err, &partly) {
+		logger.Info("The served resources cannot be discovered", "err", err)
+		if !s.ready() {
+			return closely
+		}
+		return s.o.Period
+	}
+	failed := map[schema.GroupVersion]error{}
+	if partly != nil {
+		failed = partly.Groups
+	}
+	found := newCatalog(groups, lists, failed).after(s.catalog)
+	s.tellGroups(logger, found.failed)
+	changed := s.follow(ctx, found)
+	s.mu.Lock()
+	s.catalog, s.discovered = found, true
+	s.mu.Unlock()
+	for id, resource := range changed {
+		logger.V(1).Info("The served resources changed", "resource", id, "served", found.resources[id].Kind != "")
+		s.tell(resource)
+	}
+	return s.o.Period
+}
+
+func (s *Set) ready() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.discovered
+}
+
+// tellGroups logs which groups began or ceased to fail.
+func (s *Set) tellGroups(logger klog.Logger, failed map[schema.GroupVersion]error) {
+	for version, err := range failed {
+		if s.catalog.failed[version] == nil {
+			logger.Info("An API cannot be discovered, what is known of it stays", "api", version, "err", err)
+		}
+	}
+	for version := range s.catalog.failed {
+		if failed[version] == nil {
+			logger.Info("An API can be discovered again", "api", version)
+		}
+	}
+}
+
+// follow begins and ends watches so that they are those of the catalog, and
+// returns the resources that came or went.
+func (s *Set) follow(ctx context.Context, found catalog) map[schema.GroupResource]Resource {
+	changed := map[schema.GroupResource]Resource{}
+	for _, resource := range found.sorted() {
+		rules := s.rules(resource)
+		id := resource.GroupResource()
+		old := s.find(id)
+		if len(rules) == 0 || old != nil && old.resource.GroupVersionResource == resource.GroupVersionResource {
+			continue
+		}
+		w, err := s.watch(ctx, resource, rules)
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "A resource cannot be watched", "resource", resource.GroupVersionResource)
+			continue
+		}
+		if old != nil {
+			old.stop()
+			w.before = append(old.before, old.objects()...)
+		}
+		s.mu.Lock()
+		s.watches[id] = w
+		s.mu.Unlock()
+		changed[id] = resource
+	}
+	for id, w := range s.all() {
+		if _, served := found.resources[id]; served {
+			continue
+		}
+		s.mu.Lock()
+		delete(s.watches, id)
+		s.mu.Unlock()
+		w.stop()
+		showState(State{Resource: w.resource})
+		for _, object := range append(w.before, w.objects()...) {
+			w.tell(object, nil, false)
+		}
+		changed[id] = w.resource
+	}
+	return changed
+}
+
+// rules are those of the followers that want the resource.
+func (s *Set) rules(r Resource) []Rule {
+	var rules []Rule
+	for _, f := range s.followers {
+		if f.interest.Wants(r) {
+			rules = append(rules, f.interest.Changed)
+		}
+	}
+	return rules
+}
+
+// settle tells of changed states, and whether all is well.
+func (s *Set) settle(ctx context.Context) bool {
+	well := s.ready()
+	for _, w := range s.all() {
+		w.release()
+		state := w.state()
+		well = well && state.Listed && state.Err == nil
+		if state.Listed == w.shown.Listed && (state.Err == nil) == (w.shown.Err == nil) {
+			continue
+		}
+		switch {
+		case state.Err != nil && w.shown.Err == nil:
+			klog.FromContext(ctx).Info("A resource cannot be read, only what needs it waits",
+				"resource", state.Resource.GroupVersionResource, "err", state.Err)
+		case state.Err == nil && w.shown.Err != nil:
+			klog.FromContext(ctx).Info("A resource can be read again", "resource", state.Resource.GroupVersionResource)
+		}
+		s.mu.Lock()
+		w.shown = state
+		s.mu.Unlock()
+		showState(state)
+		s.tell(state.Resource)
+	}
+	return well
+}
+
+// tell calls those who want to know about a change of the resource's state.
+func (s *Set) tell(r Resource) {
+	for _, f := range s.followers {
+		if f.interest.Served != nil && f.interest.Wants(r) {
+			f.interest.Served()
+		}
+	}
+}
+
+func (s *Set) find(id schema.GroupResource) *resourceWatch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watches[id]
+}
+
+func (s *Set) all() map[schema.GroupResource]*resourceWatch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.watches)
+}
+
+// states returns those of the wanted resources in order, and whether discovery has been read.
+func (s *Set) states(wants func(Resource) bool) ([]State, bool) {
+	s.mu.Lock()
+	sorted, discovered := s.catalog.sorted(), s.discovered
+	s.mu.Unlock()
+	var states []State
+	for _, resource := range sorted {
+		if w := s.find(resource.GroupResource()); w != nil && wants(resource) {
+			states = append(states, w.state())
+		}
+	}
+	return slices.Clip(states), discovered
+}
+
+func (s *Set) stop() {
+	for _, w := range s.all() {
+		w.stop()
+		showState(State{Resource: w.resource})
+	}
+}

@@ -1,0 +1,167 @@
+package monitor
+
+import (
+	"context"
+	"runtime/debug"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// resourceWatch is the watch of one resource.
+type resourceWatch struct {
+	resource Resource
+	informer cache.SharedIndexInformer
+	health   *health
+	rules    []Rule
+	handler  cache.ResourceEventHandlerRegistration
+	// stop ends the watch and returns when no more changes are delivered.
+	stop func()
+	// before holds the objects that the watch of another version delivered; those
+	// that this one does not find are gone.
+	before []metav1.Object
+	// shown is the state as it was told last.
+	shown State
+}
+
+// watch begins to watch a resource, from the cache of a controller if there is one.
+func (s *Set) watch(ctx context.Context, r Resource, rules []Rule) (*resourceWatch, error) {
+	w := &resourceWatch{resource: r, rules: rules, health: newHealth(s.o.Clock)}
+	w.shown = State{Resource: r, Since: w.health.since}
+	whole, ok := s.o.Whole(r)
+	if !ok {
+		return w, w.watchMetadata(ctx, s)
+	}
+	w.informer = whole
+	if err := w.listen(); err != nil {
+		return nil, err
+	}
+	w.stop = func() {
+		if err := whole.RemoveEventHandler(w.handler); err != nil {
+			klog.FromContext(ctx).Error(err, "Cannot leave a cache", "resource", r.GroupVersionResource)
+		}
+	}
+	return w, nil
+}
+
+// watchMetadata gives the resource a cache of its own.
+func (w *resourceWatch) watchMetadata(ctx context.Context, s *Set) error {
+	client := heard{s.o.Metadata, w.health}
+	w.informer = metadatainformer.NewFilteredMetadataInformer(client, w.resource.GroupVersionResource,
+		metav1.NamespaceAll, 0, byNamespace, nil).Informer()
+	if err := w.informer.SetTransform(slim); err != nil {
+		return err
+	}
+	err := w.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
+		if ctx.Err() == nil {
+			w.health.fail(err)
+			s.poke()
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.listen(); err != nil {
+		return err
+	}
+	running, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.informer.RunWithContext(running)
+	}()
+	w.stop = func() {
+		cancel()
+		<-done
+	}
+	return nil
+}
+
+// listen passes every change on to the rules.
+func (w *resourceWatch) listen() (err error) {
+	w.handler, err = w.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(now any, initial bool) { w.tell(nil, now, initial) },
+		UpdateFunc: func(before, now any) { w.tell(before, now, false) },
+		DeleteFunc: func(before any) {
+			if tombstone, ok := before.(cache.DeletedFinalStateUnknown); ok {
+				before = tombstone.Obj
+			}
+			w.tell(before, nil, false)
+		},
+	})
+	return err
+}
+
+// tell calls the rules with a change. A panic in a rule is contained: the
+// informer would deliver nothing more to anyone.
+func (w *resourceWatch) tell(before, now any, initial bool) {
+	older, newer := asObject(before), asObject(now)
+	if older == nil && newer == nil {
+		return
+	}
+	for _, rule := range w.rules {
+		func() {
+			defer func() {
+				if p := recover(); p != nil {
+					klog.Background().Error(nil, "Panic in a watch rule, contained",
+						"resource", w.resource.GroupVersionResource, "panic", p, "stack", string(debug.Stack()))
+				}
+			}()
+			rule(w.resource, older, newer, initial)
+		}()
+	}
+}
+
+func asObject(object any) metav1.Object {
+	if object == nil {
+		return nil
+	}
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return nil
+	}
+	return accessor
+}
+
+// listed tells whether all that existed was delivered.
+func (w *resourceWatch) listed() bool { return w.handler.HasSynced() }
+
+// state is how the watch is doing.
+func (w *resourceWatch) state() State {
+	err, since := w.health.state()
+	return State{Resource: w.resource, Listed: w.listed(), Err: err, Since: since}
+}
+
+// objects are all that the watch holds.
+func (w *resourceWatch) objects() []metav1.Object {
+	items := w.informer.GetStore().List()
+	objects := make([]metav1.Object, 0, len(items))
+	for _, item := range items {
+		if object := asObject(item); object != nil {
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
+
+// release tells of the objects that the watch of another version had and this
+// one has not, once this one has listed.
+func (w *resourceWatch) release() {
+	if w.before == nil || !w.listed() {
+		return
+	}
+	here := map[types.UID]bool{}
+	for _, object := range w.objects() {
+		here[object.GetUID()] = true
+	}
+	for _, object := range w.before {
+		if !here[object.GetUID()] {
+			w.tell(object, nil, false)
+		}
+	}
+	w.before = nil
+}
