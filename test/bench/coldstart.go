@@ -119,7 +119,7 @@ func fillSecret(ctx context.Context, client kubernetes.Interface, name string) e
 // fillService has no selector: its endpoints are somebody else's.
 func fillService(ctx context.Context, client kubernetes.Interface, name string) error {
 	s := service(namespace, name)
-	s.Spec.Selector = nil
+	s.Spec.Selector, s.Spec.ClusterIP = nil, corev1.ClusterIPNone
 	_, err := client.CoreV1().Services(namespace).Create(ctx, s, metav1.CreateOptions{})
 	return err
 }
