@@ -13,8 +13,13 @@ import (
 // lets through, for a controller that needs a few objects of a large resource.
 // The one who makes them starts them. They are trimmed like the shared ones.
 func Filtered(client kubernetes.Interface, resync time.Duration, selector string) informers.SharedInformerFactory {
+	return FilteredIn(client, metav1.NamespaceAll, resync, selector)
+}
+
+// FilteredIn is Filtered for the objects of one namespace.
+func FilteredIn(client kubernetes.Interface, namespace string, resync time.Duration, selector string) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(client, resync,
-		informers.WithTransform(Trim),
+		informers.WithNamespace(namespace), informers.WithTransform(Trim),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = selector }))
 }
 
