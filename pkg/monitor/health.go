@@ -76,12 +76,12 @@ func (h *health) recover(at time.Time) {
 	}
 }
 
-// state returns the error, if reading fails now, and since when it is as it is.
-func (h *health) state() (error, time.Time) {
+// state returns since when it is as it is, and the error if reading fails now.
+func (h *health) state() (time.Time, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.err != nil && h.opened.After(h.failed) && h.clock.Since(h.opened) >= holds {
 		h.recover(h.opened)
 	}
-	return h.err, h.since
+	return h.since, h.err
 }

@@ -81,7 +81,7 @@ func TestHealth(t *testing.T) {
 	h := newHealth(c)
 	expect := func(what string, failing bool, since int64) {
 		t.Helper()
-		err, at := h.state()
+		at, err := h.state()
 		if (err != nil) != failing || at.Unix() != since {
 			t.Errorf("%s: got %v since %d, want failing %v since %d", what, err, at.Unix(), failing, since)
 		}

@@ -132,7 +132,7 @@ func (w *resourceWatch) listed() bool { return w.handler.HasSynced() }
 
 // state is how the watch is doing.
 func (w *resourceWatch) state() State {
-	err, since := w.health.state()
+	since, err := w.health.state()
 	return State{Resource: w.resource, Listed: w.listed(), Err: err, Since: since}
 }
 
