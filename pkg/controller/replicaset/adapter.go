@@ -13,7 +13,6 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/replicas"
 )
 
@@ -52,36 +51,18 @@ func (k kind) Cached(key replicas.Key) (*replicas.Set, error) {
 	}, nil
 }
 
-// Siblings returns the UIDs of the ReplicaSets of the same Deployment; none for
-// one that stands alone, whose pods are not weighed by how they share nodes.
+// Siblings returns the UIDs of the ReplicaSets of the same Deployment.
 func (k kind) Siblings(set *replicas.Set) ([]types.UID, error) {
-	owner := metav1.GetControllerOfNoCopy(set.Object)
-	if owner == nil {
-		return nil, nil
-	}
-	siblings, err := cache.Lookup[appsv1.ReplicaSet](k.sets, cache.ByController, string(owner.UID))
-	if err != nil {
-		return nil, err
-	}
-	uids := make([]types.UID, len(siblings))
-	for i, sibling := range siblings {
-		uids[i] = sibling.UID
-	}
-	return uids, nil
+	return replicas.SiblingsIn[appsv1.ReplicaSet](k.sets, set)
 }
 
 // Selecting returns the ReplicaSets whose selector matches the pod.
 func (k kind) Selecting(pod *corev1.Pod) ([]replicas.Key, error) {
-	candidates, err := cache.MaySelect[appsv1.ReplicaSet](k.sets, pod)
-	if err != nil {
-		return nil, err
-	}
-	var keys []replicas.Key
-	for _, rs := range candidates {
+	return replicas.SelectingIn(k.sets, pod, func(rs *appsv1.ReplicaSet) labels.Selector {
 		selector, err := metav1.LabelSelectorAsSelector(rs.Spec.Selector)
-		if err == nil && selector.Matches(labels.Set(pod.Labels)) {
-			keys = append(keys, replicas.Key{Namespace: rs.Namespace, Name: rs.Name})
+		if err != nil {
+			return nil
 		}
-	}
-	return keys, nil
+		return selector
+	})
 }

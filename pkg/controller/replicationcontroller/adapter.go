@@ -2,7 +2,6 @@ package replicationcontroller
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -10,7 +9,6 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/replicas"
 )
 
@@ -55,36 +53,17 @@ func selectorOf(rc *corev1.ReplicationController) labels.Selector {
 	return labels.SelectorFromSet(rc.Spec.Selector)
 }
 
-// Siblings returns the UIDs of the ReplicationControllers with the same
-// controlling owner; none for one that stands alone, whose pods are not weighed
-// by how they share nodes.
+// Siblings returns the UIDs of the ReplicationControllers with the same controlling owner.
 func (k kind) Siblings(set *replicas.Set) ([]types.UID, error) {
-	owner := metav1.GetControllerOfNoCopy(set.Object)
-	if owner == nil {
-		return nil, nil
-	}
-	siblings, err := cache.Lookup[corev1.ReplicationController](k.controllers, cache.ByController, string(owner.UID))
-	if err != nil {
-		return nil, err
-	}
-	uids := make([]types.UID, len(siblings))
-	for i, sibling := range siblings {
-		uids[i] = sibling.UID
-	}
-	return uids, nil
+	return replicas.SiblingsIn[corev1.ReplicationController](k.controllers, set)
 }
 
 // Selecting returns the ReplicationControllers whose selector matches the pod.
 func (k kind) Selecting(pod *corev1.Pod) ([]replicas.Key, error) {
-	candidates, err := cache.MaySelect[corev1.ReplicationController](k.controllers, pod)
-	if err != nil {
-		return nil, err
-	}
-	var keys []replicas.Key
-	for _, rc := range candidates {
-		if selector := selectorOf(rc); !selector.Empty() && selector.Matches(labels.Set(pod.Labels)) {
-			keys = append(keys, replicas.Key{Namespace: rc.Namespace, Name: rc.Name})
+	return replicas.SelectingIn(k.controllers, pod, func(rc *corev1.ReplicationController) labels.Selector {
+		if selector := selectorOf(rc); !selector.Empty() {
+			return selector
 		}
-	}
-	return keys, nil
+		return nil
+	})
 }
