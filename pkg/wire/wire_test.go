@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/randfill"
 
@@ -34,6 +35,8 @@ var (
 	objects = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 	events  = protobuf.NewRawSerializer(scheme.Scheme, scheme.Scheme)
 )
+
+func init() { utilruntime.Must(metav1.AddMetaToScheme(scheme.Scheme)) }
 
 // event is the frame in which the API server sends the object.
 func event(t testing.TB, object runtime.Object) []byte {
@@ -76,7 +79,7 @@ func trimmed(t testing.TB, object runtime.Object) any {
 }
 
 func TestACacheHoldsTheSameWithAndWithout(t *testing.T) {
-	for _, kind := range []runtime.Object{&corev1.Pod{}, &corev1.Node{}, &corev1.Service{}, &discoveryv1.EndpointSlice{}, &metav1.Status{}} {
+	for _, kind := range []runtime.Object{&corev1.Pod{}, &corev1.Node{}, &corev1.Service{}, &discoveryv1.EndpointSlice{}, &metav1.Status{}, &metav1.PartialObjectMetadata{}} {
 		t.Run(fmt.Sprintf("%T", kind), func(t *testing.T) {
 			for seed := range int64(200) {
 				object := kind.DeepCopyObject()

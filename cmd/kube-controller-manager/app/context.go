@@ -127,7 +127,9 @@ func (cc *ControllerContext) addMonitors(ctx context.Context, client discovery.D
 	if err != nil {
 		return fmt.Errorf("configure the client of the metadata caches: %w", err)
 	}
-	metadataClient, err := metadata.NewForConfig(patiently(config, klog.FromContext(ctx)))
+	config = patiently(config, klog.FromContext(ctx))
+	config.Wrap(wire.Shorten)
+	metadataClient, err := metadata.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make the client of the metadata caches: %w", err)
 	}
