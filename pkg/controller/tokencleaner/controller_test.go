@@ -1,0 +1,119 @@
+package tokencleaner
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+var key = types.NamespacedName{Namespace: "kube-system", Name: "bootstrap-token-abcdef"}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, 20*time.Second, true,
+		func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		t.Fatalf("waited in vain: %s", what)
+	}
+}
+
+func TestATokenGoesAtItsTime(t *testing.T) {
+	elsewhere, opaque := token("2001-01-01T00:00:00Z"), token("2001-01-01T00:00:00Z")
+	elsewhere.Namespace, opaque.Type, opaque.Name = "default", corev1.SecretTypeOpaque, "opaque"
+	client := fake.NewClientset(token("2026-06-01T12:00:05Z"), elsewhere, opaque)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	clock := testclock.NewFakeClock(noon)
+	c, err := New(factory.Core().V1().Secrets(), client, Options{Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	ended := make(chan struct{})
+	go func() { defer close(ended); c.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended; factory.Shutdown() })
+
+	deleted := func() (names []string) {
+		for _, action := range client.Actions() {
+			if d, ok := action.(clienttesting.DeleteAction); ok {
+				names = append(names, d.GetNamespace()+"/"+d.GetName())
+			}
+		}
+		return names
+	}
+	eventually(t, "the token was judged", func() bool { _, known := c.Key(key.String()); return known && c.Len() == 0 })
+	clock.Step(4 * time.Second)
+	if got := deleted(); got != nil {
+		t.Fatalf("deleted %v too early", got)
+	}
+	eventually(t, "the token is deleted", func() bool { clock.Step(time.Second); return len(deleted()) > 0 })
+	if got := deleted(); len(got) != 1 || got[0] != "kube-system/bootstrap-token-abcdef" {
+		t.Errorf("deleted %v", got)
+	}
+}
+
+func TestErrorsOfDeletion(t *testing.T) {
+	resource := corev1.Resource("secrets")
+	for name, tc := range map[string]struct {
+		refusal error
+		fail    bool
+	}{
+		"a token that was changed since is judged again": {apierrors.NewConflict(resource, key.Name, errors.New("changed")), true},
+		"a token that is gone is fine":                   {apierrors.NewNotFound(resource, key.Name), false},
+		"a refusal is retried":                           {apierrors.NewForbidden(resource, key.Name, errors.New("policy")), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, client := judging(t, token("soon"))
+			client.PrependReactor("delete", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.refusal })
+			if got := c.sync(t.Context(), key).Err(); (got != nil) != tc.fail {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+// judging returns a controller whose cache holds the secret.
+func judging(t *testing.T, secret *corev1.Secret) (*Controller, *fake.Clientset) {
+	t.Helper()
+	client := fake.NewClientset(secret)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	c, err := New(factory.Core().V1().Secrets(), client, Options{Clock: testclock.NewFakeClock(noon)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = factory.Core().V1().Secrets().Informer().GetStore().Add(secret)
+	return c, client
+}
+
+func TestATokenIsDeletedAsItWasJudged(t *testing.T) {
+	c, client := judging(t, token("soon"))
+	if err := c.sync(t.Context(), key).Err(); err != nil {
+		t.Fatal(err)
+	}
+	deletion, ok := client.Actions()[0].(clienttesting.DeleteActionImpl)
+	if !ok || deletion.DeleteOptions.Preconditions == nil {
+		t.Fatalf("sent %v", client.Actions())
+	}
+	if p := deletion.DeleteOptions.Preconditions; *p.UID != "u-1" || *p.ResourceVersion != "5" {
+		t.Errorf("deleted with preconditions %v", p)
+	}
+}
+
+func TestATokenThatIsGoneIsNothingToDo(t *testing.T) {
+	c, client := judging(t, token("soon"))
+	if err := c.sync(t.Context(), types.NamespacedName{Namespace: "kube-system", Name: "other"}).Err(); err != nil || len(client.Actions()) > 0 {
+		t.Errorf("got %v and sent %v", err, client.Actions())
+	}
+}
