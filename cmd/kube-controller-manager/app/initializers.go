@@ -12,20 +12,23 @@ import (
 // started before all others.
 func NewControllerInitializers() map[string]InitFunc {
 	return map[string]InitFunc{
-		names.CloudNodeLifecycleController:         needsCloudProvider,
-		names.DeploymentController:                 startDeploymentController,
-		names.EndpointsController:                  startEndpointsController,
-		names.EndpointSliceController:              startEndpointSliceController,
-		names.NamespaceController:                  startNamespaceController,
-		names.NodeLifecycleController:              startNodeLifecycleController,
-		names.NodeRouteController:                  needsCloudProvider,
-		names.PodGarbageCollectorController:        startPodGarbageCollectorController,
-		names.ReplicaSetController:                 startReplicaSetController,
-		names.ReplicationControllerController:      startReplicationControllerController,
-		names.RootCACertificatePublisherController: startRootCACertificatePublisherController,
-		names.ServiceAccountController:             startServiceAccountController,
-		names.TaintEvictionController:              startTaintEvictionController,
-		names.ServiceLBController:                  needsCloudProvider,
+		names.BootstrapSignerController:                  startBootstrapSignerController,
+		names.CloudNodeLifecycleController:               needsCloudProvider,
+		names.DeploymentController:                       startDeploymentController,
+		names.EndpointsController:                        startEndpointsController,
+		names.EndpointSliceController:                    startEndpointSliceController,
+		names.LegacyServiceAccountTokenCleanerController: startLegacyServiceAccountTokenCleanerController,
+		names.NamespaceController:                        startNamespaceController,
+		names.NodeLifecycleController:                    startNodeLifecycleController,
+		names.NodeRouteController:                        needsCloudProvider,
+		names.PodGarbageCollectorController:              startPodGarbageCollectorController,
+		names.ReplicaSetController:                       startReplicaSetController,
+		names.ReplicationControllerController:            startReplicationControllerController,
+		names.RootCACertificatePublisherController:       startRootCACertificatePublisherController,
+		names.ServiceAccountController:                   startServiceAccountController,
+		names.TaintEvictionController:                    startTaintEvictionController,
+		names.TokenCleanerController:                     startTokenCleanerController,
+		names.ServiceLBController:                        needsCloudProvider,
 	}
 }
 

@@ -28,7 +28,7 @@ func wireUp(t *testing.T, served map[string][]string) map[string]debug.Controlle
 	server := newAPIServer(t)
 	server.served = served
 	c := server.config(t)
-	c.ComponentConfig.Generic.Controllers = []string{"*"}
+	c.ComponentConfig.Generic.Controllers = append(names.DisabledByDefault(), "*")
 	key, err := keyutil.MakeEllipticPrivateKeyPEM()
 	if err != nil {
 		t.Fatal(err)

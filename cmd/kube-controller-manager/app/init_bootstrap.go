@@ -1,0 +1,61 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"k8s.io/client-go/metadata"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/bootstraptokens"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/bootstrapsigner"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/legacytokencleaner"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/tokencleaner"
+)
+
+func startBootstrapSignerController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	client, err := cc.Client("bootstrap-signer")
+	if err != nil {
+		return nil, false, err
+	}
+	info := cc.narrowed(bootstrapsigner.Informers).Core().V1().ConfigMaps()
+	tokens := cc.narrowed(bootstraptokens.Informers).Core().V1().Secrets()
+	c, err := bootstrapsigner.New(info, tokens, client, bootstrapsigner.Options{Clock: cc.Clock})
+	return cc.run(ctx, c, err)
+}
+
+func startTokenCleanerController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	client, err := cc.Client("token-cleaner")
+	if err != nil {
+		return nil, false, err
+	}
+	tokens := cc.narrowed(bootstraptokens.Informers).Core().V1().Secrets()
+	c, err := tokencleaner.New(tokens, client, tokencleaner.Options{Clock: cc.Clock})
+	return cc.run(ctx, c, err)
+}
+
+// startLegacyServiceAccountTokenCleanerController lists with the credentials of
+// the caches: the account of the controller may not.
+func startLegacyServiceAccountTokenCleanerController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	const account = "legacy-service-account-token-cleaner"
+	client, err := cc.Client(account)
+	if err != nil {
+		return nil, false, err
+	}
+	reader, err := cc.RootClients.Client(account)
+	if err != nil {
+		return nil, false, fmt.Errorf("make the listing client of %s: %w", account, err)
+	}
+	config, err := cc.RootClients.Config(account)
+	if err != nil {
+		return nil, false, fmt.Errorf("configure the metadata client of %s: %w", account, err)
+	}
+	tokens, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, false, fmt.Errorf("make the metadata client of %s: %w", account, err)
+	}
+	c, err := legacytokencleaner.New(cc.Informers.Core().V1().ServiceAccounts(), client, reader, tokens, legacytokencleaner.Options{
+		CleanUpPeriod: cc.Config.LegacySATokenCleaner.CleanUpPeriod.Duration, Clock: cc.Clock,
+	})
+	return cc.run(ctx, c, err)
+}
