@@ -102,6 +102,14 @@ var keys = sync.OnceValues(func() (pair, error) {
 	if err != nil {
 		return pair{}, err
 	}
+	// An authority is one certificate; what was made is one and its issuer's.
+	first, err := cert.ParseCertsPEM(certificate)
+	if err != nil {
+		return pair{}, err
+	}
+	if certificate, err = cert.EncodeCertificates(first[0]); err != nil {
+		return pair{}, err
+	}
 	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return pair{}, err

@@ -167,8 +167,13 @@ func newPKI(dir string) (*pki, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, otherPair, err := newAuthority("other-ca")
+	if err != nil {
+		return nil, err
+	}
 	for name, content := range map[string][]byte{
 		"ca.crt": caPair.cert, "ca.key": caPair.key,
+		"other-ca.crt": otherPair.cert, "other-ca.key": otherPair.key,
 		"front-proxy-ca.crt": frontPair.cert,
 		"apiserver.crt":      serving.cert, "apiserver.key": serving.key,
 		"front-proxy-client.crt": proxy.cert, "front-proxy-client.key": proxy.key,

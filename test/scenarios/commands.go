@@ -29,10 +29,11 @@ func init() {
 		"restart": {noWords, (*run).restart},
 		"kubelet": {wantOneOf("on", "off"), (*run).kubelet},
 
-		"apply":    {wantWords(1, 1), (*run).apply},
+		"apply":    {wantApply, (*run).apply},
 		"refused":  {wantWords(1, 1), (*run).refused},
 		"settle":   {noWords, (*run).settle},
 		"status":   {wantPatch, (*run).patchStatus},
+		"approval": {wantPatch, (*run).patchApproval},
 		"patch":    {wantPatch, (*run).patch},
 		"scale":    {wantScale, (*run).scale},
 		"delete":   {wantDelete, (*run).delete},
@@ -63,6 +64,14 @@ func wantWords(least, most int) func(Step) error {
 		}
 		return nil
 	}
+}
+
+// wantApply wants FILE, or FILE as USER and the user's groups.
+func wantApply(s Step) error {
+	if fields := words(s.Rest); len(fields) != 1 && (len(fields) < 3 || fields[1] != "as") {
+		return fmt.Errorf("apply takes FILE or FILE as USER [GROUP...], not %q", s.Rest)
+	}
+	return nil
 }
 
 func wantOneOf(values ...string) func(Step) error {

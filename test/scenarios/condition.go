@@ -151,7 +151,7 @@ func (r *run) find(ctx context.Context, target string) ([]unstructured.Unstructu
 		if err != nil {
 			return nil, fmt.Errorf("get %s: %w", target, err)
 		}
-		return []unstructured.Unstructured{*object}, nil
+		return []unstructured.Unstructured{withCertificate(*object)}, nil
 	}
 	list, err := r.client(ref).List(ctx, metav1.ListOptions{LabelSelector: ref.selector})
 	if err != nil {
@@ -163,7 +163,7 @@ func (r *run) find(ctx context.Context, target string) ([]unstructured.Unstructu
 		if ref.name != "" && !ref.matches(object.GetName()) || ref.foreign(r, object.GetName()) {
 			continue
 		}
-		found = append(found, object)
+		found = append(found, withCertificate(object))
 	}
 	return found, nil
 }

@@ -22,7 +22,8 @@ import (
 const fieldManager = "story"
 
 func (r *run) apply(ctx context.Context, step Step) error {
-	filled, err := r.fill(ctx, r.story.Files[step.Rest])
+	fields := words(step.Rest)
+	filled, err := r.fill(ctx, r.story.Files[fields[0]])
 	if err != nil {
 		return err
 	}
@@ -31,7 +32,7 @@ func (r *run) apply(ctx context.Context, step Step) error {
 		return err
 	}
 	for _, object := range objects {
-		if err := r.applyOne(ctx, step, object); err != nil {
+		if err := r.applyOne(ctx, step, object, fields[1:]); err != nil {
 			return err
 		}
 	}
@@ -101,7 +102,8 @@ func (r *run) refuses(ctx context.Context, object *unstructured.Unstructured) (b
 	return false, "it is admitted", err
 }
 
-func (r *run) applyOne(ctx context.Context, step Step, object *unstructured.Unstructured) error {
+// applyOne takes nothing, or "as", a user and groups.
+func (r *run) applyOne(ctx context.Context, step Step, object *unstructured.Unstructured, as []string) error {
 	gvk := object.GroupVersionKind()
 	var mapping *meta.RESTMapping
 	if err := r.until(ctx, step.Within, func() (bool, string, error) {
@@ -120,7 +122,11 @@ func (r *run) applyOne(ctx context.Context, step Step, object *unstructured.Unst
 	} else {
 		object.SetNamespace("")
 	}
-	name, err := r.write(ctx, step, mapping, object)
+	write := r.write
+	if len(as) > 0 {
+		write = r.createAs(as[1], as[2:])
+	}
+	name, err := write(ctx, step, mapping, object)
 	if err != nil {
 		return fmt.Errorf("apply %s %s: %w", gvk.Kind, object.GetName(), err)
 	}
@@ -200,6 +206,15 @@ func (r *run) patch(ctx context.Context, step Step) error {
 
 // patchStatus takes the status itself, or an object around it.
 func (r *run) patchStatus(ctx context.Context, step Step) error {
+	return r.patchIn(ctx, step, "status")
+}
+
+// patchApproval changes those conditions of a certificate signing request that approve or deny it.
+func (r *run) patchApproval(ctx context.Context, step Step) error {
+	return r.patchIn(ctx, step, "approval")
+}
+
+func (r *run) patchIn(ctx context.Context, step Step, subresource string) error {
 	target, document := cut(step.Rest)
 	var content map[string]any
 	if err := json.Unmarshal([]byte(unquote(document)), &content); err != nil {
@@ -212,7 +227,7 @@ func (r *run) patchStatus(ctx context.Context, step Step) error {
 	if err != nil {
 		return fmt.Errorf("encode the status: %w", err)
 	}
-	return r.patchEach(ctx, step, target, patch, "status")
+	return r.patchEach(ctx, step, target, patch, subresource)
 }
 
 func (r *run) scale(ctx context.Context, step Step) error {

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"path"
 	"regexp"
@@ -10,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/kube-kcm/kube-controller-manager/test/certs"
 )
 
 // reference is what a RES/NAME of a story stands for.
@@ -94,11 +97,21 @@ func (s *suite) resource(gvr schema.GroupVersionResource, namespace string) dyna
 
 var lookup = regexp.MustCompile(`\$\(([^\s()]+)\s+([^()]+)\)`)
 
-// fill puts the story's namespace in the place of $NS, and a field of an
-// existing object in the place of $(RES/NAME JSONPATH).
+var requests = regexp.MustCompile(`\$CSR\(([^()]*)\)`)
+
+// fill puts the story's namespace in the place of $NS, a field of an existing
+// object in the place of $(RES/NAME JSONPATH), and a certificate request in the
+// place of $CSR(KEY=value ...).
 func (r *run) fill(ctx context.Context, text string) (string, error) {
 	text = strings.ReplaceAll(text, "$NS", r.namespace)
 	var failed error
+	text = requests.ReplaceAllStringFunc(text, func(match string) string {
+		request, err := certs.Request(requests.FindStringSubmatch(match)[1])
+		if err != nil && failed == nil {
+			failed = err
+		}
+		return base64.StdEncoding.EncodeToString(request)
+	})
 	text = lookup.ReplaceAllStringFunc(text, func(match string) string {
 		parts := lookup.FindStringSubmatch(match)
 		value, err := r.field(ctx, parts[1], parts[2])

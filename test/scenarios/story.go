@@ -50,6 +50,15 @@ func (s Setup) Args() []string {
 	return append([]string{"--controllers=" + strings.Join(controllers, ",")}, s.Flags...)
 }
 
+// argsIn are the arguments with a directory in the place of $DIR.
+func (s Setup) argsIn(dir string) []string {
+	args := s.Args()
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], "$DIR", dir)
+	}
+	return args
+}
+
 func (s Setup) key() string { return strings.Join(s.Args(), " ") }
 
 // runs says whether a controller is among those started.
@@ -135,10 +144,11 @@ func (s *Story) add(step Step, used map[string]bool) error {
 	}
 	switch step.Command {
 	case "apply", "refused":
-		if _, there := s.Files[step.Rest]; !there {
-			return fmt.Errorf("%s %s: there is no such file in the story", step.Command, step.Rest)
+		file, _ := cut(step.Rest)
+		if _, there := s.Files[file]; !there {
+			return fmt.Errorf("%s %s: there is no such file in the story", step.Command, file)
 		}
-		used[step.Rest] = true
+		used[file] = true
 	case "flags", "start":
 		started := slices.ContainsFunc(s.Steps, func(earlier Step) bool { return earlier.Command == "start" })
 		acted := slices.ContainsFunc(s.Steps, func(earlier Step) bool {

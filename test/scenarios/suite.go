@@ -67,7 +67,7 @@ func newSuiteOn(t testing.TB, cp *harness.ControlPlane, binary string, strict bo
 // launch starts a manager; none may be running.
 func (s *suite) launch(setup Setup) error {
 	var err error
-	s.manager, err = s.cp.NewManager(harness.ManagerOptions{Binary: s.binary, Args: setup.Args()})
+	s.manager, err = s.cp.NewManager(harness.ManagerOptions{Binary: s.binary, Args: setup.argsIn(s.cp.Dir)})
 	if err != nil {
 		s.manager = nil
 		return err

@@ -17,6 +17,7 @@ import (
 // everythingServed is what the wired controllers ask for beyond the core group.
 var everythingServed = map[string][]string{
 	"apps/v1":                {"deployments", "replicasets"},
+	"certificates.k8s.io/v1": {"certificatesigningrequests"},
 	"coordination.k8s.io/v1": {"leases"},
 	"discovery.k8s.io/v1":    {"endpointslices"},
 }
@@ -37,6 +38,7 @@ func wireUp(t *testing.T, served map[string][]string) map[string]debug.Controlle
 	if err := os.WriteFile(c.ComponentConfig.SAController.ServiceAccountKeyFile, key, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	signWithOwnCA(t, &c.ComponentConfig.CSRSigningController)
 	ctx, stop := context.WithCancel(t.Context())
 	cc, err := newControllerContext(ctx, testProcess(t, c), t.Name())
 	defer cc.close()

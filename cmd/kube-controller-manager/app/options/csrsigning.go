@@ -89,7 +89,7 @@ func (p *problems) signingFiles(flags, certFile, keyFile string) {
 	if certFile == "" || keyFile == "" {
 		return
 	}
-	if err := holdKeyPair(certFile, keyFile); err != nil {
+	if err := holdAuthority(certFile, keyFile); err != nil {
 		p.addf("--%s-cert-file=%s --%s-key-file=%s: error reading CA cert file %q: %w", flags, certFile, flags, keyFile, certFile, err)
 	}
 }

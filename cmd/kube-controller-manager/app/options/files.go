@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/util/cert"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/certificates"
 )
 
 // holdsCertificates says why a file is not a list of certificates in PEM.
@@ -32,6 +34,21 @@ func holdsCABundle(name, path string) error {
 
 // holdKeyPair says why two files are not a certificate and its key.
 func holdKeyPair(certFile, keyFile string) error {
+	return holdPair(certFile, keyFile, func(certificate, key []byte) error {
+		_, err := tls.X509KeyPair(certificate, key)
+		return err
+	})
+}
+
+// holdAuthority says why two files are not the one certificate of an authority and its key.
+func holdAuthority(certFile, keyFile string) error {
+	return holdPair(certFile, keyFile, func(certificate, key []byte) error {
+		_, err := certificates.ParseAuthority(certificate, key)
+		return err
+	})
+}
+
+func holdPair(certFile, keyFile string, check func(certificate, key []byte) error) error {
 	certificate, err := os.ReadFile(certFile)
 	if err != nil {
 		return err
@@ -40,6 +57,5 @@ func holdKeyPair(certFile, keyFile string) error {
 	if err != nil {
 		return err
 	}
-	_, err = tls.X509KeyPair(certificate, key)
-	return err
+	return check(certificate, key)
 }

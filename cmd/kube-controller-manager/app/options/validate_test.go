@@ -39,6 +39,13 @@ func TestValidation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	chain, err := os.ReadFile("ca.crt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("chain.crt", append(chain, chain...), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	// An empty message means that the command line is accepted.
 	for name, tc := range map[string]struct{ line, message string }{
 		"nothing but a kubeconfig is enough": {"", ""},
@@ -67,6 +74,9 @@ func TestValidation(t *testing.T) {
 		"a key of another certificate signs for nobody": {
 			"--cluster-signing-kubelet-client-cert-file=ca.crt --cluster-signing-kubelet-client-key-file=other.key",
 			`--cluster-signing-kubelet-client-cert-file=ca.crt --cluster-signing-kubelet-client-key-file=other.key: error reading CA cert file "ca.crt"`},
+		"a chain is no authority": {
+			"--cluster-signing-cert-file=chain.crt --cluster-signing-key-file=ca.key",
+			`--cluster-signing-cert-file=chain.crt --cluster-signing-key-file=ca.key: error reading CA cert file "chain.crt": expected 1 certificate, found 2`},
 		"an ECDSA key signs tokens":    {"--service-account-private-key-file=other.key", ""},
 		"a CA bundle is a root CA":     {"--root-ca-file=ca.crt", ""},
 		"a pod with volumes recycles":  {"--pv-recycler-pod-template-filepath-nfs=recycler.yaml", ""},

@@ -1,0 +1,96 @@
+package app
+
+import (
+	"context"
+	"net/http"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/klog/v2"
+	kcmconfig "k8s.io/kube-controller-manager/config/v1alpha1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/csrapproving"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/csrcleaner"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/csrsigning"
+)
+
+// certificateAccount is the service account of all three controllers.
+const certificateAccount = "certificate-controller"
+
+var signingRequestsResource = certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests")
+
+func startCertificateSigningRequestSigningController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	config := cc.Config.CSRSigningController
+	signers := signersOf(config)
+	if len(signers) == 0 {
+		return nil, false, skip("no --cluster-signing-*-file flags are set")
+	}
+	if err := cc.require(signingRequestsResource); err != nil {
+		return nil, false, err
+	}
+	for name := range ownFilesOf(config) {
+		if _, runs := signers[name]; !runs {
+			klog.FromContext(ctx).Info("Requests for this signer are not signed: other signers have files, it has none", "signer", name)
+		}
+	}
+	client, err := cc.Client(certificateAccount)
+	if err != nil {
+		return nil, false, err
+	}
+	c, err := csrsigning.New(cc.Informers.Certificates().V1().CertificateSigningRequests(), client, csrsigning.Options{
+		Signers: signers, Duration: config.ClusterSigningDuration.Duration, Clock: cc.Clock,
+	})
+	return cc.run(ctx, c, err)
+}
+
+// signersOf returns the files of each signer that has any: its own, or those of
+// --cluster-signing-{cert,key}-file. The options see to it that both are not set.
+func signersOf(config kcmconfig.CSRSigningControllerConfiguration) map[string]csrsigning.Files {
+	signers := map[string]csrsigning.Files{}
+	for name, files := range ownFilesOf(config) {
+		if files.Cert == "" && files.Key == "" {
+			files = csrsigning.Files{Cert: config.ClusterSigningCertFile, Key: config.ClusterSigningKeyFile}
+		}
+		if files.Cert != "" && files.Key != "" {
+			signers[name] = files
+		}
+	}
+	return signers
+}
+
+// ownFilesOf returns the files of the flags of single signers.
+func ownFilesOf(config kcmconfig.CSRSigningControllerConfiguration) map[string]csrsigning.Files {
+	own := map[string]csrsigning.Files{}
+	for name, files := range map[string]kcmconfig.CSRSigningConfiguration{
+		certificatesv1.KubeletServingSignerName:             config.KubeletServingSignerConfiguration,
+		certificatesv1.KubeAPIServerClientKubeletSignerName: config.KubeletClientSignerConfiguration,
+		certificatesv1.KubeAPIServerClientSignerName:        config.KubeAPIServerClientSignerConfiguration,
+		csrsigning.LegacyUnknown:                            config.LegacyUnknownSignerConfiguration,
+	} {
+		own[name] = csrsigning.Files{Cert: files.CertFile, Key: files.KeyFile}
+	}
+	return own
+}
+
+func startCertificateSigningRequestApprovingController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	if err := cc.require(signingRequestsResource); err != nil {
+		return nil, false, err
+	}
+	client, err := cc.Client(certificateAccount)
+	if err != nil {
+		return nil, false, err
+	}
+	c, err := csrapproving.New(cc.Informers.Certificates().V1().CertificateSigningRequests(), client, csrapproving.Options{Clock: cc.Clock})
+	return cc.run(ctx, c, err)
+}
+
+func startCertificateSigningRequestCleanerController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	if err := cc.require(signingRequestsResource); err != nil {
+		return nil, false, err
+	}
+	client, err := cc.Client(certificateAccount)
+	if err != nil {
+		return nil, false, err
+	}
+	c, err := csrcleaner.New(cc.Informers.Certificates().V1().CertificateSigningRequests(), client, csrcleaner.Options{Clock: cc.Clock})
+	return cc.run(ctx, c, err)
+}
