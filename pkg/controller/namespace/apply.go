@@ -13,121 +13,134 @@ import (
 // namespace and go by themselves.
 var background = metav1.DeletePropagationBackground
 
-// empty deletes the content of a namespace, as far as it goes in one pass.
-func (c *Controller) empty(ctx context.Context, namespace *corev1.Namespace, known *catalog) *outcome {
-	o := newOutcome(known)
-	pods, rest := podsOf(known.resources)
+// empty deletes the content of a namespace that is known, as far as it goes in
+// one pass.
+func (c *Controller) empty(ctx context.Context, namespace *corev1.Namespace, f findings) *outcome {
+	o := newOutcome(f)
+	pods, rest := podsOf(f.known.resources)
 	for _, r := range pods {
-		left, err := c.deletePods(ctx, namespace, known, r)
-		o.add(r, left, err)
+		_, unread := f.unread[r.gvr]
+		failed := len(o.failed)
+		if t, held := f.held[r.gvr]; held {
+			c.deleteAll(ctx, namespace, f.known, r, t, o)
+		}
+		o.podsFirst = unread || len(o.remaining) > 0 || len(o.failed) > failed
 	}
-	if len(o.remaining) > 0 || len(o.failed) > 0 {
-		o.podsFirst = true
+	if o.podsFirst {
 		return o
 	}
 	for _, r := range rest {
-		left, err := c.deleteAll(ctx, namespace.Name, known, r)
-		o.add(r, left, err)
+		t, held := f.held[r.gvr]
+		switch {
+		case held:
+			c.deleteAll(ctx, namespace, f.known, r, t, o)
+		case !f.known.can(r, list):
+			_, err := c.deleteCollection(ctx, namespace.Name, f.known, r)
+			o.add(r, remainder{}, err) // what cannot be listed cannot be waited for
+		}
 	}
 	return o
 }
 
+// deleteAll deletes the objects of one kind, of which a list has shown t, and
+// notes what is left. A kind that does not answer is left to the probes.
+func (c *Controller) deleteAll(ctx context.Context, namespace *corev1.Namespace, known *catalog, r resource, t tally, o *outcome) {
+	if err := c.waiting.silent(r.gvr); err != nil {
+		o.hold(err)
+		return
+	}
+	remove := c.deleteKind
+	if r.gvr == podResource {
+		remove = c.deletePods
+	}
+	t, grace, err := remove(ctx, namespace, known, r, t)
+	switch {
+	case err != nil && ctx.Err() == nil && unreachable(err):
+		now := c.clock.Now()
+		err = naming(r.gvr, err)
+		c.waiting.note(r.gvr, err, now)
+		c.waiting.lose(namespace.Name, namespace.UID, r.gvr, err, now)
+		c.AddAfter(probeKey, probeEvery)
+		o.hold(err)
+	case err != nil:
+		o.add(r, remainder{}, err)
+	default:
+		c.waiting.left(namespace.Name, namespace.UID, r.gvr, t)
+		left, err := judge(namespace.Name, r, t, grace)
+		o.add(r, left, err)
+	}
+}
+
 // deletePods deletes the pods and estimates from their grace periods how long they take.
-func (c *Controller) deletePods(ctx context.Context, namespace *corev1.Namespace, known *catalog, r resource) (remainder, error) {
+func (c *Controller) deletePods(ctx context.Context, namespace *corev1.Namespace, known *catalog, r resource, _ tally) (tally, int64, error) {
 	pods, err := c.client.CoreV1().Pods(namespace.Name).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return remainder{}, err
+		return tally{}, 0, err
 	}
-	if len(pods.Items) == 0 {
-		return remainder{}, nil
+	var t tally
+	for i := range pods.Items {
+		t.add(&pods.Items[i])
 	}
 	grace := podGrace(pods.Items, namespace.DeletionTimestamp.Time, c.clock.Now())
-	items := make([]metav1.PartialObjectMetadata, 0, len(pods.Items))
-	for i := range pods.Items {
-		items = append(items, metav1.PartialObjectMetadata{ObjectMeta: pods.Items[i].ObjectMeta})
-	}
-	return c.deleteItems(ctx, namespace.Name, known, r, items, grace)
+	t, err = c.deleteOpen(ctx, namespace.Name, known, r, t)
+	return t, grace, err
 }
 
-// deleteAll deletes the objects of one kind.
-func (c *Controller) deleteAll(ctx context.Context, namespace string, known *catalog, r resource) (remainder, error) {
-	if !known.can(r, "list") {
-		_, err := c.deleteCollection(ctx, namespace, known, r)
-		return remainder{}, err // what cannot be listed cannot be waited for
+// deleteKind deletes the objects of any other kind. Those that were on their way
+// out already may have gone since.
+func (c *Controller) deleteKind(ctx context.Context, namespace *corev1.Namespace, known *catalog, r resource, t tally) (tally, int64, error) {
+	var err error
+	if t.open == 0 {
+		if t, err = c.tally(ctx, namespace.Name, known, r); err != nil {
+			return t, 0, err
+		}
 	}
-	items, err := c.list(ctx, namespace, known, r)
-	if err != nil || len(items) == 0 {
-		return remainder{}, err
-	}
-	return c.deleteItems(ctx, namespace, known, r, items, 0)
+	t, err = c.deleteOpen(ctx, namespace.Name, known, r, t)
+	return t, 0, err
 }
 
-// deleteItems deletes what has been listed and looks what is left.
-func (c *Controller) deleteItems(ctx context.Context, namespace string, known *catalog, r resource, items []metav1.PartialObjectMetadata, grace int64) (remainder, error) {
-	var open []metav1.PartialObjectMetadata
-	for i := range items {
-		if needDeleting(&items[i]) {
-			open = append(open, items[i])
-		}
+// deleteOpen deletes what is not on its way out and looks what is left.
+func (c *Controller) deleteOpen(ctx context.Context, namespace string, known *catalog, r resource, t tally) (tally, error) {
+	if t.open == 0 {
+		return t, nil
 	}
-	if len(open) > 0 {
-		done, err := c.deleteCollection(ctx, namespace, known, r)
-		if err == nil && !done {
-			err = c.deleteEach(ctx, namespace, r, open)
-		}
-		if err != nil {
-			return remainder{}, err
-		}
-		if items, err = c.list(ctx, namespace, known, r); err != nil {
-			return remainder{}, err
-		}
+	done, err := c.deleteCollection(ctx, namespace, known, r)
+	if err == nil && !done {
+		err = c.deleteEach(ctx, namespace, known, r)
 	}
-	return judge(namespace, r, items, grace)
+	if err != nil {
+		return t, err
+	}
+	return c.tally(ctx, namespace, known, r)
 }
 
 // deleteCollection reports false when the kind has no such verb.
 func (c *Controller) deleteCollection(ctx context.Context, namespace string, known *catalog, r resource) (bool, error) {
-	const verb = "deletecollection"
-	if !known.can(r, verb) {
+	if !known.can(r, deleteCollection) {
 		return false, nil
 	}
 	err := c.metadata.Resource(r.gvr).Namespace(namespace).DeleteCollection(ctx,
 		metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
 	if unknownVerb(err) {
-		known.cannot(r, verb)
+		known.cannot(r, deleteCollection)
 		return false, nil
 	}
 	return true, err
 }
 
-func (c *Controller) deleteEach(ctx context.Context, namespace string, r resource, items []metav1.PartialObjectMetadata) error {
-	for i := range items {
-		err := c.metadata.Resource(r.gvr).Namespace(namespace).Delete(ctx, items[i].Name, metav1.DeleteOptions{
-			PropagationPolicy: &background, Preconditions: preconditions(items[i].UID),
-		})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
-			return err
+func (c *Controller) deleteEach(ctx context.Context, namespace string, known *catalog, r resource) error {
+	return c.each(ctx, namespace, known, r, pageSize, func(o *metav1.PartialObjectMetadata) error {
+		if !needDeleting(o) {
+			return nil
 		}
-	}
-	return nil
-}
-
-func (c *Controller) list(ctx context.Context, namespace string, known *catalog, r resource) ([]metav1.PartialObjectMetadata, error) {
-	const verb = "list"
-	found, err := c.metadata.Resource(r.gvr).Namespace(namespace).List(ctx, metav1.ListOptions{})
-	if unknownVerb(err) {
-		known.cannot(r, verb)
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return found.Items, nil
-}
-
-// unknownVerb tells that the server does not serve a collection in this way, or not at all.
-func unknownVerb(err error) bool {
-	return apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err)
+		err := c.metadata.Resource(r.gvr).Namespace(namespace).Delete(ctx, o.Name, metav1.DeleteOptions{
+			PropagationPolicy: &background, Preconditions: preconditions(o.UID),
+		})
+		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+			return nil
+		}
+		return err
+	})
 }
 
 func preconditions(uid types.UID) *metav1.Preconditions {

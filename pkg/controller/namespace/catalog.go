@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,13 +22,19 @@ type catalog struct {
 	resources []resource
 	// incomplete is why some groups are missing, nil if none are.
 	incomplete error
-	// failing counts the groups that are missing, zero if it is not known.
-	failing int
+	// failing names the groups that are missing; none if that is not known.
+	failing []string
 	// unparsed are the group versions that are not understood.
 	unparsed []error
 
 	unsupported sync.Map // verbOf → struct{}
 }
+
+// The verbs of a kind that matter here.
+const (
+	list             = "list"
+	deleteCollection = "deletecollection"
+)
 
 type verbOf struct {
 	gvr  schema.GroupVersionResource
@@ -36,7 +43,7 @@ type verbOf struct {
 
 // can tells whether a verb is offered and has not been refused as unknown.
 func (c *catalog) can(r resource, verb string) bool {
-	offered := (verb == "list" && r.list) || (verb == "deletecollection" && r.deleteCollection)
+	offered := (verb == list && r.list) || (verb == deleteCollection && r.deleteCollection)
 	_, refused := c.unsupported.Load(verbOf{r.gvr, verb})
 	return offered && !refused
 }
@@ -46,15 +53,35 @@ func (c *catalog) cannot(r resource, verb string) {
 	c.unsupported.Store(verbOf{r.gvr, verb}, struct{}{})
 }
 
+// listed are the kinds that can be listed.
+func (c *catalog) listed() map[schema.GroupVersionResource]bool {
+	all := make(map[schema.GroupVersionResource]bool, len(c.resources))
+	for _, r := range c.resources {
+		all[r.gvr] = c.can(r, list)
+	}
+	return all
+}
+
 // same tells whether two catalogs hold the same kinds.
 func (c *catalog) same(other *catalog) bool {
-	return c.incomplete == nil && other.incomplete == nil && len(c.unparsed) == 0 && len(other.unparsed) == 0 &&
-		slices.Equal(c.resources, other.resources)
+	return c.whole() && other.whole() && slices.Equal(c.resources, other.resources)
+}
+
+// whole tells that no kind is missing.
+func (c *catalog) whole() bool { return c.incomplete == nil && len(c.unparsed) == 0 }
+
+// troubles tells two catalogs apart that lack different groups.
+func (c *catalog) troubles() string {
+	what := strings.Join(c.failing, ",")
+	if c.incomplete != nil && len(c.failing) == 0 {
+		what = "all"
+	}
+	return what + ";" + joined(c.unparsed)
 }
 
 // newCatalog keeps what can be deleted, in a stable order. If discovery failed
-// for some groups only, failing says for how many.
-func newCatalog(lists []*metav1.APIResourceList, incomplete error, failing int) *catalog {
+// for some groups only, failing names them.
+func newCatalog(lists []*metav1.APIResourceList, incomplete error, failing []string) *catalog {
 	c := &catalog{incomplete: incomplete, failing: failing}
 	for _, l := range lists {
 		deletable := slices.DeleteFunc(slices.Clone(l.APIResources), func(r metav1.APIResource) bool {
@@ -68,8 +95,8 @@ func newCatalog(lists []*metav1.APIResourceList, incomplete error, failing int) 
 		for i := range deletable {
 			c.resources = append(c.resources, resource{
 				gvr:              gv.WithResource(deletable[i].Name),
-				list:             slices.Contains(deletable[i].Verbs, "list"),
-				deleteCollection: slices.Contains(deletable[i].Verbs, "deletecollection"),
+				list:             slices.Contains(deletable[i].Verbs, list),
+				deleteCollection: slices.Contains(deletable[i].Verbs, deleteCollection),
 			})
 		}
 	}

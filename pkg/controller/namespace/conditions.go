@@ -27,7 +27,7 @@ func trouble(o *outcome) []corev1.NamespaceCondition {
 		add(corev1.NamespaceDeletionDiscoveryFailure, "DiscoveryFailed", describeDiscovery(o.undiscovered, o.failing))
 	}
 	if len(o.unparsed) > 0 {
-		add(corev1.NamespaceDeletionGVParsingFailure, "GroupVersionParsingFailed", list(o.unparsed))
+		add(corev1.NamespaceDeletionGVParsingFailure, "GroupVersionParsingFailed", joined(o.unparsed))
 	}
 	if len(o.failed) > 0 {
 		add(corev1.NamespaceDeletionContentFailure, "ContentDeletionFailed", describeFailures(o.failed))

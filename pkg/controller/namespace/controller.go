@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -30,13 +31,16 @@ const (
 	// settle gives every API server of a cluster the time to see that the
 	// namespace is terminating and to refuse new objects in it.
 	settle = 5 * time.Second
-	// catalogAge is for how long a namespace that takes several passes is worked
-	// on without another discovery. The last pass always makes one.
-	catalogAge = 30 * time.Second
+	// fresh is how old what is known of a namespace may be when it is finalized.
+	fresh = 30 * time.Second
 	// stuckAfter allows for a namespace of very many objects.
 	stuckAfter = 30 * time.Minute
 
 	firstBackoff, longestBackoff = 5 * time.Millisecond, 60 * time.Second
+
+	// surveyKey and probeKey are keys for all namespaces: the first look at those
+	// that are new, and the look at what could not be read. No namespace has such a name.
+	surveyKey, probeKey = "*survey", "*probe"
 )
 
 var namespaceResource = schema.GroupResource{Resource: "namespaces"}
@@ -53,16 +57,19 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
-// Controller empties terminating namespaces; its keys are their names.
+// Controller empties terminating namespaces; its keys are their names, and two
+// for what is read for all of them at once.
 type Controller struct {
 	*runner.Runner[string]
 	namespaces corelisters.NamespaceLister
 	client     kubernetes.Interface
 	metadata   metadata.Interface
 	library    *library
+	waiting    *waiting
 	writes     *consistency.Tracker[string]
 	clock      clock.PassiveClock
 	resync     time.Duration
+	readers    int
 }
 
 // New returns the controller, which is not running yet.
@@ -74,8 +81,8 @@ func New(namespaces coreinformers.NamespaceInformer, client kubernetes.Interface
 		o.Discover = client.Discovery().ServerPreferredNamespacedResources
 	}
 	c := &Controller{
-		namespaces: namespaces.Lister(), client: client, metadata: meta, clock: o.Clock, resync: o.Resync,
-		library: &library{discover: o.Discover, clock: o.Clock},
+		namespaces: namespaces.Lister(), client: client, metadata: meta, clock: o.Clock, resync: o.Resync, readers: readers,
+		library: &library{discover: o.Discover, clock: o.Clock}, waiting: newWaiting(),
 		writes: consistency.NewTracker[string](map[schema.GroupResource]consistency.Store{
 			namespaceResource: namespaces.Informer().GetStore(),
 		}),
@@ -88,7 +95,8 @@ func New(namespaces coreinformers.NamespaceInformer, client kubernetes.Interface
 		switch {
 		case change.New == nil:
 			c.writes.Forget(change.Old.Name)
-		case terminating(change.New):
+			c.waiting.forget(change.Old.Name)
+		case terminating(change.New) && !underWay(change):
 			wake.AddAfter(change.New.Name, settle)
 		}
 	})
@@ -96,9 +104,10 @@ func New(namespaces coreinformers.NamespaceInformer, client kubernetes.Interface
 
 // plan is shown at the debug endpoint.
 type plan struct {
-	Kinds     int            `json:"kinds,omitempty"`
-	Remaining map[string]int `json:"remaining,omitempty"`
-	Why       string         `json:"why"`
+	Kinds     int               `json:"kinds,omitempty"`
+	Remaining map[string]int    `json:"remaining,omitempty"`
+	Unread    map[string]string `json:"unread,omitempty"`
+	Why       string            `json:"why"`
 }
 
 // terminating tells whether a namespace is to be emptied.
@@ -106,55 +115,91 @@ func terminating(namespace *corev1.Namespace) bool {
 	return namespace.DeletionTimestamp != nil && slices.Contains(namespace.Spec.Finalizers, corev1.FinalizerKubernetes)
 }
 
-func (c *Controller) sync(ctx context.Context, namespaceName string) runner.Result {
-	namespace, err := c.confirm(ctx, namespaceName)
-	if err != nil || namespace == nil {
+// underWay tells of changes to a namespace that is being emptied already, such
+// as our own to its status. A resync counts as no change, and wakes.
+func underWay(change runner.Change[corev1.Namespace]) bool {
+	return change.Old != nil && change.Old.UID == change.New.UID && terminating(change.Old) &&
+		change.Old.ResourceVersion != change.New.ResourceVersion
+}
+
+func (c *Controller) sync(ctx context.Context, key string) runner.Result {
+	if key == surveyKey || key == probeKey {
+		return c.look(ctx, key == surveyKey)
+	}
+	cached, err := c.namespaces.Get(key)
+	if apierrors.IsNotFound(err) {
+		c.writes.Forget(key)
+		c.waiting.forget(key)
+		return runner.Done()
+	}
+	if err != nil || !terminating(cached) {
+		c.waiting.forget(key)
 		return runner.Done(err).Because(plan{Why: "not terminating, or emptied already"})
 	}
-	start := c.clock.Now()
-	known := c.library.since(start.Add(-catalogAge))
-	o := c.empty(ctx, namespace, known)
-	changed := false
-	if o.empty() {
-		// Only with the kinds of this very moment is empty certain.
-		latest := c.library.since(start)
-		changed = latest != known
-		o.know(latest)
+	found, ok := c.waiting.find(key, cached.UID, c.library.latest.Load())
+	if !ok {
+		c.Add(surveyKey)
+		return runner.Done().LookAgain(c.resync).Because(plan{Why: "waits for the next survey"})
 	}
-	do := plan{Kinds: len(known.resources), Remaining: named(o.remaining), Why: "content remains"}
-	namespace, err = c.report(ctx, namespace, o)
+	if found.clear() && c.clock.Since(found.looked) > fresh {
+		return c.lookAnew(key)
+	}
+	live, err := c.confirm(ctx, cached)
+	if err != nil || live == nil {
+		return runner.Done(err).Because(plan{Why: "not terminating, or emptied already"})
+	}
+	return c.pass(ctx, live, found)
+}
+
+// lookAnew has a namespace surveyed again.
+func (c *Controller) lookAnew(namespaceName string) runner.Result {
+	c.waiting.renew(namespaceName)
+	c.Add(surveyKey)
+	return runner.Done().LookAgain(c.resync).Because(plan{Why: "nothing is left, but it was looked at too long ago to be sure"})
+}
+
+// pass deletes what can be deleted, tells what is in the way, and finalizes the
+// namespace when nothing is.
+func (c *Controller) pass(ctx context.Context, namespace *corev1.Namespace, found findings) runner.Result {
+	o := c.empty(ctx, namespace, found)
+	do := plan{Kinds: len(found.known.resources), Remaining: named(o.remaining), Unread: texts(found.unread), Why: "content remains"}
+	if o.empty() && found.more {
+		c.Add(probeKey)
+		do.Why = "the kinds of objects have changed"
+		return runner.Done().LookAgain(c.resync).Because(do)
+	}
+	if o.empty() && c.clock.Since(found.looked) > fresh {
+		return c.lookAnew(namespace.Name)
+	}
+	told, err := c.report(ctx, namespace, o)
+	wait := o.wait(c.resync)
+	if told != namespace {
+		wait = min(wait, settle) // what has just changed may soon change again
+	}
 	switch {
-	case err != nil || o.err() != nil:
-		return runner.Done(o.err(), err).Because(do)
-	case changed:
-		do.Why = "the kinds of objects changed meanwhile"
-		return runner.Done().LookAgain(time.Second).Because(do)
+	case err != nil || len(o.retry) > 0:
+		return runner.Done(errors.Join(o.retry...), err).Because(do)
+	case len(o.remaining) > 0:
+		return runner.Done().LookAgain(wait).Because(do)
 	case !o.empty():
-		return runner.Done().LookAgain(o.wait(c.resync)).Because(do)
+		do.Why = "some kinds cannot be read"
+		return runner.Done().LookAgain(c.resync).Because(do) // the probe wakes it
 	}
 	do.Why = "nothing is left"
-	return runner.Done(c.finalize(ctx, namespace)).Because(do)
+	return runner.Done(c.finalize(ctx, told)).Because(do)
 }
 
 // confirm returns the live namespace if it is to be emptied. The cache alone is
 // not enough: a new namespace may have taken the name.
-func (c *Controller) confirm(ctx context.Context, namespaceName string) (*corev1.Namespace, error) {
-	cached, err := c.namespaces.Get(namespaceName)
-	if apierrors.IsNotFound(err) {
-		c.writes.Forget(namespaceName)
-		return nil, nil
-	}
-	if err != nil || !terminating(cached) {
-		return nil, err
-	}
-	live, err := c.client.CoreV1().Namespaces().Get(ctx, namespaceName, metav1.GetOptions{})
+func (c *Controller) confirm(ctx context.Context, cached *corev1.Namespace) (*corev1.Namespace, error) {
+	live, err := c.client.CoreV1().Namespaces().Get(ctx, cached.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("get namespace %s: %w", namespaceName, err)
+		return nil, fmt.Errorf("get namespace %s: %w", cached.Name, err)
 	}
-	if !terminating(live) {
+	if live.UID != cached.UID || !terminating(live) {
 		return nil, nil
 	}
 	return live, nil

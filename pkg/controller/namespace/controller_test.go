@@ -18,10 +18,10 @@ import (
 
 func TestAnEmptyNamespaceCostsOneListAKind(t *testing.T) {
 	p := newPlace(t, ending(nil))
-	if got := p.sync(t.Context(), "team"); got.Err() != nil || got.After() != 0 {
+	if got := p.pass(t.Context()); got.Err() != nil || got.After() != 0 {
 		t.Fatalf("got %v, look again after %v", got.Err(), got.After())
 	}
-	want := []string{"get namespaces", "list pods", "update namespaces/status", "create namespaces/finalize", "list configmaps", "list widgets"}
+	want := []string{"get namespaces", "update namespaces/status", "create namespaces/finalize", "list configmaps", "list pods", "list widgets"}
 	if diff := cmp.Diff(want, p.requests()); diff != "" {
 		t.Error(diff)
 	}
@@ -32,12 +32,13 @@ func TestAnEmptyNamespaceCostsOneListAKind(t *testing.T) {
 
 func TestContentIsDeletedAndTheNamespaceFinalized(t *testing.T) {
 	p := newPlace(t, ending(nil), object("configmaps", "a"), object("configmaps", "b"), object("widgets", "w"))
-	if got := p.sync(t.Context(), "team"); got.Err() != nil {
+	if got := p.pass(t.Context()); got.Err() != nil {
 		t.Fatal(got.Err())
 	}
 	want := []string{
-		"get namespaces", "list pods", "update namespaces/status", "create namespaces/finalize",
-		"list configmaps", "delete-collection configmaps", "list configmaps",
+		"get namespaces", "update namespaces/status", "create namespaces/finalize",
+		"list configmaps", "list pods", "list widgets",
+		"delete-collection configmaps", "list configmaps",
 		"list widgets", "delete widgets", "list widgets", // a kind that has no collection to delete
 	}
 	if diff := cmp.Diff(want, p.requests()); diff != "" {
@@ -47,8 +48,8 @@ func TestContentIsDeletedAndTheNamespaceFinalized(t *testing.T) {
 
 func TestWhatFinalizersHoldIsWaitedFor(t *testing.T) {
 	p := newPlace(t, ending(nil), object("configmaps", "a", "x/y"), object("configmaps", "b", "x/y", "x/z"))
-	got := p.sync(t.Context(), "team")
-	if got.Err() != nil || got.After() != 8*time.Second {
+	got := p.pass(t.Context())
+	if got.Err() != nil || got.After() != 5*time.Second {
 		t.Errorf("got %v, look again after %v", got.Err(), got.After())
 	}
 	want := "SomeResourcesRemain: Some resources are remaining: configmaps. has 2 resource instances\n" +
@@ -57,10 +58,10 @@ func TestWhatFinalizersHoldIsWaitedFor(t *testing.T) {
 		t.Error(diff)
 	}
 	p.requests()
-	if got := p.sync(t.Context(), "team"); got.After() != 8*time.Second {
+	if got := p.pass(t.Context()); got.After() != 8*time.Second {
 		t.Errorf("look again after %v", got.After())
 	}
-	quiet := []string{"get namespaces", "list pods", "list configmaps", "list widgets"}
+	quiet := []string{"get namespaces", "list configmaps"}
 	if diff := cmp.Diff(quiet, p.requests()); diff != "" {
 		t.Errorf("a pass that changes nothing costs more than it must: %s", diff)
 	}
@@ -75,11 +76,14 @@ func TestPodsGoBeforeAllElse(t *testing.T) {
 	web := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "web", Finalizers: []string{"x/y"}}}
 	web.Spec.TerminationGracePeriodSeconds = &grace
 	_ = p.client.Tracker().Add(web)
-	got := p.sync(t.Context(), "team")
-	if got.Err() != nil || got.After() != 31*time.Second {
+	got := p.pass(t.Context())
+	if got.Err() != nil || got.After() != 5*time.Second {
 		t.Errorf("got %v, look again after %v", got.Err(), got.After())
 	}
-	want := []string{"get namespaces", "list pods", "update namespaces/status", "delete-collection pods", "list pods"}
+	want := []string{
+		"get namespaces", "list pods", "update namespaces/status",
+		"list configmaps", "list pods", "list widgets", "delete-collection pods", "list pods",
+	}
 	if diff := cmp.Diff(want, p.requests()); diff != "" {
 		t.Error(diff)
 	}
@@ -87,7 +91,7 @@ func TestPodsGoBeforeAllElse(t *testing.T) {
 		t.Errorf("conditions %s", got)
 	}
 	_ = p.client.Tracker().Delete(podResource, "team", "web")
-	p.sync(t.Context(), "team")
+	p.pass(t.Context())
 	if !slices.Contains(p.requests(), "delete-collection configmaps") {
 		t.Error("without pods, the rest is not deleted")
 	}
@@ -97,20 +101,25 @@ func TestABrokenKindDoesNotHoldUpTheOthers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		verb, resource string
 		err            error
+		retried        bool
 		condition      string
 	}{
-		"its list fails": {"list", "widgets", errors.New("conversion webhook failed"),
-			"ContentDeletionFailed: Failed to delete all resource types, 1 remaining: conversion webhook failed"},
-		"its deletion is refused": {"delete", "widgets", errors.New("denied by policy"),
-			"ContentDeletionFailed: Failed to delete all resource types, 1 remaining: denied by policy"},
-		"its objects do not go": {"delete", "widgets", nil,
+		"its list fails": {"list", "widgets", apierrors.NewInternalError(errors.New("conversion webhook for example.com/v1 failed")), false,
+			"ContentDeletionFailed: Failed to delete all resource types, 1 remaining: Internal error occurred: conversion webhook for example.com/v1 failed"},
+		"its server does not answer": {"list", "widgets", apierrors.NewServiceUnavailable("try later"), false,
+			"ContentDeletionFailed: Failed to delete all resource types, 1 remaining: widgets.example.com: try later"},
+		"its server is gone when it comes to deleting": {"delete", "widgets", apierrors.NewServiceUnavailable("try later"), false,
+			"ContentDeletionFailed: Failed to delete all resource types, 1 remaining: widgets.example.com: try later"},
+		"its deletion is refused": {"delete", "widgets", apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "w", errors.New("policy")), true,
+			`ContentDeletionFailed: Failed to delete all resource types, 1 remaining: widgets "w" is forbidden: policy`},
+		"its objects do not go": {"delete", "widgets", nil, true,
 			"ContentDeletionFailed: Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace: team for gvr: example.com/v1, Resource=widgets"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, ending(nil), object("configmaps", "a"), object("widgets", "w"))
 			p.meta.PrependReactor(tc.verb, tc.resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
-			if got := p.sync(t.Context(), "team"); got.Err() == nil {
-				t.Error("no error, so no retry")
+			if got := p.pass(t.Context()); (got.Err() != nil) != tc.retried {
+				t.Errorf("got error %v", got.Err())
 			}
 			if diff := cmp.Diff(tc.condition, p.conditions(t)); diff != "" {
 				t.Error(diff)
@@ -131,11 +140,11 @@ func TestVerbsTheServerDoesNotKnowAreNotTriedAgain(t *testing.T) {
 	p.meta.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "widgets"}, "")
 	})
-	p.sync(t.Context(), "team")
+	p.pass(t.Context())
 	if done := p.requests(); !slices.Contains(done, "delete configmaps") {
 		t.Errorf("objects are not deleted one by one: %v", done)
 	}
-	p.sync(t.Context(), "team")
+	p.pass(t.Context())
 	if done := p.requests(); !slices.Contains(done, "delete configmaps") || slices.Contains(done, "delete-collection configmaps") || slices.Contains(done, "list widgets") {
 		t.Errorf("refused verbs are tried again: %v", done)
 	}
@@ -143,9 +152,11 @@ func TestVerbsTheServerDoesNotKnowAreNotTriedAgain(t *testing.T) {
 	p.lists = append(p.lists, &metav1.APIResourceList{GroupVersion: "new.example.com/v1",
 		APIResources: []metav1.APIResource{{Name: "widgets", Verbs: metav1.Verbs{"delete", "list"}}}})
 	p.meta.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, &metav1.PartialObjectMetadataList{}, nil
+		return true, &metav1.List{}, nil
 	})
-	p.sync(t.Context(), "team")
+	_ = p.meta.Tracker().Delete(configMaps.gvr, "team", "a")
+	p.pass(t.Context())
+	p.pass(t.Context())
 	if !slices.Contains(p.requests(), "list widgets") {
 		t.Error("with other APIs, what was learnt of the old ones is not forgotten")
 	}
@@ -154,8 +165,8 @@ func TestVerbsTheServerDoesNotKnowAreNotTriedAgain(t *testing.T) {
 func TestDiscoveryThatIsNotCompleteDeletesTheRestAndDoesNotFinalize(t *testing.T) {
 	p := newPlace(t, ending(nil), object("configmaps", "a"))
 	p.incomplete = &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{{Group: "down.example.com", Version: "v1"}: errors.New("no answer")}}
-	if got := p.sync(t.Context(), "team"); got.Err() == nil {
-		t.Error("no error, so no retry")
+	if got := p.pass(t.Context()); got.Err() != nil || got.After() != 5*time.Minute {
+		t.Errorf("got %v, look again after %v; the probes wake it", got.Err(), got.After())
 	}
 	want := "DiscoveryFailed: Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: down.example.com/v1: no answer"
 	if diff := cmp.Diff(want, p.conditions(t)); diff != "" {
@@ -166,18 +177,26 @@ func TestDiscoveryThatIsNotCompleteDeletesTheRestAndDoesNotFinalize(t *testing.T
 		t.Errorf("requests %v", done)
 	}
 	p.incomplete = nil
-	if got := p.sync(t.Context(), "team"); got.Err() != nil {
-		t.Error(got.Err())
+	p.lists = append(p.lists, &metav1.APIResourceList{GroupVersion: "down.example.com/v1",
+		APIResources: []metav1.APIResource{{Name: "things", Verbs: metav1.Verbs{"delete", "list"}}}})
+	p.look(t.Context(), false)
+	if p.discovered != 1 {
+		t.Errorf("asked again at once")
 	}
-	if !slices.Contains(p.requests(), "create namespaces/finalize") {
-		t.Error("not finalized once discovery is complete")
+	p.clock.Step(probeEvery)
+	p.look(t.Context(), false)
+	if diff := cmp.Diff([]string{"list things"}, p.requests()); diff != "" || p.discovered != 2 {
+		t.Errorf("the probe reads what was missing: %s", diff)
+	}
+	if got := p.pass(t.Context()); got.Err() != nil || !slices.Contains(p.requests(), "create namespaces/finalize") {
+		t.Errorf("not finalized once discovery is complete: %v", got.Err())
 	}
 }
 
 func TestGroupVersionsNotUnderstoodKeepTheNamespace(t *testing.T) {
 	p := newPlace(t, ending(nil), object("configmaps", "a"))
 	p.lists = append(p.lists, &metav1.APIResourceList{GroupVersion: "a/b/c", APIResources: []metav1.APIResource{{Name: "x", Verbs: metav1.Verbs{"delete"}}}})
-	p.sync(t.Context(), "team")
+	p.pass(t.Context())
 	if got := p.conditions(t); got != "GroupVersionParsingFailed: unexpected GroupVersion string: a/b/c" {
 		t.Error(got)
 	}
@@ -186,20 +205,44 @@ func TestGroupVersionsNotUnderstoodKeepTheNamespace(t *testing.T) {
 	}
 }
 
-func TestAKindThatAppearsDuringTheLastPassIsEmptiedToo(t *testing.T) {
-	p := newPlace(t, ending(nil))
-	p.library.since(noon) // another namespace made a discovery a moment ago
+func TestAKindThatAppearsMeanwhileIsEmptiedToo(t *testing.T) {
+	p := newPlace(t, ending(nil), object("configmaps", "a", "x/y"))
+	p.pass(t.Context())
+	p.requests()
 	p.clock.Step(time.Second)
 	p.lists = append(p.lists, &metav1.APIResourceList{GroupVersion: "new.example.com/v1",
 		APIResources: []metav1.APIResource{{Name: "things", Verbs: metav1.Verbs{"delete", "list"}}}})
-	if got := p.sync(t.Context(), "team"); got.Err() != nil || got.After() != time.Second {
-		t.Errorf("got %v, look again after %v", got.Err(), got.After())
+	p.library.since(p.clock.Now()) // another namespace is looked at
+	_ = p.meta.Tracker().Delete(configMaps.gvr, "team", "a")
+	p.pass(t.Context())
+	if done := p.requests(); slices.Contains(done, "create namespaces/finalize") {
+		t.Errorf("finalized without a look at the new kind: %v", done)
 	}
-	if slices.Contains(p.requests(), "create namespaces/finalize") {
-		t.Error("finalized without a look at the new kind")
+	p.look(t.Context(), false)
+	if diff := cmp.Diff([]string{"list things"}, p.requests()); diff != "" {
+		t.Error(diff)
 	}
-	p.sync(t.Context(), "team")
-	if done := p.requests(); !slices.Contains(done, "list things") || !slices.Contains(done, "create namespaces/finalize") {
+	p.pass(t.Context())
+	if done := p.requests(); !slices.Contains(done, "create namespaces/finalize") {
+		t.Errorf("requests %v", done)
+	}
+}
+
+func TestWhatWasSeenTooLongAgoIsLookedAtAnew(t *testing.T) {
+	p := newPlace(t, ending(nil), object("configmaps", "a", "x/y"))
+	p.pass(t.Context())
+	_ = p.meta.Tracker().Delete(configMaps.gvr, "team", "a")
+	p.clock.Step(fresh + time.Second)
+	p.requests()
+	if got := p.sync(t.Context(), "team"); got.Err() != nil {
+		t.Error(got.Err())
+	}
+	if diff := cmp.Diff([]string{"get namespaces", "list configmaps"}, p.requests()); diff != "" {
+		t.Error(diff)
+	}
+	p.pass(t.Context())
+	done := p.requests()
+	if !slices.Contains(done, "list widgets") || !slices.Contains(done, "create namespaces/finalize") {
 		t.Errorf("requests %v", done)
 	}
 }
@@ -213,10 +256,10 @@ func TestNamespacesThatAreNotToBeEmptied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, live, object("configmaps", "a"))
-			if got := p.sync(t.Context(), "team"); got.Err() != nil {
+			if got := p.pass(t.Context()); got.Err() != nil {
 				t.Error(got.Err())
 			}
-			if diff := cmp.Diff([]string{"get namespaces"}, p.requests()); diff != "" {
+			if diff := cmp.Diff([]string{"get namespaces", "list configmaps", "list pods", "list widgets"}, p.requests()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -245,7 +288,7 @@ func TestFinalizing(t *testing.T) {
 				times++
 				return true, sent, tc.errs[times-1]
 			})
-			if got := p.sync(t.Context(), "team").Err(); (got != nil) != tc.fail || times != tc.want {
+			if got := p.pass(t.Context()).Err(); (got != nil) != tc.fail || times != tc.want {
 				t.Errorf("got %v after %d tries", got, times)
 			}
 		})

@@ -5,10 +5,19 @@
 // It reads namespaces, discovery, and the metadata of everything in a terminating
 // namespace; it deletes that content in the background, pods before all else,
 // and writes the status and the finalizers of the namespace. It touches nothing
-// in a namespace that a live read does not show as terminating, and it takes off
-// the finalizer only when a list of every kind, found by a discovery that was
-// complete and made during the same pass, came back empty.
+// in a namespace that a live read does not show as terminating.
 //
-// An empty kind costs one list a pass, and objects whose deletion is already
-// under way are not deleted again.
+// What namespaces hold is found out for all of them at once. When they have had
+// the time to settle, so that nothing can be created in them any more, a survey
+// makes discovery and lists every kind, in the whole cluster or in each namespace,
+// whichever is less. Only the kinds that a namespace holds are deleted there.
+// The finalizer goes when a survey of the last half minute, with discovery
+// complete, has read every kind, and every kind that held something has been
+// seen empty since; what was not read is never taken for empty.
+//
+// A group that cannot be discovered and a kind that cannot be read hold the
+// namespaces, and nothing else: all other kinds are deleted. They are asked again
+// every five seconds at most, for all namespaces together, and wake those that
+// they held. Discovery, surveys and probes are keys of the queue like namespaces,
+// "*survey" and "*probe", shown at the debug endpoint.
 package namespace

@@ -1,43 +1,199 @@
 package namespace
 
 import (
-	"sync"
+	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/discovery"
-	"k8s.io/utils/clock"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
-// Discover asks the API server for the preferred version of every namespaced
-// kind. With an error it may still return those that were found.
-type Discover func() ([]*metav1.APIResourceList, error)
+const (
+	// readers is how many kinds are read at once.
+	readers = 5
+	// readTimeout is how long a page may take. What takes longer, as an API does
+	// whose server is silent, is looked for again like any that fails.
+	readTimeout = 15 * time.Second
+)
 
-// library keeps the latest catalog for all workers.
-type library struct {
-	discover Discover
-	clock    clock.PassiveClock
-
-	mu     sync.Mutex
-	latest *catalog
-	asked  time.Time
+// survey is shown at the debug endpoint.
+type survey struct {
+	Namespaces   int               `json:"namespaces"`
+	Kinds        int               `json:"kinds"`
+	Lists        int               `json:"lists"`
+	Undiscovered string            `json:"undiscovered,omitempty"`
+	Unread       map[string]string `json:"unread,omitempty"`
 }
 
-// since returns a catalog whose discovery began at or after t, the latest one if
-// it will do. One that is not complete is never handed out again.
-func (l *library) since(t time.Time) *catalog {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.latest != nil && !l.asked.Before(t) && l.latest.incomplete == nil {
-		return l.latest
+// look reads kinds for all namespaces at once and wakes those that can go on.
+// The first look at a namespace is at everything; another one is at what could
+// not be read, no more often than the pause between probes allows, and recurs
+// while that keeps a namespace.
+func (c *Controller) look(ctx context.Context, first bool) runner.Result {
+	l := c.waiting.begin(first, c.library.latest.Load())
+	if len(l.waiters) == 0 {
+		return runner.Done()
 	}
-	asked := l.clock.Now()
-	lists, err := l.discover()
-	failing, _ := discovery.GroupDiscoveryFailedErrorGroups(err)
-	fetched := newCatalog(lists, err, len(failing))
-	if l.latest == nil || !l.latest.same(fetched) {
-		l.latest = fetched
+	l.began = c.clock.Now()
+	oldest := l.began
+	if !first {
+		oldest = l.began.Add(-fresh)
 	}
-	l.asked = asked
-	return l.latest
+	l.known = c.library.since(oldest)
+	l.errands = c.waiting.missing(l)
+	l.readings = make([]reading, len(l.errands))
+	for i, e := range l.errands {
+		l.readings[i] = nothingRead(e, errNotRead)
+	}
+	workqueue.ParallelizeUntil(ctx, c.readers, len(l.errands), func(i int) {
+		l.readings[i] = c.read(ctx, l.known, l.errands[i])
+	})
+	wake, blocked := c.waiting.end(l, c.library.latest.Load())
+	for _, name := range wake {
+		c.Add(name)
+	}
+	shown := survey{Namespaces: len(l.waiters), Kinds: len(l.known.resources), Lists: len(l.errands), Unread: c.waiting.unread()}
+	if !l.known.whole() {
+		shown.Undiscovered = l.known.troubles()
+	}
+	if blocked {
+		c.AddAfter(probeKey, probeEvery)
+	}
+	return runner.Done().Because(shown)
+}
+
+// read runs one errand, unless the kind has failed a moment ago.
+func (c *Controller) read(ctx context.Context, known *catalog, e errand) reading {
+	r := e.resource.gvr
+	if err := c.waiting.claim(r, c.clock.Now()); err != nil {
+		return nothingRead(e, err)
+	}
+	got, err := c.readAll(ctx, known, e)
+	if err != nil {
+		err = naming(r, err)
+		for name, failed := range got.unread {
+			failed.err = err
+			got.unread[name] = failed
+		}
+	}
+	if c.waiting.note(r, err, c.clock.Now()) {
+		logger := klog.FromContext(ctx).WithValues("resource", r.GroupResource())
+		if err != nil {
+			logger.Info("Cannot be read, namespaces may have to wait for it", "err", err)
+		} else {
+			logger.Info("Can be read again")
+		}
+	}
+	return got
+}
+
+// readAll reads the whole cluster's objects of a kind where that is better than
+// those of each namespace.
+func (c *Controller) readAll(ctx context.Context, known *catalog, e errand) (reading, error) {
+	if wholesale(len(e.namespaces)) && !c.waiting.partly(e.resource.gvr) {
+		got, done, err := c.readCluster(ctx, known, e)
+		if done || err != nil && unreachable(err) {
+			return got, err
+		}
+	}
+	return c.readEach(ctx, known, e)
+}
+
+// readCluster lists a kind in the whole cluster. It gives up, and is not done,
+// when that turns out to be more than the lists of each namespace.
+func (c *Controller) readCluster(ctx context.Context, known *catalog, e errand) (got reading, done bool, err error) {
+	got = nothingRead(e, errNotRead)
+	held := make(map[string]tally, len(e.namespaces))
+	for _, name := range e.namespaces {
+		held[name] = tally{}
+	}
+	options := metav1.ListOptions{Limit: pageSize}
+	for pages := 1; ; pages++ {
+		found, err := c.page(ctx, "", known, e.resource, options)
+		if err != nil {
+			return got, false, err
+		}
+		for i := range found.Items {
+			if t, ok := held[found.Items[i].Namespace]; ok {
+				t.add(&found.Items[i])
+				held[found.Items[i].Namespace] = t
+			}
+		}
+		if found.Continue == "" {
+			return allRead(held), true, nil
+		}
+		if !readOn(len(e.namespaces), pages, found.RemainingItemCount) {
+			return got, false, nil
+		}
+		options.Continue = found.Continue
+	}
+}
+
+// readEach lists a kind in one namespace after the other, up to the first that fails.
+func (c *Controller) readEach(ctx context.Context, known *catalog, e errand) (reading, error) {
+	got := nothingRead(e, errNotRead)
+	for _, name := range e.namespaces {
+		t, err := c.tally(ctx, name, known, e.resource)
+		if err != nil {
+			got.unread[name] = failure{err: err, at: c.clock.Now()}
+			return got, err
+		}
+		delete(got.unread, name)
+		if t.count > 0 {
+			got.held[name] = t
+		}
+	}
+	return got, nil
+}
+
+// tally counts the objects of a kind in a namespace. A list that expires between
+// two pages is made again in one piece.
+func (c *Controller) tally(ctx context.Context, namespace string, known *catalog, r resource) (tally, error) {
+	t := tally{}
+	count := func(o *metav1.PartialObjectMetadata) error {
+		t.add(o)
+		return nil
+	}
+	err := c.each(ctx, namespace, known, r, pageSize, count)
+	if apierrors.IsResourceExpired(err) {
+		t = tally{}
+		err = c.each(ctx, namespace, known, r, 0, count)
+	}
+	return t, err
+}
+
+// each calls do for every object of a kind in a namespace, page by page.
+func (c *Controller) each(ctx context.Context, namespace string, known *catalog, r resource, limit int64, do func(*metav1.PartialObjectMetadata) error) error {
+	options := metav1.ListOptions{Limit: limit}
+	for {
+		found, err := c.page(ctx, namespace, known, r, options)
+		if err != nil {
+			return err
+		}
+		for i := range found.Items {
+			if err := do(&found.Items[i]); err != nil {
+				return err
+			}
+		}
+		if found.Continue == "" {
+			return nil
+		}
+		options.Continue = found.Continue
+	}
+}
+
+// page makes one request. A kind that the server does not know how to list has no objects.
+func (c *Controller) page(ctx context.Context, namespace string, known *catalog, r resource, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	found, err := c.metadata.Resource(r.gvr).Namespace(namespace).List(ctx, options)
+	if unknownVerb(err) {
+		known.cannot(r, list)
+		return &metav1.PartialObjectMetadataList{}, nil
+	}
+	return found, err
 }

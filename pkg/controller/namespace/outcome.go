@@ -24,8 +24,9 @@ type outcome struct {
 	failing      int
 	// unparsed are the group versions that were not understood.
 	unparsed []error
-	// failed are the deletions and lists that failed.
-	failed []error
+	// failed are the deletions and reads that failed, retry those of them that
+	// the next pass tries again; the others are asked again for all namespaces at once.
+	failed, retry []error
 	// remaining counts what is left by kind, and finalizers what holds it.
 	remaining  map[schema.GroupVersionResource]int
 	finalizers map[string]int
@@ -35,21 +36,23 @@ type outcome struct {
 	podsFirst bool
 }
 
-func newOutcome(c *catalog) *outcome {
-	o := &outcome{remaining: map[schema.GroupVersionResource]int{}, finalizers: map[string]int{}}
-	o.know(c)
+// newOutcome begins with what is known to be in the way.
+func newOutcome(f findings) *outcome {
+	o := &outcome{remaining: map[schema.GroupVersionResource]int{}, finalizers: map[string]int{},
+		undiscovered: f.known.incomplete, failing: len(f.known.failing), unparsed: f.known.unparsed}
+	for _, failed := range f.unread {
+		o.hold(failed.err)
+	}
 	return o
 }
 
-// know takes in what discovery came to.
-func (o *outcome) know(c *catalog) {
-	o.undiscovered, o.failing, o.unparsed = c.incomplete, c.failing, c.unparsed
-}
+// hold takes in that a kind cannot be read.
+func (o *outcome) hold(err error) { o.failed = append(o.failed, err) }
 
 // add takes in what is left of one kind.
 func (o *outcome) add(r resource, left remainder, err error) {
 	if err != nil {
-		o.failed = append(o.failed, err)
+		o.failed, o.retry = append(o.failed, err), append(o.retry, err)
 		return
 	}
 	if left.count > 0 {
@@ -90,15 +93,10 @@ type remainder struct {
 
 // judge says what is left of a kind. What has neither a grace period that may
 // still run nor a finalizer should be gone, so that it is an error if it is not.
-func judge(namespace string, r resource, items []metav1.PartialObjectMetadata, grace int64) (remainder, error) {
-	left := remainder{count: len(items), finalizers: map[string]int{}, estimate: grace}
-	for i := range items {
-		for _, finalizer := range items[i].Finalizers {
-			left.finalizers[finalizer]++
-		}
-	}
+func judge(namespace string, r resource, t tally, grace int64) (remainder, error) {
+	left := remainder{count: t.count, finalizers: t.finalizers, estimate: grace}
 	switch {
-	case len(items) == 0:
+	case t.count == 0:
 		left.estimate = 0
 	case grace > 0:
 	case len(left.finalizers) > 0:
@@ -157,7 +155,7 @@ func describeDiscovery(err error, failing int) string {
 }
 
 func describeFailures(errs []error) string {
-	return fmt.Sprintf("Failed to delete all resource types, %d remaining: %s", len(errs), list(errs))
+	return fmt.Sprintf("Failed to delete all resource types, %d remaining: %s", len(errs), joined(errs))
 }
 
 func describeRemaining(remaining map[schema.GroupVersionResource]int) string {
@@ -178,7 +176,7 @@ func describeFinalizers(finalizers map[string]int) string {
 	return "Some content in the namespace has finalizers remaining: " + strings.Join(parts, ", ")
 }
 
-func list(errs []error) string {
+func joined(errs []error) string {
 	texts := make([]string, 0, len(errs))
 	for _, err := range errs {
 		texts = append(texts, err.Error())

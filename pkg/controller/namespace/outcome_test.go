@@ -45,33 +45,33 @@ func TestPodGrace(t *testing.T) {
 	}
 }
 
-func items(finalizers ...[]string) []metav1.PartialObjectMetadata {
-	var all []metav1.PartialObjectMetadata
+func counted(finalizers ...[]string) tally {
+	var t tally
 	for _, f := range finalizers {
-		all = append(all, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Finalizers: f}})
+		t.add(&metav1.ObjectMeta{Finalizers: f})
 	}
-	return all
+	return t
 }
 
 func TestJudge(t *testing.T) {
 	for name, tc := range map[string]struct {
-		items []metav1.PartialObjectMetadata
+		tally tally
 		grace int64
 		want  remainder
 		fails string
 	}{
-		"nothing left is nothing left": {nil, 30, remainder{finalizers: map[string]int{}}, ""},
+		"nothing left is nothing left": {counted(), 30, remainder{}, ""},
 		"what ends gracefully takes its grace period": {
-			items(nil, nil), 30, remainder{count: 2, estimate: 30, finalizers: map[string]int{}}, ""},
+			counted(nil, nil), 30, remainder{count: 2, estimate: 30}, ""},
 		"what has finalizers takes a while": {
-			items([]string{"a", "b"}, []string{"a"}, nil), 0, remainder{count: 3, estimate: 15, finalizers: map[string]int{"a": 2, "b": 1}}, ""},
+			counted([]string{"a", "b"}, []string{"a"}, nil), 0, remainder{count: 3, estimate: 15, finalizers: map[string]int{"a": 2, "b": 1}}, ""},
 		"the grace period comes before finalizers": {
-			items([]string{"a"}), 40, remainder{count: 1, estimate: 40, finalizers: map[string]int{"a": 1}}, ""},
+			counted([]string{"a"}), 40, remainder{count: 1, estimate: 40, finalizers: map[string]int{"a": 1}}, ""},
 		"what should be gone and is not is an error": {
-			items(nil), 0, remainder{}, "unexpected items still remain in namespace: team for gvr: example.com/v1, Resource=widgets"},
+			counted(nil), 0, remainder{}, "unexpected items still remain in namespace: team for gvr: example.com/v1, Resource=widgets"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := judge("team", widgets, tc.items, tc.grace)
+			got, err := judge("team", widgets, tc.tally, tc.grace)
 			if (err == nil) != (tc.fails == "") || err != nil && err.Error() != tc.fails {
 				t.Errorf("got error %v, want %q", err, tc.fails)
 			}
@@ -133,11 +133,11 @@ func TestNewCatalog(t *testing.T) {
 		{GroupVersion: "metrics.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "pods", Verbs: verbs("get", "list")}}},
 		{GroupVersion: "a/b/c", APIResources: []metav1.APIResource{{Name: "x", Verbs: verbs("delete")}}},
 		{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{{Name: "widgets", Verbs: verbs("delete", "list")}}},
-	}, incomplete, 1)
+	}, incomplete, []string{"down.example.com/v1"})
 	if diff := cmp.Diff([]resource{configMaps, pods, widgets}, got.resources, cmp.AllowUnexported(resource{})); diff != "" {
 		t.Error(diff)
 	}
-	if len(got.unparsed) != 1 || got.unparsed[0].Error() != "unexpected GroupVersion string: a/b/c" || got.incomplete != incomplete || got.failing != 1 {
+	if len(got.unparsed) != 1 || got.unparsed[0].Error() != "unexpected GroupVersion string: a/b/c" || got.incomplete != incomplete || len(got.failing) != 1 {
 		t.Errorf("unparsed %v, incomplete %v", got.unparsed, got.incomplete)
 	}
 	if !got.can(configMaps, "deletecollection") || got.can(widgets, "deletecollection") || !got.can(widgets, "list") {

@@ -1,0 +1,63 @@
+package namespace
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/utils/clock"
+)
+
+// Discover asks the API server for the preferred version of every namespaced
+// kind. With an error it may still return those that were found.
+type Discover func() ([]*metav1.APIResourceList, error)
+
+// library keeps the latest catalog for all workers.
+type library struct {
+	discover Discover
+	clock    clock.PassiveClock
+	latest   atomic.Pointer[catalog]
+
+	mu     sync.Mutex
+	asked  time.Time
+	broken time.Time // since when catalogs are not whole
+}
+
+// since returns a catalog whose discovery began at or after t, the latest one if
+// it will do. Nothing is finalized on one that is not whole, so that one will do
+// for as long as a group that failed is not asked again.
+func (l *library) since(t time.Time) *catalog {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now, latest := l.clock.Now(), l.latest.Load()
+	switch {
+	case latest == nil:
+	case !latest.whole() && now.Sub(l.asked) < pause(l.broken, now):
+		return latest
+	case latest.whole() && !l.asked.Before(t):
+		return latest
+	}
+	fetched := fetch(l.discover)
+	if fetched.whole() || latest == nil || latest.whole() {
+		l.broken = now
+	}
+	if latest == nil || !latest.same(fetched) {
+		l.latest.Store(fetched)
+	}
+	l.asked = now
+	return l.latest.Load()
+}
+
+func fetch(discover Discover) *catalog {
+	lists, err := discover()
+	groups, _ := discovery.GroupDiscoveryFailedErrorGroups(err)
+	names := make([]string, 0, len(groups))
+	for gv := range groups {
+		names = append(names, gv.String())
+	}
+	slices.Sort(names)
+	return newCatalog(lists, err, names)
+}

@@ -1,0 +1,190 @@
+package namespace
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	// pageSize is how many objects a list returns at once.
+	pageSize = 500
+	// few is for how many namespaces a list of each is better than one of the cluster.
+	few = 2
+	// pageWorth is how many lists of a namespace a page of the cluster's objects
+	// may cost: most of those lists are empty.
+	pageWorth = 8
+
+	// probeEvery is how often at most what cannot be read is asked again, in the
+	// whole process; after longTrouble only every probeSlowly.
+	probeEvery  = 5 * time.Second
+	longTrouble = 5 * time.Minute
+	probeSlowly = 15 * time.Second
+)
+
+// tally is what a list shows of one kind in one namespace.
+type tally struct {
+	count int
+	// open counts the objects that a deletion would change.
+	open       int
+	finalizers map[string]int
+}
+
+func (t *tally) add(o metav1.Object) {
+	t.count++
+	if needDeleting(o) {
+		t.open++
+	}
+	for _, finalizer := range o.GetFinalizers() {
+		if t.finalizers == nil {
+			t.finalizers = map[string]int{}
+		}
+		t.finalizers[finalizer]++
+	}
+}
+
+// errand is one kind to be read for some namespaces.
+type errand struct {
+	resource   resource
+	namespaces []string
+}
+
+// reading is what came of an errand: what the namespaces hold, those without
+// any left out, and why some could not be read.
+type reading struct {
+	held   map[string]tally
+	unread map[string]failure
+}
+
+// failure is why a kind could not be read for a namespace.
+type failure struct {
+	err error
+	// at is when the read for this very namespace failed; zero when it was that of another.
+	at time.Time
+}
+
+var errNotRead = errors.New("not read yet")
+
+// nothingRead is the reading of an errand that nobody ran.
+func nothingRead(e errand, err error) reading {
+	r := reading{held: map[string]tally{}, unread: map[string]failure{}}
+	for _, name := range e.namespaces {
+		r.unread[name] = failure{err: err}
+	}
+	return r
+}
+
+// allRead is the reading of an errand of which nothing failed.
+func allRead(held map[string]tally) reading {
+	maps.DeleteFunc(held, func(_ string, t tally) bool { return t.count == 0 })
+	return reading{held: held}
+}
+
+// wholesale tells whether one list of the cluster is better than one of each namespace.
+func wholesale(namespaces int) bool { return namespaces > few }
+
+// readOn tells after some pages of the cluster's objects whether the rest is
+// still cheaper than a list of each namespace. A server need not say how much
+// remains; then as much again as has been read is thought likely.
+func readOn(namespaces, pages int, remaining *int64) bool {
+	rest := pages
+	if remaining != nil {
+		rest = int((*remaining + pageSize - 1) / pageSize)
+	}
+	return rest*pageWorth <= namespaces
+}
+
+// unreachable tells errors of a server that does not answer from those of one
+// that answers for some objects only, as with a broken conversion.
+func unreachable(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
+	}
+	switch status.Status().Code {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
+		return true
+	}
+	return false
+}
+
+// unknownVerb tells that the server does not serve a collection in this way, or not at all.
+func unknownVerb(err error) bool {
+	return apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err)
+}
+
+// naming makes an error tell which API it is about, if it does not.
+func naming(r schema.GroupVersionResource, err error) error {
+	about := r.Group
+	if about == "" {
+		about = r.Resource
+	}
+	if strings.Contains(err.Error(), about) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", r.GroupResource(), err)
+}
+
+// pause is how long to wait until what fails since then is asked again.
+func pause(since, now time.Time) time.Duration {
+	if now.Sub(since) > longTrouble {
+		return probeSlowly
+	}
+	return probeEvery
+}
+
+// surveyAll makes the errands of a first look: every kind that can be listed,
+// for every namespace.
+func surveyAll(known *catalog, namespaces []string) []errand {
+	var errands []errand
+	for _, r := range known.resources {
+		if known.can(r, list) {
+			errands = append(errands, errand{r, namespaces})
+		}
+	}
+	return errands
+}
+
+// surveyMissing makes the errands for what is not known of namespaces that were
+// looked at. Those that were not asked for long come first, as one failure may
+// end an errand.
+func surveyMissing(known *catalog, waiters map[string]*waiter) []errand {
+	var errands []errand
+	for _, r := range known.resources {
+		if !known.can(r, list) {
+			continue
+		}
+		var names []string
+		for name, w := range waiters {
+			if !w.knows(r.gvr) {
+				names = append(names, name)
+			}
+		}
+		if len(names) == 0 {
+			continue
+		}
+		slices.SortFunc(names, func(a, b string) int {
+			return cmp.Or(waiters[a].unread[r.gvr].at.Compare(waiters[b].unread[r.gvr].at), cmp.Compare(a, b))
+		})
+		errands = append(errands, errand{r, names})
+	}
+	return errands
+}
+
+// texts names what could not be read, and why.
+func texts(unread map[schema.GroupVersionResource]failure) map[string]string {
+	all := make(map[string]string, len(unread))
+	for r, failed := range unread {
+		all[r.GroupResource().String()] = failed.err.Error()
+	}
+	return all
+}

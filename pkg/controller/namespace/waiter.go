@@ -1,0 +1,147 @@
+package namespace
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// waiter is a namespace that is being emptied, with what is known of it. Nothing
+// can be created in it any more, so a kind that was seen empty stays so.
+type waiter struct {
+	uid types.UID
+	// known is nil before the first look; looked is when that began.
+	known  *catalog
+	looked time.Time
+	// read are the kinds that the first look could read for all its namespaces,
+	// and shared with them; own are those that were read otherwise.
+	read, own map[schema.GroupVersionResource]struct{}
+	held      map[schema.GroupVersionResource]tally
+	unread    map[schema.GroupVersionResource]failure
+}
+
+func newWaiter(uid types.UID) *waiter {
+	return &waiter{uid: uid, own: map[schema.GroupVersionResource]struct{}{},
+		held: map[schema.GroupVersionResource]tally{}, unread: map[schema.GroupVersionResource]failure{}}
+}
+
+// knows tells whether a kind has been read.
+func (w *waiter) knows(r schema.GroupVersionResource) bool {
+	_, read := w.read[r]
+	_, own := w.own[r]
+	return read || own
+}
+
+// covers tells whether every kind of a catalog has been read.
+func (w *waiter) covers(known *catalog) bool {
+	if known == nil || known == w.known {
+		return len(w.unread) == 0
+	}
+	return !slices.ContainsFunc(known.resources, func(r resource) bool { return known.can(r, list) && !w.knows(r.gvr) })
+}
+
+// blocked tells that the namespace cannot go before something else is read.
+func (w *waiter) blocked(latest *catalog) bool {
+	return w.known != nil && (!w.known.whole() || len(w.unread) > 0 || !w.covers(latest))
+}
+
+// lose takes back that a kind was read: it does not answer any more.
+func (w *waiter) lose(r schema.GroupVersionResource, failed failure) {
+	if _, shared := w.read[r]; shared {
+		w.read = maps.Clone(w.read)
+		delete(w.read, r)
+	}
+	delete(w.own, r)
+	delete(w.held, r)
+	w.unread[r] = failed
+}
+
+// look is one reading of kinds for namespaces, and what came of it.
+type look struct {
+	// first tells that the namespaces are new and everything is read.
+	first    bool
+	began    time.Time
+	known    *catalog
+	waiters  map[string]*waiter
+	errands  []errand
+	readings []reading
+}
+
+// names are the namespaces of the look, in order.
+func (l *look) names() []string { return slices.Sorted(maps.Keys(l.waiters)) }
+
+// conclude takes in what was read and names the namespaces that can do
+// something about it.
+func (l *look) conclude() []string {
+	news, before := map[string]bool{}, map[string]map[schema.GroupVersionResource]failure{}
+	for name, w := range l.waiters {
+		news[name] = l.first || w.known.troubles() != l.known.troubles()
+		before[name] = maps.Clone(w.unread)
+	}
+	read := map[schema.GroupVersionResource]struct{}{}
+	for i, e := range l.errands {
+		r := e.resource.gvr
+		for name, t := range l.readings[i].held {
+			l.waiters[name].held[r], news[name] = t, true
+		}
+		if l.first && len(l.readings[i].unread) == 0 {
+			read[r] = struct{}{}
+			continue
+		}
+		for _, name := range e.namespaces {
+			w := l.waiters[name]
+			if failed, unread := l.readings[i].unread[name]; unread {
+				w.unread[r] = laterOf(failed, before[name][r])
+				continue
+			}
+			delete(w.unread, r)
+			w.own[r] = struct{}{}
+		}
+	}
+	served := l.known.listed()
+	for name, w := range l.waiters {
+		if l.first {
+			w.looked, w.read = l.began, read
+		}
+		w.known = l.known
+		maps.DeleteFunc(w.unread, func(r schema.GroupVersionResource, _ failure) bool { return !served[r] })
+		news[name] = news[name] || !sameKinds(before[name], w.unread)
+	}
+	maps.DeleteFunc(news, func(_ string, news bool) bool { return !news })
+	return slices.Sorted(maps.Keys(news))
+}
+
+// laterOf keeps when a namespace was last asked itself.
+func laterOf(failed, before failure) failure {
+	if failed.at.IsZero() {
+		failed.at = before.at
+	}
+	return failed
+}
+
+func sameKinds(a, b map[schema.GroupVersionResource]failure) bool {
+	return maps.EqualFunc(a, b, func(failure, failure) bool { return true })
+}
+
+// findings are what is known of one namespace, for a pass over it.
+type findings struct {
+	known  *catalog
+	looked time.Time
+	held   map[schema.GroupVersionResource]tally
+	unread map[schema.GroupVersionResource]failure
+	// more tells that kinds are served now that have not been read.
+	more bool
+}
+
+// clear tells that nothing is known to be left.
+func (f findings) clear() bool {
+	return f.known.whole() && len(f.held) == 0 && len(f.unread) == 0 && !f.more
+}
+
+func (w *waiter) findings(latest *catalog) findings {
+	return findings{known: w.known, looked: w.looked, held: maps.Clone(w.held), unread: maps.Clone(w.unread),
+		more: latest != nil && !w.covers(latest) && len(w.unread) == 0}
+}

@@ -1,0 +1,183 @@
+package namespace
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// fault is a kind that cannot be read, for all or for some namespaces.
+type fault struct {
+	err         error
+	since, last time.Time
+}
+
+// waiting keeps the namespaces that are being emptied, and what is in their way.
+type waiting struct {
+	mu       sync.Mutex
+	waiters  map[string]*waiter
+	troubles map[schema.GroupVersionResource]*fault
+}
+
+func newWaiting() *waiting {
+	return &waiting{waiters: map[string]*waiter{}, troubles: map[schema.GroupVersionResource]*fault{}}
+}
+
+// find returns what is known of a namespace, and false if it has to wait for
+// the next look. It is called no sooner than the namespace has settled.
+func (w *waiting) find(name string, uid types.UID, latest *catalog) (findings, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one := w.waiters[name]
+	if one == nil || one.uid != uid {
+		one = newWaiter(uid)
+		w.waiters[name] = one
+	}
+	if one.known == nil {
+		return findings{}, false
+	}
+	return one.findings(latest), true
+}
+
+// renew forgets what is known of a namespace, so that it is looked at anew.
+func (w *waiting) renew(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if one := w.waiters[name]; one != nil {
+		w.waiters[name] = newWaiter(one.uid)
+	}
+}
+
+// forget drops a namespace, and with the last one all troubles.
+func (w *waiting) forget(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.waiters, name)
+	if len(w.waiters) == 0 {
+		clear(w.troubles)
+	}
+}
+
+// left notes what a pass has left of a kind.
+func (w *waiting) left(name string, uid types.UID, r schema.GroupVersionResource, t tally) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one := w.waiters[name]
+	switch {
+	case one == nil || one.uid != uid:
+	case t.count == 0:
+		delete(one.held, r)
+	default:
+		one.held[r] = t
+	}
+}
+
+// lose notes that a kind of a namespace does not answer any more.
+func (w *waiting) lose(name string, uid types.UID, r schema.GroupVersionResource, err error, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if one := w.waiters[name]; one != nil && one.uid == uid && one.known != nil {
+		one.lose(r, failure{err, now})
+	}
+}
+
+// begin starts a look: the first one at all new namespaces, or another one at
+// those that something keeps from going.
+func (w *waiting) begin(first bool, latest *catalog) *look {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := &look{first: first, waiters: map[string]*waiter{}}
+	for name, one := range w.waiters {
+		if first && one.known == nil || !first && one.blocked(latest) {
+			l.waiters[name] = one
+		}
+	}
+	return l
+}
+
+// missing makes the errands of a look.
+func (w *waiting) missing(l *look) []errand {
+	if l.first {
+		return surveyAll(l.known, l.names())
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return surveyMissing(l.known, l.waiters)
+}
+
+// end takes in what a look came to, except for namespaces that have gone or
+// were renewed meanwhile. It names those that can do something about it, and
+// tells whether anything still keeps one of them.
+func (w *waiting) end(l *look, latest *catalog) (wake []string, blocked bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wake = l.conclude()
+	for name, one := range l.waiters {
+		blocked = blocked || w.waiters[name] == one && one.blocked(latest)
+	}
+	return wake, blocked
+}
+
+// claim tells why a kind should not be asked now: it has failed a moment ago.
+func (w *waiting) claim(r schema.GroupVersionResource, now time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.troubles[r]
+	if t == nil {
+		return nil
+	}
+	if now.Sub(t.last) < pause(t.since, now) {
+		return t.err
+	}
+	t.last = now
+	return nil
+}
+
+// silent returns why a kind does not answer at all, nil if it does as far as is known.
+func (w *waiting) silent(r schema.GroupVersionResource) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.troubles[r]; t != nil && unreachable(t.err) {
+		return t.err
+	}
+	return nil
+}
+
+// partly tells whether a kind is known to answer for some namespaces only.
+func (w *waiting) partly(r schema.GroupVersionResource) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.troubles[r]
+	return t != nil && !unreachable(t.err)
+}
+
+// note keeps what a read of a kind came to and tells whether that is news.
+func (w *waiting) note(r schema.GroupVersionResource, err error, now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.troubles[r]
+	switch {
+	case err == nil:
+		delete(w.troubles, r)
+		return t != nil
+	case t == nil:
+		w.troubles[r] = &fault{err: err, since: now, last: now}
+		return true
+	}
+	t.err, t.last = err, now
+	return false
+}
+
+// unread names the kinds that cannot be read, for the debug endpoint.
+func (w *waiting) unread() map[string]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := map[string]string{}
+	for r, t := range maps.All(w.troubles) {
+		all[r.GroupResource().String()] = t.err.Error() + ", since " + t.since.UTC().Format(time.RFC3339)
+	}
+	return all
+}
