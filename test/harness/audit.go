@@ -72,8 +72,10 @@ func (e AuditEvent) Forbidden() bool {
 
 // Write says whether the request could change something that a user sees.
 func (e AuditEvent) Write() bool {
-	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) &&
-		!strings.Contains(e.RequestURI, "/token") && !strings.Contains(e.RequestURI, "accessreviews")
+	if ref := e.ObjectRef; ref != nil && (ref.Subresource == "token" || strings.HasSuffix(ref.Resource, "reviews")) {
+		return false
+	}
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb)
 }
 
 // String is one line for a failure message.

@@ -86,6 +86,16 @@ func (s *Stage) Roles(ctx context.Context) (map[string][]rbacv1.PolicyRule, erro
 			roles["kube-controller-manager"] = role.Rules
 		}
 	}
+	// Some controllers have their leave for one namespace only.
+	inNamespaces, err := s.suite.typed.RbacV1().Roles(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the bootstrap roles of namespaces: %w", err)
+	}
+	for _, role := range inNamespaces.Items {
+		if name, ok := strings.CutPrefix(role.Name, "system:controller:"); ok {
+			roles[name] = append(roles[name], role.Rules...)
+		}
+	}
 	return roles, nil
 }
 
