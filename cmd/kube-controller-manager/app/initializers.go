@@ -20,6 +20,7 @@ func NewControllerInitializers() map[string]InitFunc {
 		names.DeploymentController:                         startDeploymentController,
 		names.EndpointsController:                          startEndpointsController,
 		names.EndpointSliceController:                      startEndpointSliceController,
+		names.GarbageCollectorController:                   startGarbageCollectorController,
 		names.LegacyServiceAccountTokenCleanerController:   startLegacyServiceAccountTokenCleanerController,
 		names.NamespaceController:                          startNamespaceController,
 		names.NodeLifecycleController:                      startNodeLifecycleController,

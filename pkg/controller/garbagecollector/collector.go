@@ -1,0 +1,166 @@
+package garbagecollector
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+// collector works on single nodes: it observes, decides, applies. It does not
+// know where its keys come from.
+type collector struct {
+	api    api
+	graph  *graph
+	owners owners
+	writer writer
+	// missed is told of an owner that is not where its dependents look for it.
+	missed func(key)
+}
+
+func newCollector(a api, g *graph, missed func(key)) *collector {
+	return &collector{
+		api: a, graph: g, missed: missed,
+		owners: owners{api: a, graph: g, absent: lru.New(absentOwners)},
+		writer: writer{api: a, graph: g, merged: &sync.Map{}, together: together},
+	}
+}
+
+// look deals with one node: an object that may have to go, one that waits for
+// its dependents, or an owner that is only heard of.
+func (c *collector) look(ctx context.Context, k key) runner.Result {
+	v, known := c.graph.view(types.UID(k.Name))
+	switch {
+	case !known:
+		return runner.Done().Because(decision{Do: nothing, Why: "it is gone"})
+	case v.kind == nil:
+		return c.lookFor(ctx, k, v)
+	case v.state.foreground:
+		return c.finish(ctx, v)
+	case v.state.terminating, v.asked:
+		return runner.Done().Because(decision{Do: nothing, Why: "it is being deleted"})
+	case len(v.doubtful) == 0:
+		return runner.Done().Because(decision{Do: nothing, Why: "its owners are there"})
+	}
+	do, err := c.collect(ctx, v)
+	if errors.Is(err, errUnresolvable) {
+		return runner.Done().Because(decision{Do: nothing, Why: err.Error()}) // only another reference can help
+	}
+	return runner.Done(err).Because(do)
+}
+
+// collect decides about an object that may have lost an owner, from what is live.
+func (c *collector) collect(ctx context.Context, v view) (decision, error) {
+	do := decision{Do: nothing, Why: "it is not known what became of its owners"}
+	// What cannot be found out is not worth a request.
+	for i := range v.doubtful {
+		at := sought(&v.doubtful[i], v.namespace)
+		if c.owners.isGone(v.doubtful[i].UID, at) {
+			continue
+		}
+		if _, err := c.owners.place(at); err != nil {
+			return do, err
+		}
+	}
+	at := location{v.kind.resource, v.namespace, v.name}
+	live, err := c.api.get(ctx, at)
+	if errors.Is(err, errAbsent) || err == nil && live.UID != v.uid {
+		return decision{Do: nothing, Why: "it is gone, the watch will tell"}, nil
+	}
+	if err != nil {
+		return do, err
+	}
+	if live.DeletionTimestamp != nil {
+		return decision{Do: nothing, Why: "it is being deleted, the watch will tell"}, nil
+	}
+	judged, err := c.owners.judge(ctx, live.OwnerReferences, live.Namespace)
+	if err != nil {
+		return do, err
+	}
+	do = decide(live, judged, v.dependents, v.deleting)
+	return do, c.writer.apply(ctx, at, live, do)
+}
+
+// finish lets an object go that waited for its dependents, once none holds it up.
+func (c *collector) finish(ctx context.Context, v view) runner.Result {
+	if v.blocked && !v.cycle {
+		return runner.Done().Because(decision{Do: nothing, Why: "dependents hold it up"})
+	}
+	at := location{v.kind.resource, v.namespace, v.name}
+	live, err := c.api.get(ctx, at)
+	if err != nil || live.UID != v.uid {
+		return runner.Done(present(err)).Because(decision{Do: nothing, Why: "it is gone, the watch will tell"})
+	}
+	do := decision{Do: disown, Why: "no dependent holds it up: its finalizer goes"}
+	if v.cycle {
+		do = decision{Do: disown, Unblock: true, Why: "it waits for itself: it no longer holds up its owners"}
+		if !blocksAny(live) {
+			return runner.Done().Because(do)
+		}
+		_, err := c.writer.unblock(ctx, at, live)
+		return runner.Done(err).Because(do)
+	}
+	return runner.Done(c.writer.finish(ctx, at, live, metav1.FinalizerDeleteDependents)).Because(do)
+}
+
+// lookFor finds out whether an owner that is only heard of exists: its watch may
+// be behind, it may be of a kind that is not watched, or be gone.
+func (c *collector) lookFor(ctx context.Context, k key, v view) runner.Result {
+	var errs []error
+	var exists, missed bool
+	for _, at := range v.sought {
+		became, err := c.owners.find(ctx, v.uid, at)
+		switch {
+		case errors.Is(err, errUnresolvable): // such a dependent stays as it is
+		case err != nil:
+			errs = append(errs, err)
+		case became == dangling:
+			missed = true
+		default:
+			exists = true
+		}
+	}
+	if missed {
+		c.missed(k)
+	}
+	do := decision{Do: nothing, Why: "it is not where its dependents look for it: they are looked at"}
+	switch {
+	case len(errs) > 0:
+		do.Why = "it is not known whether it exists"
+	case exists:
+		do.Why = "it exists and was not seen yet"
+		return runner.Done().LookAgain(c.graph.exists(v.uid)).Because(do)
+	case !missed:
+		do.Why = errUnresolvable.Error()
+	}
+	return runner.Done(errs...).Because(do)
+}
+
+// part frees the dependents of an object that is deleted without them.
+func (c *collector) part(ctx context.Context, k key) runner.Result {
+	uid := types.UID(k.Name)
+	v, known := c.graph.view(uid)
+	if !known || v.kind == nil || !v.state.orphaning {
+		return runner.Done()
+	}
+	at := location{v.kind.resource, v.namespace, v.name}
+	dependents := c.graph.dependentsOf(uid)
+	do := decision{Do: disown, Why: "its dependents are to stay"}
+	if err := c.writer.orphan(ctx, uid, dependents); err != nil {
+		return runner.Done(err).Because(do)
+	}
+	if c.graph.others(uid, dependents) {
+		return runner.Done().LookAgain(time.Millisecond).Because(do) // some came meanwhile
+	}
+	live, err := c.api.get(ctx, at)
+	if err != nil || live.UID != uid {
+		return runner.Done(present(err)).Because(do)
+	}
+	return runner.Done(c.writer.finish(ctx, at, live, metav1.FinalizerOrphanDependents)).Because(do)
+}

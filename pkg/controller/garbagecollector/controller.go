@@ -1,0 +1,219 @@
+package garbagecollector
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+const (
+	name = "garbage-collector-controller"
+	// EventComponent is to be the source of the events that the controller records.
+	EventComponent = name
+
+	deleteQueue = "garbage_collector_attempt_to_delete"
+	orphanQueue = "garbage_collector_attempt_to_orphan"
+	graphQueue  = "garbage_collector_graph_changes"
+
+	// stuckAfter allows for an owner of very many dependents that are to be orphaned.
+	stuckAfter = 30 * time.Minute
+)
+
+// Options are the settings of the controller.
+type Options struct {
+	// Workers is how many objects are looked at, and how many owners parted from
+	// their dependents, at once; 1 by default.
+	Workers int
+	// Ignored are the resources that are not followed.
+	Ignored []schema.GroupResource
+	// Clock is the process's clock; the real one by default.
+	Clock clock.WithTicker
+}
+
+// Controller collects garbage; its keys are a namespace and a UID.
+type Controller struct {
+	*runner.Group
+	looks, orphans, findings *runner.Runner[key]
+
+	graph     *graph
+	collector *collector
+	followed  *monitor.Followed
+	mapper    meta.RESTMapper
+	recorder  record.EventRecorder
+
+	mu sync.Mutex
+	// kinds holds one kind for each version of a resource.
+	kinds map[schema.GroupVersionResource]*kind
+	// waiting are the keys that failed last and are tried again when more can be read.
+	waiting map[key]struct{}
+	// served and broken are what the monitors said last.
+	served, broken map[string]bool
+}
+
+// New returns the controller, which is not running yet, and is to be made before
+// the monitors run.
+func New(monitors *monitor.Set, mapper meta.RESTMapper, client metadata.Interface, recorder record.EventRecorder, o Options) *Controller {
+	register()
+	c := &Controller{
+		graph: newGraph(), mapper: mapper, recorder: recorder,
+		kinds: map[schema.GroupVersionResource]*kind{}, waiting: map[key]struct{}{},
+		served: map[string]bool{}, broken: map[string]bool{},
+	}
+	ignored := map[schema.GroupResource]bool{}
+	for _, r := range o.Ignored {
+		ignored[r] = true
+	}
+	c.followed = monitors.Follow(monitor.Interest{
+		Name: name,
+		Wants: func(r monitor.Resource) bool {
+			return r.Can("delete", "list", "watch") && !ignored[r.GroupResource()]
+		},
+		Changed: c.changed, Served: c.servedChanged,
+	})
+	ready := []cache.InformerSynced{c.followed.Ready}
+	options := func(part, queue string, workers int) runner.Options[key] {
+		return runner.Options[key]{Name: name + "/" + part, Queue: queue, Workers: workers, Clock: o.Clock, Synced: ready, StuckAfter: stuckAfter}
+	}
+	c.looks = runner.New(options("delete", deleteQueue, o.Workers), c.look)
+	c.orphans = runner.New(options("orphan", orphanQueue, o.Workers), func(ctx context.Context, k key) runner.Result {
+		return c.collector.part(ctx, k)
+	})
+	c.findings = runner.New(options("graph", graphQueue, 1), c.find)
+	c.Group = runner.NewGroup(name, c.looks, c.orphans, c.findings)
+	c.collector = newCollector(live{client, mapper}, c.graph, c.findings.Add)
+	return c
+}
+
+// changed takes a change of an object into the graph. Watches of different
+// resources call it at the same time; the order in which they come does not
+// matter, as the graph only says what is worth a live look.
+func (c *Controller) changed(r monitor.Resource, before, now metav1.Object, _ bool) {
+	same := before != nil && now != nil && before.GetUID() == now.GetUID()
+	if same && unchanged(before, now) {
+		return
+	}
+	k := c.kind(r)
+	if same {
+		c.follow(c.graph.upsert(k, now))
+		return
+	}
+	if before != nil {
+		// An object whose resource is served no more need not have been deleted.
+		_, served := c.followed.State(r.GroupResource())
+		e := c.graph.remove(k, before.GetUID(), served)
+		if served && len(e.look) > 0 {
+			c.collector.owners.sawGone(identity(k, before.GetNamespace(), before.GetName(), before.GetUID()))
+		}
+		c.follow(e)
+	}
+	if now != nil {
+		c.collector.owners.sawThere(identity(k, now.GetNamespace(), now.GetName(), now.GetUID()))
+		c.follow(c.graph.upsert(k, now))
+	}
+}
+
+// follow carries out what follows from a change of the graph.
+func (c *Controller) follow(e effects) {
+	for _, k := range e.look {
+		c.looks.Add(k)
+	}
+	for _, k := range e.orphan {
+		c.orphans.Add(k)
+	}
+	for i := range e.mistakes {
+		c.report(&e.mistakes[i])
+	}
+}
+
+// report tells of a reference to an owner in another namespace.
+func (c *Controller) report(m *mistake) {
+	version, kind := m.kind.resource.GroupVersion().String(), m.kind.kind
+	about := &corev1.ObjectReference{APIVersion: version, Kind: kind, Namespace: m.dependent.Namespace, Name: m.dependent.Name, UID: m.dependent.UID}
+	c.recorder.Eventf(about, corev1.EventTypeWarning, "OwnerRefInvalidNamespace",
+		"ownerRef [%s/%s, namespace: %s, name: %s, uid: %s] does not exist in namespace %q",
+		m.ref.APIVersion, m.ref.Kind, m.dependent.Namespace, m.ref.Name, m.ref.UID, m.dependent.Namespace)
+}
+
+func (c *Controller) look(ctx context.Context, k key) runner.Result {
+	result := c.collector.look(ctx, k)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if result.Err() != nil {
+		c.waiting[k] = struct{}{}
+	} else {
+		delete(c.waiting, k)
+	}
+	return result
+}
+
+// find takes in that an owner was not found.
+func (c *Controller) find(_ context.Context, k key) runner.Result {
+	c.follow(c.graph.missed(types.UID(k.Name)))
+	return runner.Done()
+}
+
+// servedChanged looks again at what could not be found out, and counts what fails.
+func (c *Controller) servedChanged() {
+	served, broken := map[string]bool{}, map[string]bool{}
+	for _, state := range c.followed.States() {
+		served[state.Resource.GroupVersionResource.String()] = true
+		if state.Err != nil {
+			broken[state.Resource.GroupVersionResource.String()] = true
+		}
+	}
+	for version := range c.followed.Undiscovered() {
+		broken[version.String()] = true
+	}
+	c.mu.Lock()
+	waiting := c.waiting
+	c.waiting = map[key]struct{}{}
+	more := news(served, c.served)
+	syncErrors.Add(float64(news(broken, c.broken)))
+	c.served, c.broken = served, broken
+	c.mu.Unlock()
+	if more > 0 {
+		meta.MaybeResetRESTMapper(c.mapper)
+	}
+	if len(waiting) > 0 {
+		klog.Background().WithName(name).V(2).Info("What can be read has changed, objects that waited are looked at again", "objects", len(waiting))
+	}
+	for k := range waiting {
+		c.looks.Add(k)
+	}
+}
+
+// news counts what was not there before.
+func news(now, before map[string]bool) int {
+	n := 0
+	for id := range now {
+		if !before[id] {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *Controller) kind(r monitor.Resource) *kind {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k, ok := c.kinds[r.GroupVersionResource]
+	if !ok || k.namespaced != r.Namespaced || k.kind != r.Kind {
+		k = &kind{r.GroupVersionResource, r.Kind, r.Namespaced}
+		c.kinds[r.GroupVersionResource] = k
+	}
+	return k
+}

@@ -1,0 +1,16 @@
+// Package garbagecollector deletes objects whose owners are gone, deletes the
+// dependents of objects that wait for them (foregroundDeletion), and frees the
+// dependents of objects that are deleted without them (orphan).
+//
+// It reads, through pkg/monitor, the metadata of every resource that can be
+// listed, watched and deleted. It deletes objects, takes owner references off
+// them or unblocks these, and takes the two finalizers off that are its own. It
+// writes nothing else.
+//
+// The graph says what to look at, never what to do: an object is deleted only
+// after a live read of it and of each owner that is not known for sure to be
+// gone, and only as it was read (UID and resource version). An owner is gone for
+// sure when its deletion was seen, or when the API server has just said that it is
+// not where the reference says. A kind that is not served, and an answer that is not about the
+// object, are no proof: what depends on it waits.
+package garbagecollector

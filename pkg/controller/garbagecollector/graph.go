@@ -1,0 +1,270 @@
+package garbagecollector
+
+import (
+	"sync"
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// node is an object, or an owner that is only heard of: a virtual node, which
+// has no kind and is there as long as a dependent names it.
+type node struct {
+	uid  types.UID
+	kind *kind
+	// namespace of a virtual node is that of the first dependent.
+	namespace unique.Handle[string]
+	name      string
+	// owners are shared with the cached object and read-only.
+	owners     []metav1.OwnerReference
+	dependents map[*node]struct{}
+	state      state
+	// was is the kind of a virtual node whose object was deleted, for sure; its
+	// name and namespace are kept too.
+	was *kind
+	// asked: the API server accepted its deletion.
+	asked bool
+	// missed: a virtual node was looked for and not found.
+	missed bool
+	// twice: it was seen as objects of two resources, and may outlive one of them.
+	twice bool
+	// looks counts how often a virtual node was found to exist.
+	looks uint8
+}
+
+func (n *node) key() key { return key{Namespace: n.namespace.Value(), Name: string(n.uid)} }
+
+func (n *node) virtual() bool { return n.kind == nil }
+
+// graph knows who owns whom. It is safe for concurrent use: what one watch tells
+// comes in order, what several tell in any.
+type graph struct {
+	mu    sync.Mutex
+	nodes map[types.UID]*node
+}
+
+func newGraph() *graph { return &graph{nodes: map[types.UID]*node{}} }
+
+// effects are what follows from a change: the nodes to look at, the nodes whose
+// dependents are to be freed, and the references that can never be right.
+type effects struct {
+	look, orphan []key
+	mistakes     []mistake
+}
+
+// mistake is a reference to an owner in a namespace where the dependent is not.
+type mistake struct {
+	dependent metav1.ObjectMeta
+	kind      *kind
+	ref       metav1.OwnerReference
+}
+
+func (e *effects) lookAt(n *node) { e.look = append(e.look, n.key()) }
+
+func (e *effects) lookAtDependents(n *node) {
+	for d := range n.dependents {
+		e.lookAt(d)
+	}
+}
+
+// upsert takes in an object that is there.
+func (g *graph) upsert(k *kind, o metav1.Object) (e effects) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := g.nodes[o.GetUID()]
+	if n == nil {
+		n = &node{uid: o.GetUID()}
+		g.nodes[n.uid] = n
+	}
+	if n.virtual() {
+		n.appear(k, o, &e)
+	}
+	// One object may be served as two resources; the first that told of it counts.
+	if n.kind.resource.GroupResource() == k.resource.GroupResource() {
+		n.kind = k
+	} else {
+		n.twice = true
+	}
+	g.own(n, o.GetOwnerReferences(), &e)
+	before := n.state
+	n.state = stateOf(o)
+	if n.state.foreground && !before.foreground {
+		e.lookAt(n)
+		e.lookAtDependents(n)
+	}
+	if n.state.orphaning && !before.orphaning {
+		e.orphan = append(e.orphan, n.key())
+	}
+	return e
+}
+
+// appear makes a virtual node one of an object that was seen.
+func (n *node) appear(k *kind, o metav1.Object, e *effects) {
+	n.kind, n.name, n.namespace = k, o.GetName(), unique.Make(o.GetNamespace())
+	n.was, n.missed, n.looks = nil, false, 0
+	for d := range n.dependents {
+		n.judge(d, refTo(d.owners, n.uid), e)
+	}
+}
+
+// judge looks at a reference to an object that was seen.
+func (n *node) judge(d *node, ref *metav1.OwnerReference, e *effects) {
+	if n.found(d, ref) {
+		return
+	}
+	e.lookAt(d)
+	if n.kind.namespaced && d.namespace != n.namespace {
+		e.mistakes = append(e.mistakes, mistake{
+			dependent: metav1.ObjectMeta{Namespace: d.namespace.Value(), Name: d.name, UID: d.uid}, kind: d.kind, ref: *ref,
+		})
+	}
+}
+
+// found tells whether the dependent finds the object where its reference says.
+func (n *node) found(d *node, ref *metav1.OwnerReference) bool {
+	return identity(n.kind, n.namespace.Value(), n.name, n.uid).soughtAt(sought(ref, d.namespace.Value()))
+}
+
+// own gives the node these owners.
+func (g *graph) own(n *node, refs []metav1.OwnerReference, e *effects) {
+	before := n.owners
+	n.owners = refs
+	fewer := false
+	for i := range before {
+		if refTo(refs, before[i].UID) == nil {
+			g.release(n, before[i].UID, e)
+			fewer = true
+		}
+	}
+	for i := range refs {
+		ref := &refs[i]
+		if refTo(refs, ref.UID) != ref {
+			continue // named twice
+		}
+		old := refTo(before, ref.UID)
+		if old == nil || old.Name != ref.Name || old.Kind != ref.Kind || old.APIVersion != ref.APIVersion {
+			g.link(n, ref, e)
+			continue
+		}
+		if owner := g.nodes[ref.UID]; owner.state.foreground && blocks(old) && !owner.blocked() {
+			e.lookAt(owner)
+		}
+	}
+	if fewer && len(g.doubtful(n)) > 0 {
+		e.lookAt(n) // what went may have been what kept it
+	}
+}
+
+// link makes n a dependent of the owner that it names.
+func (g *graph) link(n *node, ref *metav1.OwnerReference, e *effects) {
+	owner := g.nodes[ref.UID]
+	if owner == nil {
+		owner = &node{uid: ref.UID, namespace: n.namespace}
+		g.nodes[owner.uid] = owner
+	}
+	known := !owner.virtual() || owner.heardOf(n, ref)
+	if owner.dependents == nil {
+		owner.dependents = map[*node]struct{}{}
+	}
+	owner.dependents[n] = struct{}{}
+	switch {
+	case owner.was != nil, owner.missed:
+		e.lookAt(n)
+	case !known:
+		e.lookAt(owner)
+	case owner.virtual():
+	case owner.state.foreground:
+		e.lookAt(n)
+		owner.judge(n, ref, e)
+	default:
+		owner.judge(n, ref, e)
+	}
+}
+
+// heardOf tells whether another dependent looks for the virtual owner in the
+// same place, so that this one changes nothing.
+func (n *node) heardOf(by *node, ref *metav1.OwnerReference) bool {
+	for d := range n.dependents {
+		if other := refTo(d.owners, n.uid); d != by && other != nil {
+			return sought(other, d.namespace.Value()) == sought(ref, by.namespace.Value())
+		}
+	}
+	return false
+}
+
+// release ends the dependence of n on an owner.
+func (g *graph) release(n *node, uid types.UID, e *effects) {
+	owner := g.nodes[uid]
+	if owner == nil {
+		return
+	}
+	delete(owner.dependents, n)
+	switch {
+	case len(owner.dependents) == 0 && owner.virtual():
+		delete(g.nodes, uid)
+	case owner.state.foreground && !owner.blocked():
+		e.lookAt(owner)
+	}
+	if len(owner.dependents) == 0 {
+		owner.dependents = nil
+	}
+}
+
+// blocked tells whether a dependent holds up the foreground deletion of n.
+func (n *node) blocked() bool {
+	for d := range n.dependents {
+		if n.blockedBy(d) {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *node) blockedBy(d *node) bool {
+	ref := refTo(d.owners, n.uid)
+	return d != n && ref != nil && blocks(ref)
+}
+
+// remove takes in that an object is no longer there. If it is not certain that
+// it was deleted, because its API is gone, its dependents have to find out.
+func (g *graph) remove(k *kind, uid types.UID, certain bool) (e effects) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := g.nodes[uid]
+	if n == nil || n.virtual() || n.kind.resource.GroupResource() != k.resource.GroupResource() {
+		return e
+	}
+	owners := n.owners
+	n.owners, n.state = nil, state{}
+	for i := range owners {
+		if refTo(owners, owners[i].UID) == &owners[i] {
+			g.release(n, owners[i].UID, &e)
+		}
+	}
+	certain = certain && !n.twice
+	was := n.kind
+	n.kind, n.asked, n.twice = nil, false, false
+	switch {
+	case len(n.dependents) == 0:
+		delete(g.nodes, uid)
+	case certain:
+		n.was = was
+		e.lookAtDependents(n)
+	default:
+		e.lookAt(n)
+	}
+	return e
+}
+
+// missed takes in that an owner is not where its dependents look for it. It may be
+// elsewhere, so that nothing more than a look at them follows.
+func (g *graph) missed(uid types.UID) (e effects) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if n := g.nodes[uid]; n != nil && n.virtual() {
+		n.missed = true
+		e.lookAtDependents(n)
+	}
+	return e
+}

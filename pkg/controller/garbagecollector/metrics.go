@@ -1,0 +1,21 @@
+package garbagecollector
+
+import (
+	"sync"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+var (
+	syncErrors = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: "garbagecollector_controller", Name: "resources_sync_error_total", StabilityLevel: metrics.ALPHA,
+		Help: "How often a resource could not be followed, or an API group not be discovered.",
+	})
+
+	registerOnce sync.Once
+)
+
+func register() {
+	registerOnce.Do(func() { legacyregistry.MustRegister(syncErrors) })
+}
