@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -12,7 +13,7 @@ import (
 )
 
 func TestRequests(t *testing.T) {
-	var events []harness.AuditEvent
+	var events []harness.TimedAuditEvent
 	for _, line := range []string{
 		`{"auditID":"1","verb":"watch","userAgent":"kube-controller-manager/v1","objectRef":{"resource":"pods"}}`,
 		`{"auditID":"1","verb":"watch","userAgent":"kube-controller-manager/v1","objectRef":{"resource":"pods"}}`,
@@ -20,14 +21,14 @@ func TestRequests(t *testing.T) {
 		`{"auditID":"3","verb":"get","userAgent":"kube-controller-manager/v1","requestURI":"/api?timeout=32s"}`,
 		`{"auditID":"4","verb":"get","userAgent":"bench/v0","objectRef":{"resource":"pods"}}`,
 	} {
-		var event harness.AuditEvent
+		var event harness.TimedAuditEvent
 		if err := json.Unmarshal([]byte(line), &event); err != nil {
 			t.Fatal(err)
 		}
 		events = append(events, event)
 	}
 	want := map[string]int{"watch pods": 1, "update deployments/status": 1, "get /api": 1}
-	if diff := cmp.Diff(want, requests(events)); diff != "" {
+	if diff := cmp.Diff(want, requests(slices.Values(events))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -75,5 +76,31 @@ func TestQueues(t *testing.T) {
 		"workqueue_work_duration_seconds_count{name=\"a\"} 5\nworkqueue_queue_duration_seconds_sum{name=\"a\"} 4\nother{name=\"b\"} 1\n")
 	if diff := cmp.Diff(map[string]report.Queue{"a": {Count: 5, Working: 2.5, Waiting: 4}}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestMost(t *testing.T) {
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	at := func(seconds ...float64) []time.Time {
+		var all []time.Time
+		for _, s := range seconds {
+			all = append(all, noon.Add(time.Duration(s*float64(time.Second))))
+		}
+		return all
+	}
+	for name, tc := range map[string]struct {
+		times []time.Time
+		want  int
+	}{
+		"none":                              {nil, 0},
+		"one every five seconds":            {at(0, 5, 10), 1},
+		"in any order":                      {at(9, 0, 4.9, 5), 3},
+		"one a moment too early is another": {at(0, 4.999), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := most(tc.times, probeWindow); got != tc.want {
+				t.Errorf("got %d, want %d", got, tc.want)
+			}
+		})
 	}
 }

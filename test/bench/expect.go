@@ -28,16 +28,34 @@ type expectation struct {
 
 // expect listens from now on. reached names what an event shows, or returns "".
 func (w *world) expect(ctx context.Context, what string, want int, informer cache.SharedIndexInformer, reached func(object any) string) (*expectation, error) {
+	return w.listen(ctx, what, want, informer, func(e *expectation) cache.ResourceEventHandler {
+		see := func(object any) {
+			if key := reached(object); key != "" {
+				e.reach(key, time.Now())
+			}
+		}
+		return cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, object any) { see(object) }}
+	})
+}
+
+// expectGone waits for objects to disappear; wanted names those that count, or returns "".
+func (w *world) expectGone(ctx context.Context, what string, want int, informer cache.SharedIndexInformer, wanted func(object any) string) (*expectation, error) {
+	return w.listen(ctx, what, want, informer, func(e *expectation) cache.ResourceEventHandler {
+		return cache.ResourceEventHandlerFuncs{DeleteFunc: func(object any) {
+			if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = tombstone.Obj
+			}
+			if key := wanted(object); key != "" {
+				e.reach(key, time.Now())
+			}
+		}}
+	})
+}
+
+func (w *world) listen(ctx context.Context, what string, want int, informer cache.SharedIndexInformer, handler func(*expectation) cache.ResourceEventHandler) (*expectation, error) {
 	e := &expectation{what: what, want: want, since: time.Now(), say: w.say, arrived: make(chan struct{}),
 		asked: map[string]time.Time{}, done: map[string]time.Duration{}}
-	see := func(object any) {
-		if key := reached(object); key != "" {
-			e.reach(key, time.Now())
-		}
-	}
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: see, UpdateFunc: func(_, object any) { see(object) },
-	})
+	registration, err := informer.AddEventHandler(handler(e))
 	if err != nil {
 		return nil, fmt.Errorf("watch for %s: %w", what, err)
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"iter"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kube-kcm/kube-controller-manager/test/bench/report"
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
@@ -10,14 +12,14 @@ import (
 
 // requests counts what controller managers asked of the API server, by verb and
 // resource. A request of which the log has several stages counts once.
-func requests(events []harness.AuditEvent) map[string]int {
+func requests(events iter.Seq[harness.TimedAuditEvent]) map[string]int {
 	counts, seen := map[string]int{}, map[string]bool{}
-	for _, event := range events {
+	for event := range events {
 		if !strings.HasPrefix(event.UserAgent, "kube-controller-manager") || seen[event.AuditID] {
 			continue
 		}
 		seen[event.AuditID] = true
-		counts[event.Verb+" "+subject(event)]++
+		counts[event.Verb+" "+subject(event.AuditEvent)]++
 	}
 	return counts
 }
@@ -88,4 +90,34 @@ func queues(text string) map[string]report.Queue {
 		all[name] = q
 	}
 	return all
+}
+
+// namespaceFigures are about the namespace controller: what it asked for, and
+// how often it asked a group that was down.
+func namespaceFigures(events iter.Seq[harness.TimedAuditEvent], namespaces int, down, back time.Time) []report.Figure {
+	total, seen := 0, map[string]bool{}
+	var probes, discoveries []time.Time
+	for event := range events {
+		if event.Controller() != "namespace-controller" || seen[event.AuditID] || event.Verb == "watch" {
+			continue
+		}
+		seen[event.AuditID] = true
+		total++
+		if event.Received.Before(down) || event.Received.After(back) {
+			continue
+		}
+		switch path, _, _ := strings.Cut(event.RequestURI, "?"); {
+		case strings.HasPrefix(path, "/apis/"+aggregatedGroup+"/"):
+			probes = append(probes, event.Received)
+		case path == "/apis":
+			discoveries = append(discoveries, event.Received)
+		}
+	}
+	return []report.Figure{
+		{Name: "namespace controller's requests a namespace", Value: float64(total) / float64(max(1, namespaces))},
+		{Name: "probes of the API that is down", Value: float64(len(probes))},
+		{Name: "probes within 5 s, at most", Value: float64(most(probes, probeWindow))},
+		{Name: "discoveries meanwhile", Value: float64(len(discoveries))},
+		{Name: "discoveries within 5 s, at most", Value: float64(most(discoveries, probeWindow))},
+	}
 }

@@ -141,6 +141,9 @@ func stepFigures(run Run) []figure {
 			add(l.Of+", p90", "s", l.P90)
 			add(l.Of+", p99", "s", l.P99)
 		}
+		for _, f := range s.Figures {
+			add(f.Name, f.Unit, f.Value)
+		}
 		if s.CPU.Total() > 0 {
 			add("CPU user", "s", s.CPU.User)
 			add("CPU system", "s", s.CPU.System)

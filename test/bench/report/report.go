@@ -86,11 +86,20 @@ type Step struct {
 	Start   float64 `json:"start"`
 	Seconds float64 `json:"seconds"`
 	// Fixed is a step that lasts as long as it was told to.
-	Fixed     bool           `json:"fixed,omitempty"`
-	Latencies []Latency      `json:"latencies,omitempty"`
+	Fixed     bool      `json:"fixed,omitempty"`
+	Latencies []Latency `json:"latencies,omitempty"`
+	// Figures are what only this kind of work has.
+	Figures   []Figure       `json:"figures,omitempty"`
 	CPU       CPU            `json:"cpu"`
 	ReadBytes int64          `json:"readBytes"`
 	Requests  map[string]int `json:"requests"`
+}
+
+// Figure is a number with a name, and a unit if it has one.
+type Figure struct {
+	Name  string  `json:"name"`
+	Unit  string  `json:"unit,omitempty"`
+	Value float64 `json:"value"`
 }
 
 // Sample is a moment of a run: CPU time used since the first step.
