@@ -63,6 +63,36 @@ func TestTrimmedPodHoldsOnlyWhatControllersRead(t *testing.T) {
 	}
 }
 
+func TestTrimKeepsOfAffinityWhatReachesIntoOtherNamespaces(t *testing.T) {
+	anywhere := &metav1.LabelSelector{}
+	near := corev1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: anywhere}
+	far := corev1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: anywhere, NamespaceSelector: anywhere}
+	named := corev1.PodAffinityTerm{TopologyKey: "zone", Namespaces: []string{"other"}}
+	for name, tc := range map[string]struct{ in, want *corev1.Affinity }{
+		"none":          {nil, nil},
+		"nodes only":    {&corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}, nil},
+		"its namespace": {&corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{near}}}, nil},
+		"required elsewhere": {
+			&corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{near, far}}},
+			&corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{NamespaceSelector: anywhere}}}}},
+		"avoided elsewhere": {
+			&corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 3, PodAffinityTerm: named}}}},
+			&corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{PodAffinityTerm: corev1.PodAffinityTerm{Namespaces: []string{"other"}}}}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := usual("a")
+			pod.Spec.Affinity = tc.in
+			trimmed, err := Trim(pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := trimmed.(*corev1.Pod).Spec.Affinity; !reflect.DeepEqual(got, tc.want) {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestTrimReachesIntoTombstones(t *testing.T) {
 	trimmed, err := Trim(toolscache.DeletedFinalStateUnknown{Key: "ns/a", Obj: usual("a")})
 	if err != nil {

@@ -36,7 +36,7 @@ func trimPod(pod *corev1.Pod) {
 	trimContainers(pod.Spec.Containers)
 	trimVolumes(&pod.Spec)
 	pod.Spec.EphemeralContainers = nil
-	pod.Spec.Affinity = nil
+	pod.Spec.Affinity = trimAffinity(pod.Spec.Affinity)
 	pod.Spec.TopologySpreadConstraints = nil
 	pod.Spec.DNSConfig = nil
 	pod.Spec.ImagePullSecrets = nil
@@ -49,6 +49,48 @@ func trimPod(pod *corev1.Pod) {
 			statuses[i].VolumeMounts = nil
 		}
 	}
+}
+
+// trimAffinity keeps of the terms that reach into other namespaces what says so:
+// quotas are about these.
+func trimAffinity(a *corev1.Affinity) *corev1.Affinity {
+	if a == nil {
+		return nil
+	}
+	var kept corev1.Affinity
+	if pods := a.PodAffinity; pods != nil {
+		required, preferred := reachingOut(pods.RequiredDuringSchedulingIgnoredDuringExecution, pods.PreferredDuringSchedulingIgnoredDuringExecution)
+		if len(required)+len(preferred) > 0 {
+			kept.PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required, PreferredDuringSchedulingIgnoredDuringExecution: preferred}
+		}
+	}
+	if pods := a.PodAntiAffinity; pods != nil {
+		required, preferred := reachingOut(pods.RequiredDuringSchedulingIgnoredDuringExecution, pods.PreferredDuringSchedulingIgnoredDuringExecution)
+		if len(required)+len(preferred) > 0 {
+			kept.PodAntiAffinity = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required, PreferredDuringSchedulingIgnoredDuringExecution: preferred}
+		}
+	}
+	if kept == (corev1.Affinity{}) {
+		return nil
+	}
+	return &kept
+}
+
+func reachingOut(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) (r []corev1.PodAffinityTerm, p []corev1.WeightedPodAffinityTerm) {
+	short := func(t *corev1.PodAffinityTerm) (corev1.PodAffinityTerm, bool) {
+		return corev1.PodAffinityTerm{Namespaces: t.Namespaces, NamespaceSelector: t.NamespaceSelector}, len(t.Namespaces) > 0 || t.NamespaceSelector != nil
+	}
+	for i := range required {
+		if term, ok := short(&required[i]); ok {
+			r = append(r, term)
+		}
+	}
+	for i := range preferred {
+		if term, ok := short(&preferred[i].PodAffinityTerm); ok {
+			p = append(p, corev1.WeightedPodAffinityTerm{PodAffinityTerm: term})
+		}
+	}
+	return r, p
 }
 
 // trimVolumes keeps claims and what can be attached; the rest is for kubelets alone.

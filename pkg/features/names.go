@@ -45,6 +45,8 @@ const (
 	PodCertificateRequest featuregate.Feature = "PodCertificateRequest"
 	// PodDeletionCost ranks pods by their deletion cost when a ReplicaSet scales down.
 	PodDeletionCost featuregate.Feature = "PodDeletionCost"
+	// PodLevelResources lets a pod have resources as a whole.
+	PodLevelResources featuregate.Feature = "PodLevelResources"
 	// PreferSameTrafficDistribution adds the hints of PreferSameZone and PreferSameNode.
 	PreferSameTrafficDistribution featuregate.Feature = "PreferSameTrafficDistribution"
 	// RecoverVolumeExpansionFailure lets a claim recover from a failed expansion.

@@ -43,11 +43,17 @@ var (
 	volumeSource = &rule{drop: of(1, 2, 5, 6, 16, 19, 26, 30)}
 	volume       = &rule{into: map[protowire.Number]*rule{2: volumeSource}}
 
+	// affinity is kept as far as it names other namespaces.
+	affinityTerm = &rule{keep: of(2, 4)} // namespaces, namespaceSelector
+	weightedTerm = &rule{keep: of(2), into: map[protowire.Number]*rule{2: affinityTerm}}
+	podAffinity  = &rule{into: map[protowire.Number]*rule{1: affinityTerm, 2: weightedTerm}}
+	affinity     = &rule{keep: of(2, 3), into: map[protowire.Number]*rule{2: podAffinity, 3: podAffinity}}
+
 	podSpec = &rule{
-		// nodeSelector, imagePullSecrets, affinity, hostAliases, dnsConfig,
+		// nodeSelector, imagePullSecrets, hostAliases, dnsConfig,
 		// topologySpreadConstraints, ephemeralContainers.
-		drop: of(7, 15, 18, 23, 26, 33, 34),
-		into: map[protowire.Number]*rule{1: volume, 2: container, 20: container},
+		drop: of(7, 15, 23, 26, 33, 34),
+		into: map[protowire.Number]*rule{1: volume, 2: container, 18: affinity, 20: container},
 	}
 	podStatus = &rule{
 		drop: of(13), // ephemeralContainerStatuses

@@ -28,6 +28,7 @@ func NewControllerInitializers() map[string]InitFunc {
 		names.PodGarbageCollectorController:                startPodGarbageCollectorController,
 		names.ReplicaSetController:                         startReplicaSetController,
 		names.ReplicationControllerController:              startReplicationControllerController,
+		names.ResourceQuotaController:                      startResourceQuotaController,
 		names.RootCACertificatePublisherController:         startRootCACertificatePublisherController,
 		names.ServiceAccountController:                     startServiceAccountController,
 		names.TaintEvictionController:                      startTaintEvictionController,

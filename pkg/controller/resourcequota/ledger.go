@@ -1,0 +1,219 @@
+package resourcequota
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
+)
+
+// ledger has an account for each namespace that has a quota.
+type ledger struct {
+	mu       sync.RWMutex
+	accounts map[string]*account
+}
+
+func newLedger() *ledger { return &ledger{accounts: map[string]*account{}} }
+
+// account is what one namespace uses of what its quotas count.
+type account struct {
+	mu     sync.Mutex
+	quotas map[string]reader
+	books  map[schema.GroupResource]*quota.Book
+	// opened is when the oldest book was made.
+	opened time.Time
+	// claims are the names of device claims by the pod that they were made for.
+	claims map[string]map[string]bool
+}
+
+// reader is a quota: what it counts, and of which objects.
+type reader struct {
+	counts map[schema.GroupResource]bool
+	scope  quota.Scope
+}
+
+// of returns the account of a namespace, nil if no quota is there.
+func (l *ledger) of(namespace string) *account {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.accounts[namespace]
+}
+
+// register notes what a quota counts, and closes the books that nobody reads any more.
+func (l *ledger) register(key types.NamespacedName, r reader) *account {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.accounts[key.Namespace]
+	if a == nil {
+		a = &account{quotas: map[string]reader{}, books: map[schema.GroupResource]*quota.Book{}, claims: map[string]map[string]bool{}}
+		l.accounts[key.Namespace] = a
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.quotas[key.Name].same(r) {
+		a.quotas[key.Name] = r
+		a.prune()
+	}
+	return a
+}
+
+func (r reader) same(as reader) bool {
+	return r.scope.Same(as.scope) && maps.Equal(r.counts, as.counts)
+}
+
+// forget drops a quota, and the account with the last one.
+func (l *ledger) forget(key types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.accounts[key.Namespace]
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.quotas, key.Name)
+	a.prune()
+	if len(a.quotas) == 0 {
+		delete(l.accounts, key.Namespace)
+	}
+}
+
+// readers returns the quotas that count a resource, in one namespace or, without
+// one, in all.
+func (l *ledger) readers(namespace string, of schema.GroupResource) []types.NamespacedName {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	accounts := l.accounts
+	if namespace != "" {
+		accounts = map[string]*account{}
+		if a := l.accounts[namespace]; a != nil {
+			accounts[namespace] = a
+		}
+	}
+	var keys []types.NamespacedName
+	for in, a := range accounts {
+		a.mu.Lock()
+		for name, r := range a.quotas {
+			if r.counts[of] {
+				keys = append(keys, types.NamespacedName{Namespace: in, Name: name})
+			}
+		}
+		a.mu.Unlock()
+	}
+	return keys
+}
+
+// counted returns every resource that some quota counts.
+func (l *ledger) counted() map[schema.GroupResource]bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	all := map[schema.GroupResource]bool{}
+	for _, a := range l.accounts {
+		a.mu.Lock()
+		for _, r := range a.quotas {
+			maps.Copy(all, r.counts)
+		}
+		a.mu.Unlock()
+	}
+	return all
+}
+
+// close closes the books of a resource everywhere; they are opened anew when they are read.
+func (l *ledger) close(of schema.GroupResource) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, a := range l.accounts {
+		a.mu.Lock()
+		delete(a.books, of)
+		a.mu.Unlock()
+	}
+}
+
+// prune closes what nobody reads.
+func (a *account) prune() {
+	for of, book := range a.books {
+		var scopes []quota.Scope
+		for _, r := range a.quotas {
+			if r.counts[of] {
+				scopes = append(scopes, r.scope)
+			}
+		}
+		if len(scopes) == 0 {
+			delete(a.books, of)
+			continue
+		}
+		book.Keep(scopes)
+	}
+}
+
+// age closes all books when they have been open for a period, and returns when
+// that is due next. A period of zero never does.
+func (a *account) age(now time.Time, period time.Duration) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if period <= 0 {
+		return 0
+	}
+	if a.opened.IsZero() || now.Sub(a.opened) >= period {
+		clear(a.books)
+		clear(a.claims)
+		a.opened = now
+	}
+	return a.opened.Add(period).Sub(now)
+}
+
+// sum returns what the objects of a resource use within a scope, and when that
+// changes by itself, zero if it does not. load lists the objects when the book
+// has to be opened; measure measures one.
+func (a *account) sum(of schema.GroupResource, scope quota.Scope, now time.Time, load func() ([]metav1.Object, error), measure func(metav1.Object) quota.Usage) (corev1.ResourceList, time.Time, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	book := a.books[of]
+	if book == nil {
+		objects, err := load()
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		book = quota.NewBook(of)
+		a.books[of] = book
+		for _, object := range objects {
+			a.put(book, object, measure)
+		}
+	}
+	next := book.Expire(now)
+	return book.Sum(scope).DeepCopy(), next, nil
+}
+
+// open tells whether there is a book of the resource.
+func (a *account) open(of schema.GroupResource) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.books[of] != nil
+}
+
+// changed notes a change to an object, nil when it is gone, if there is a book
+// for it, and tells whether what it uses has changed.
+func (a *account) changed(of schema.GroupResource, old, now metav1.Object, measure func(metav1.Object) quota.Usage) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	book := a.books[of]
+	switch {
+	case book == nil:
+		return false
+	case now == nil:
+		a.unlink(old)
+		return book.Remove(old.GetName())
+	}
+	return a.put(book, now, measure)
+}
+
+func (a *account) put(book *quota.Book, object metav1.Object, measure func(metav1.Object) quota.Usage) bool {
+	a.link(object)
+	return book.Put(object.GetName(), measure(object))
+}

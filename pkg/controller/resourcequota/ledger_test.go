@@ -1,0 +1,199 @@
+package resourcequota
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
+)
+
+var secrets = schema.GroupResource{Resource: "secrets"}
+
+func object(name string) metav1.Object {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+}
+
+func measureSecret(o metav1.Object) quota.Usage { return quota.Rules{}.Measure(secrets, o, noon) }
+
+func reads(of ...schema.GroupResource) reader {
+	r := reader{counts: map[schema.GroupResource]bool{}}
+	for _, resource := range of {
+		r.counts[resource] = true
+	}
+	return r
+}
+
+func key(name string) types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: name} }
+
+func TestABookIsOpenedOnceAndKeptByChanges(t *testing.T) {
+	l := newLedger()
+	a := l.register(key("q"), reads(secrets))
+	loads := 0
+	load := func() ([]metav1.Object, error) { loads++; return []metav1.Object{object("a"), object("b")}, nil }
+	secretsUsed := func() int64 {
+		used, _, err := a.sum(secrets, quota.Scope{}, noon, load, measureSecret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return used.Name("secrets", "").Value()
+	}
+	if a.changed(secrets, nil, object("early"), measureSecret) {
+		t.Error("nothing is to be woken before there is a book")
+	}
+	if got := secretsUsed(); got != 2 {
+		t.Errorf("%d at first", got)
+	}
+	if !a.changed(secrets, nil, object("c"), measureSecret) || a.changed(secrets, object("c"), object("c"), measureSecret) {
+		t.Error("a new object is a change, the same is none")
+	}
+	if !a.changed(secrets, object("a"), nil, measureSecret) || a.changed(secrets, object("z"), nil, measureSecret) {
+		t.Error("an object that went is a change, one that was not there is none")
+	}
+	if got := secretsUsed(); got != 2 || loads != 1 {
+		t.Errorf("%d after %d lists", got, loads)
+	}
+}
+
+func TestAListThatFailsOpensNothing(t *testing.T) {
+	a := newLedger().register(key("q"), reads(secrets))
+	failed := errors.New("no")
+	if _, _, err := a.sum(secrets, quota.Scope{}, noon, func() ([]metav1.Object, error) { return nil, failed }, measureSecret); !errors.Is(err, failed) {
+		t.Errorf("got %v", err)
+	}
+	if a.open(secrets) {
+		t.Error("a book is open")
+	}
+}
+
+func TestBooksAreClosedWhenNobodyReadsThem(t *testing.T) {
+	l := newLedger()
+	none := func() ([]metav1.Object, error) { return nil, nil }
+	a := l.register(key("one"), reads(secrets, quota.Pods))
+	l.register(key("two"), reads(secrets))
+	for _, of := range []schema.GroupResource{secrets, quota.Pods} {
+		if _, _, err := a.sum(of, quota.Scope{}, noon, none, measureSecret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := l.readers("ns", secrets); len(got) != 2 {
+		t.Errorf("secrets are read by %v", got)
+	}
+	if got := l.readers("", quota.Pods); len(got) != 1 || got[0] != key("one") {
+		t.Errorf("pods are read by %v", got)
+	}
+	if got := l.readers("other", secrets); len(got) != 0 {
+		t.Errorf("elsewhere they are read by %v", got)
+	}
+	l.register(key("one"), reads(secrets))
+	if a.open(quota.Pods) || !a.open(secrets) {
+		t.Error("the book of pods should be closed, that of secrets not")
+	}
+	l.forget(key("one"))
+	if !a.open(secrets) || l.of("ns") == nil {
+		t.Error("the other quota reads secrets still")
+	}
+	l.forget(key("two"))
+	l.forget(key("two"))
+	if l.of("ns") != nil || len(l.counted()) != 0 {
+		t.Error("an account is left without a quota")
+	}
+}
+
+func TestBooksAgeByThePeriod(t *testing.T) {
+	a := newLedger().register(key("q"), reads(secrets))
+	none := func() ([]metav1.Object, error) { return nil, nil }
+	if got := a.age(noon, time.Minute); got != time.Minute {
+		t.Errorf("the first is due in %v", got)
+	}
+	if _, _, err := a.sum(secrets, quota.Scope{}, noon, none, measureSecret); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.age(noon.Add(59*time.Second), time.Minute); got != time.Second || !a.open(secrets) {
+		t.Errorf("due in %v", got)
+	}
+	if got := a.age(noon.Add(time.Minute), time.Minute); got != time.Minute || a.open(secrets) {
+		t.Errorf("due in %v, and the book should be closed", got)
+	}
+	if got := a.age(noon, 0); got != 0 {
+		t.Errorf("without a period it is due in %v", got)
+	}
+}
+
+func TestAClaimIsRememberedByItsPod(t *testing.T) {
+	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "made",
+		Annotations:     map[string]string{resourceapi.ExtendedResourceClaimAnnotation: "true"},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "Pod", Name: "p", UID: "u", Controller: ptr.To(true)}}}}
+	a := newLedger().register(key("q"), reads(quota.DeviceClaims))
+	measure := func(metav1.Object) quota.Usage { return quota.Usage{} }
+	load := func() ([]metav1.Object, error) { return []metav1.Object{claim}, nil }
+	if _, _, err := a.sum(quota.DeviceClaims, quota.Scope{}, noon, load, measure); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.madeFor("p"); len(got) != 1 || got[0] != "made" {
+		t.Errorf("made for p: %v", got)
+	}
+	a.changed(quota.DeviceClaims, claim, nil, measure)
+	if got := a.madeFor("p"); got != nil || len(a.claims) != 0 {
+		t.Errorf("still made for p: %v", got)
+	}
+}
+
+func TestNotes(t *testing.T) {
+	n := newNotes()
+	n.charge(key("q"), ago(time.Second))
+	n.waiting(key("q"), ago(time.Minute), true)
+	n.waiting(key("q"), noon, true)
+	if got := n.moment(key("q"), noon); got != (moment{now: noon, charged: ago(time.Second), lowering: ago(time.Minute)}) {
+		t.Errorf("got %+v", got)
+	}
+	n.waiting(key("q"), noon, false)
+	if got := n.moment(key("q"), noon); !got.lowering.IsZero() {
+		t.Errorf("still waiting since %v", got.lowering)
+	}
+	broken := map[schema.GroupResource]bool{secrets: true}
+	for step, want := range []struct {
+		broken       map[schema.GroupResource]bool
+		began, ended int
+	}{{nil, 0, 0}, {broken, 1, 0}, {broken, 0, 0}, {nil, 0, 1}, {nil, 0, 0}} {
+		if began, ended := n.news(key("q"), want.broken); len(began) != want.began || len(ended) != want.ended {
+			t.Errorf("step %d: began %v, ended %v", step, began, ended)
+		}
+	}
+	n.forget(key("q"))
+	if len(n.all) != 0 {
+		t.Error("something is left")
+	}
+}
+
+func TestStatesTellWhatChanged(t *testing.T) {
+	var s states
+	is := served
+	look := func() int {
+		return len(s.changed(map[schema.GroupResource]bool{secrets: true}, func(schema.GroupResource) health { return is }))
+	}
+	for step, tc := range []struct {
+		health health
+		want   int
+	}{{served, 1}, {served, 0}, {broken, 1}, {broken, 0}, {served, 1}} {
+		if is = tc.health; look() != tc.want {
+			t.Errorf("step %d", step)
+		}
+	}
+	if got := s.since(secrets, ago(time.Minute)); got != ago(time.Minute) {
+		t.Errorf("since %v", got)
+	}
+	if got := s.since(secrets, noon); got != ago(time.Minute) {
+		t.Errorf("it was found at %v", got)
+	}
+	look()
+	if got := s.since(secrets, noon); got != noon {
+		t.Errorf("it was well meanwhile, but broken since %v", got)
+	}
+}

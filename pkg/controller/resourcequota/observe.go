@@ -1,0 +1,200 @@
+package resourcequota
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
+	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
+)
+
+// observed is what is known of what a quota counts.
+type observed struct {
+	used    corev1.ResourceList
+	frozen  []frozen
+	loading bool
+	// next is when to look again without an event.
+	next time.Duration
+}
+
+// wants tells which resources a quota can count: those whose objects come and go
+// in namespaces. Events go by themselves.
+func wants(r monitor.Resource) bool {
+	return r.Namespaced && r.Can("create", "list", "watch", "delete") &&
+		(r.GroupVersionResource.Resource != "events" || r.Group != "" && r.Group != "events.k8s.io")
+}
+
+// discovered tells whether the served resources are known.
+func (c *Controller) discovered() bool { return len(c.followed.States()) > 0 }
+
+// source tells how the objects of a resource can be read now.
+func (c *Controller) source(of schema.GroupResource) source {
+	state, known := c.followed.State(of)
+	var undiscovered map[schema.GroupVersion]error
+	if !known {
+		undiscovered = c.followed.Undiscovered()
+	}
+	s := sourceOf(of, state, known, undiscovered)
+	if s.health == broken && s.since.IsZero() {
+		s.since = c.states.since(of, c.clock.Now())
+	}
+	return s
+}
+
+// countable tells whether a name can be counted now.
+func (c *Controller) countable(name corev1.ResourceName) bool {
+	return slices.ContainsFunc(quota.Counted(name, c.isOffered), func(of schema.GroupResource) bool {
+		return c.source(of).health == served
+	})
+}
+
+// observe counts what the quota limits, as far as it can be read.
+func (c *Controller) observe(q *corev1.ResourceQuota, now time.Time) observed {
+	counts := map[corev1.ResourceName][]schema.GroupResource{}
+	r := reader{counts: map[schema.GroupResource]bool{}, scope: quota.ScopeOf(&q.Spec)}
+	for name := range q.Spec.Hard {
+		counts[name] = quota.Counted(name, c.isOffered)
+		for _, of := range counts[name] {
+			r.counts[of] = true
+		}
+	}
+	account := c.ledger.register(types.NamespacedName{Namespace: q.Namespace, Name: q.Name}, r)
+	seen := observed{next: account.age(now, c.period)}
+	sums := map[schema.GroupResource]corev1.ResourceList{}
+	stuck := map[schema.GroupResource]*frozen{}
+	for of := range r.counts {
+		s := c.source(of)
+		if s.health == absent && !account.open(of) {
+			continue
+		}
+		if s.health == served || s.health == absent {
+			sum, next, err := account.sum(of, r.scope, now, c.load(q.Namespace, of), c.measure(of))
+			if err == nil {
+				sums[of] = sum
+				if !next.IsZero() {
+					seen.next = earliest(seen.next, next.Sub(now)+time.Millisecond)
+				}
+				continue
+			}
+			s = source{health: broken, err: err, since: c.states.since(of, now)}
+		}
+		stuck[of] = &frozen{of: of, Resource: of.String(), Since: s.since, broken: s.health == broken}
+		if s.err != nil {
+			stuck[of].Error = s.err.Error()
+		}
+		seen.loading = seen.loading || s.health == loading && now.Sub(s.since) < loadingFor
+	}
+	seen.used = total(counts, sums, stuck)
+	for _, f := range stuck {
+		slices.Sort(f.Names)
+		seen.frozen = append(seen.frozen, *f)
+		seen.next = earliest(seen.next, f.Since.Add(loadingFor).Sub(now))
+	}
+	slices.SortFunc(seen.frozen, func(a, b frozen) int { return slices.Compare([]string{a.Resource}, []string{b.Resource}) })
+	return seen
+}
+
+// load returns how the objects of a resource in a namespace are listed.
+func (c *Controller) load(namespace string, of schema.GroupResource) func() ([]metav1.Object, error) {
+	return func() ([]metav1.Object, error) {
+		store, ok := c.followed.Store(of)
+		if !ok {
+			return nil, fmt.Errorf("%s are not watched", of)
+		}
+		items, err := store.ByIndex(cache.NamespaceIndex, namespace)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", of, err)
+		}
+		objects := make([]metav1.Object, 0, len(items))
+		for _, item := range items {
+			object, ok := item.(metav1.Object)
+			if !ok || !quota.Measurable(of, object) {
+				return nil, fmt.Errorf("%s are served at a version that is not known here", of)
+			}
+			objects = append(objects, object)
+		}
+		return objects, nil
+	}
+}
+
+func (c *Controller) measure(of schema.GroupResource) func(metav1.Object) quota.Usage {
+	return func(object metav1.Object) quota.Usage { return c.rules.Measure(of, object, c.clock.Now()) }
+}
+
+// objectChanged is called for each change of any namespaced object.
+func (c *Controller) objectChanged(r monitor.Resource, old, now metav1.Object, _ bool) {
+	object := now
+	if object == nil {
+		object = old
+	}
+	namespace := object.GetNamespace()
+	account := c.ledger.of(namespace)
+	if account == nil {
+		return
+	}
+	of := r.GroupResource()
+	if account.changed(of, old, now, c.measure(of)) {
+		c.changes.Add(change{namespace, of})
+	}
+	if of == quota.Pods {
+		c.claimsChanged(account, namespace, object.GetName())
+	}
+}
+
+// claimsChanged measures the device claims anew that were made for a pod.
+func (c *Controller) claimsChanged(account *account, namespace, pod string) {
+	names := account.madeFor(pod)
+	if len(names) == 0 {
+		return
+	}
+	store, ok := c.followed.Store(quota.DeviceClaims)
+	if !ok {
+		return
+	}
+	for _, name := range names {
+		item, exists, err := store.GetByKey(namespace + "/" + name)
+		claim, ok := item.(metav1.Object)
+		if err == nil && exists && ok && account.changed(quota.DeviceClaims, claim, claim, c.measure(quota.DeviceClaims)) {
+			c.changes.Add(change{namespace, quota.DeviceClaims})
+		}
+	}
+}
+
+// pod finds a pod; an error of a cache is that there is none.
+func (c *Controller) pod(namespace, name string) *corev1.Pod {
+	pod, err := c.pods.Pods(namespace).Get(name)
+	if err != nil {
+		return nil
+	}
+	return pod
+}
+
+// extendedResource is what the device class offers.
+func (c *Controller) extendedResource(class string) string {
+	if c.classes == nil {
+		return ""
+	}
+	found, err := c.classes.Get(class)
+	if err != nil {
+		return ""
+	}
+	return offered(found)
+}
+
+// isOffered tells whether any device class offers the extended resource.
+func (c *Controller) isOffered(extended string) bool {
+	if c.classes == nil {
+		return false
+	}
+	classes, err := c.classes.List(labels.Everything())
+	return err == nil && slices.ContainsFunc(classes, func(class *resourceapi.DeviceClass) bool { return offered(class) == extended })
+}

@@ -1,0 +1,214 @@
+package resourcequota
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
+	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) time.Time { return noon.Add(-d) }
+
+// list reads "cpu=1 memory=2Gi".
+func list(text string) corev1.ResourceList {
+	l := corev1.ResourceList{}
+	for _, field := range strings.Fields(text) {
+		name, quantity, _ := strings.Cut(field, "=")
+		l[corev1.ResourceName(name)] = resource.MustParse(quantity)
+	}
+	return l
+}
+
+// limits makes a quota from the lists of spec.hard, status.hard and status.used.
+func limits(spec, hard, used string) *corev1.ResourceQuota {
+	q := &corev1.ResourceQuota{}
+	q.Namespace, q.Name, q.UID, q.ResourceVersion = "ns", "q", "u", "5"
+	q.Spec.Hard, q.Status.Hard, q.Status.Used = list(spec), list(hard), list(used)
+	return q
+}
+
+func TestDecide(t *testing.T) {
+	const two = "pods=5 configmaps=5"
+	for name, tc := range map[string]struct {
+		quota   *corev1.ResourceQuota
+		counted string
+		m       moment
+		want    string
+		why     string
+	}{
+		"a new quota gets limits and usage":     {limits(two, "", ""), "pods=1 configmaps=2", moment{now: noon}, "pods=1 configmaps=2", "the limits changed"},
+		"nothing to do":                         {limits(two, two, "pods=1 configmaps=2"), "pods=1 configmaps=2", moment{now: noon}, "-", "nothing differs"},
+		"the same in other words":               {limits("cpu=1", "cpu=1000m", "cpu=500m"), "cpu=0.5", moment{now: noon}, "-", "nothing differs"},
+		"more":                                  {limits(two, two, "pods=1 configmaps=2"), "pods=3 configmaps=2", moment{now: noon, charged: noon}, "pods=3 configmaps=2", "more is used"},
+		"less":                                  {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=2", moment{now: noon}, "pods=0 configmaps=2", "less is used"},
+		"less, charged a moment ago":            {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=2", moment{now: noon, charged: ago(100 * time.Millisecond)}, "-", "less is used, but a charge may be ahead of its object"},
+		"less, charged long enough ago":         {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=2", moment{now: noon, charged: ago(inFlight)}, "pods=0 configmaps=2", "less is used"},
+		"less for long enough":                  {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=2", moment{now: noon, charged: noon, lowering: ago(longestWait)}, "pods=0 configmaps=2", "less is used"},
+		"less and more":                         {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=3", moment{now: noon, charged: noon}, "pods=0 configmaps=3", "more is used"},
+		"what is not counted stays":             {limits(two, two, "pods=1 configmaps=2"), "pods=0", moment{now: noon}, "pods=0 configmaps=2", "less is used"},
+		"what was never counted has no usage":   {limits(two, two, "pods=1"), "pods=1", moment{now: noon}, "-", "nothing differs"},
+		"a limit that is gone takes its usage":  {limits("pods=5", "pods=5", "pods=1 configmaps=2"), "pods=1", moment{now: noon}, "pods=1", "the names changed"},
+		"new limits":                            {limits("pods=6", "pods=5", "pods=1"), "pods=1", moment{now: noon, charged: noon}, "pods=1", "the limits changed"},
+		"a quota without limits has no status":  {limits("", "", ""), "", moment{now: noon}, "-", "nothing differs"},
+		"what was counted beyond it is ignored": {limits("pods=5", "pods=5", "pods=1"), "pods=1 cpu=3", moment{now: noon}, "-", "nothing differs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := tc.quota.DeepCopy()
+			got := decide(tc.quota, list(tc.counted), tc.m)
+			if got.Why != tc.why {
+				t.Errorf("because %q", got.Why)
+			}
+			switch {
+			case tc.want == "-":
+				if got.Status != nil {
+					t.Errorf("writes %v", got.Status)
+				}
+			case got.Status == nil:
+				t.Error("writes nothing")
+			case !quota.Same(got.Status.Used, list(tc.want)) || !quota.Same(got.Status.Hard, tc.quota.Spec.Hard):
+				t.Errorf("writes %v", got.Status)
+			}
+			if diff := cmp.Diff(before, tc.quota); diff != "" {
+				t.Errorf("the cached object was changed: %s", diff)
+			}
+		})
+	}
+}
+
+func TestHowLongToWaitUntilACharge(t *testing.T) {
+	for name, tc := range map[string]struct {
+		m    moment
+		want time.Duration
+	}{
+		"never charged":            {moment{now: noon}, 0},
+		"charged now":              {moment{now: noon, charged: noon}, inFlight},
+		"charged a while ago":      {moment{now: noon, charged: ago(100 * time.Millisecond)}, inFlight - 100*time.Millisecond},
+		"charged again and again":  {moment{now: noon, charged: noon, lowering: ago(longestWait - time.Millisecond)}, time.Millisecond},
+		"for longer than it waits": {moment{now: noon, charged: noon, lowering: ago(time.Second)}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := untilSure(tc.m); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestUrgent(t *testing.T) {
+	countable := func(name corev1.ResourceName) bool { return name != "example.com/x" }
+	for name, tc := range map[string]struct {
+		quota *corev1.ResourceQuota
+		want  bool
+	}{
+		"a new quota":                        {limits("pods=1", "", ""), true},
+		"other limits":                       {limits("pods=2", "pods=1", "pods=0"), true},
+		"a usage is missing":                 {limits("pods=1", "pods=1", ""), true},
+		"a usage that nobody knows":          {limits("example.com/x=1", "example.com/x=1", ""), false},
+		"all is there, though it may be old": {limits("pods=1", "pods=1", "pods=7"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := urgent(tc.quota, countable); got != tc.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestCharged(t *testing.T) {
+	old := limits("pods=5", "pods=5", "pods=2 cpu=1")
+	for used, want := range map[string]bool{"pods=3 cpu=1": true, "pods=1 cpu=1": false, "pods=1 cpu=2": true, "pods=2 cpu=1": false, "pods=2 cpu=1 memory=1": false} {
+		if got := charged(old, limits("", "", used)); got != want {
+			t.Errorf("%s: %v", used, got)
+		}
+	}
+}
+
+func TestSourceOf(t *testing.T) {
+	of := schema.GroupResource{Group: "example.com", Resource: "things"}
+	failing := map[schema.GroupVersion]error{{Group: "example.com", Version: "v1"}: errors.New("down")}
+	for name, tc := range map[string]struct {
+		state monitor.State
+		known bool
+		fails map[schema.GroupVersion]error
+		want  health
+	}{
+		"listed":                         {monitor.State{Listed: true}, true, nil, served},
+		"listed, though its group fails": {monitor.State{Listed: true}, true, failing, served},
+		"not yet":                        {monitor.State{}, true, nil, loading},
+		"listed once and failing":        {monitor.State{Listed: true, Err: errors.New("x")}, true, nil, broken},
+		"never listed and failing":       {monitor.State{Err: errors.New("x")}, true, nil, broken},
+		"not known":                      {monitor.State{}, false, nil, absent},
+		"not known, as its group fails":  {monitor.State{}, false, failing, broken},
+		"not known, and another fails":   {monitor.State{}, false, map[schema.GroupVersion]error{{Group: "other"}: errors.New("x")}, absent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := sourceOf(of, tc.state, tc.known, tc.fails); got.health != tc.want || (got.health == broken) != (got.err != nil) {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+func TestTotal(t *testing.T) {
+	widgets := schema.GroupResource{Group: "example.com", Resource: "widgets"}
+	counts := map[corev1.ResourceName][]schema.GroupResource{
+		"pods": {quota.Pods}, "cpu": {quota.Pods}, "requests.example.com/gpu": {quota.Pods, quota.DeviceClaims},
+		"count/widgets.example.com": {widgets}, "example.com/x": nil,
+	}
+	sums := map[schema.GroupResource]corev1.ResourceList{
+		quota.Pods: list("pods=2 requests.example.com/gpu=3 memory=7"), quota.DeviceClaims: list("requests.example.com/gpu=4"),
+	}
+	for name, tc := range map[string]struct {
+		stuck map[schema.GroupResource]*frozen
+		want  string
+	}{
+		"nothing is stuck": {nil, "pods=2 cpu=0 requests.example.com/gpu=7"},
+		"widgets are":      {map[schema.GroupResource]*frozen{widgets: {}}, "pods=2 cpu=0 requests.example.com/gpu=7"},
+		"a name with a part that is stuck is frozen": {map[schema.GroupResource]*frozen{quota.DeviceClaims: {}}, "pods=2 cpu=0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := total(counts, sums, tc.stuck); !quota.Same(got, list(tc.want)) {
+				t.Errorf("got %v", got)
+			}
+			for of, f := range tc.stuck {
+				if len(f.Names) != 1 {
+					t.Errorf("%s freezes %v", of, f.Names)
+				}
+			}
+		})
+	}
+}
+
+func TestWants(t *testing.T) {
+	all := []string{"create", "delete", "get", "list", "patch", "update", "watch"}
+	resource := func(group, name string, namespaced bool, verbs ...string) monitor.Resource {
+		return monitor.Resource{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: name}, Namespaced: namespaced, Verbs: verbs}
+	}
+	for name, tc := range map[string]struct {
+		r    monitor.Resource
+		want bool
+	}{
+		"secrets":                   {resource("", "secrets", true, all...), true},
+		"nodes":                     {resource("", "nodes", false, all...), false},
+		"events":                    {resource("", "events", true, all...), false},
+		"events, the new ones":      {resource("events.k8s.io", "events", true, all...), false},
+		"events of somebody else":   {resource("example.com", "events", true, all...), true},
+		"metrics cannot be watched": {resource("metrics.k8s.io", "pods", true, "get", "list"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := wants(tc.r); got != tc.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,105 @@
+package quota
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// deviceClaim measures the devices that may be allocated at most, under each of
+// the names that a class has in quotas.
+func (r Rules) deviceClaim(c *resourceapi.ResourceClaim, now time.Time) Usage {
+	used := corev1.ResourceList{countName(DeviceClaims): one()}
+	requested := r.requestedBy(c, now)
+	for class, devices := range devicesByClass(c) {
+		used[corev1.ResourceName(class+corev1.ResourceClaimsPerClass)] = number(devices)
+		names := []corev1.ResourceName{implicitDevices + corev1.ResourceName(class)}
+		if offered := r.ExtendedResource(class); offered != "" {
+			names = append(names, requestOf(offered))
+		}
+		for _, name := range names {
+			sum := used[name]
+			if sum.IsZero() {
+				sum = number(0)
+			}
+			sum.Add(number(devices))
+			used[name] = sum
+		}
+	}
+	for name := range used {
+		if of, ok := requested[name]; ok {
+			used[name] = without(used[name], of)
+		}
+	}
+	return Usage{Used: used}
+}
+
+// requestedBy is what is counted already for the pod whose extended resources
+// this claim was made for by the scheduler.
+func (r Rules) requestedBy(c *resourceapi.ResourceClaim, now time.Time) corev1.ResourceList {
+	name, ok := ExtendedResourcePod(c)
+	if !ok {
+		return nil
+	}
+	pod := r.Pod(c.Namespace, name)
+	if pod == nil || !metav1.IsControlledBy(c, pod) {
+		return nil
+	}
+	return r.pod(pod, now).Used
+}
+
+// ExtendedResourcePod is the name of the pod that a claim was made for by the
+// scheduler, because of the extended resources in its spec.
+func ExtendedResourcePod(c *resourceapi.ResourceClaim) (string, bool) {
+	owner := metav1.GetControllerOfNoCopy(c)
+	if c.Annotations[resourceapi.ExtendedResourceClaimAnnotation] != "true" || owner == nil || owner.Kind != "Pod" {
+		return "", false
+	}
+	return owner.Name, true
+}
+
+// devicesByClass are the most devices that the claim may get of each class.
+func devicesByClass(c *resourceapi.ResourceClaim) map[string]int64 {
+	devices := map[string]int64{}
+	for i := range c.Spec.Devices.Requests {
+		request := &c.Spec.Devices.Requests[i]
+		if request.Exactly != nil {
+			devices[request.Exactly.DeviceClassName] += atMost(request.Exactly.AllocationMode, request.Exactly.Count)
+			continue
+		}
+		// Any of the alternatives may be taken, so each class counts with its largest.
+		largest := map[string]int64{}
+		for _, alternative := range request.FirstAvailable {
+			class := alternative.DeviceClassName
+			largest[class] = max(largest[class], atMost(alternative.AllocationMode, alternative.Count))
+		}
+		for class, n := range largest {
+			devices[class] += n
+		}
+	}
+	return devices
+}
+
+// atMost is how many devices a request may get; a mode that is not known counts for nothing.
+func atMost(mode resourceapi.DeviceAllocationMode, count int64) int64 {
+	switch mode {
+	case resourceapi.DeviceAllocationModeExactCount:
+		return count
+	case resourceapi.DeviceAllocationModeAll:
+		return resourceapi.AllocationResultsMaxSize
+	}
+	return 0
+}
+
+// without is what is left of q, zero at least.
+func without(q, less resource.Quantity) resource.Quantity {
+	left := q.DeepCopy()
+	left.Sub(less)
+	if left.Sign() < 0 {
+		return number(0)
+	}
+	return left
+}
