@@ -17,6 +17,7 @@ func NewControllerInitializers() map[string]InitFunc {
 		names.CertificateSigningRequestCleanerController:   startCertificateSigningRequestCleanerController,
 		names.CertificateSigningRequestSigningController:   startCertificateSigningRequestSigningController,
 		names.CloudNodeLifecycleController:                 needsCloudProvider,
+		names.ClusterRoleAggregationController:             startClusterRoleAggregationController,
 		names.DeploymentController:                         startDeploymentController,
 		names.EndpointsController:                          startEndpointsController,
 		names.EndpointSliceController:                      startEndpointSliceController,
@@ -31,8 +32,10 @@ func NewControllerInitializers() map[string]InitFunc {
 		names.ResourceQuotaController:                      startResourceQuotaController,
 		names.RootCACertificatePublisherController:         startRootCACertificatePublisherController,
 		names.ServiceAccountController:                     startServiceAccountController,
+		names.ServiceCIDRController:                        startServiceCIDRController,
 		names.TaintEvictionController:                      startTaintEvictionController,
 		names.TokenCleanerController:                       startTokenCleanerController,
+		names.ValidatingAdmissionPolicyStatusController:    startValidatingAdmissionPolicyStatusController,
 		names.ServiceLBController:                          needsCloudProvider,
 	}
 }

@@ -20,6 +20,9 @@ var everythingServed = map[string][]string{
 	"certificates.k8s.io/v1": {"certificatesigningrequests"},
 	"coordination.k8s.io/v1": {"leases"},
 	"discovery.k8s.io/v1":    {"endpointslices"},
+
+	"admissionregistration.k8s.io/v1": {"validatingadmissionpolicies"},
+	"networking.k8s.io/v1":            {"ipaddresses", "servicecidrs"},
 }
 
 // wireUp starts all controllers against an API server that serves these

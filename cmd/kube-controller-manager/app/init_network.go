@@ -1,0 +1,32 @@
+package app
+
+import (
+	"context"
+	"net/http"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/servicecidrs"
+)
+
+// serviceCIDRWorkers is how many ServiceCIDRs are worked on at once.
+const serviceCIDRWorkers = 5
+
+var (
+	serviceCIDRsResource = networkingv1.SchemeGroupVersion.WithResource("servicecidrs")
+	ipAddressesResource  = networkingv1.SchemeGroupVersion.WithResource("ipaddresses")
+)
+
+func startServiceCIDRController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	if err := cc.require(serviceCIDRsResource, ipAddressesResource); err != nil {
+		return nil, false, err
+	}
+	client, events, err := cc.clientAndEvents(ctx, "service-cidrs-controller", "service-cidr-controller")
+	if err != nil {
+		return nil, false, err
+	}
+	networking := cc.Informers.Networking().V1()
+	c, err := servicecidrs.New(networking.ServiceCIDRs(), networking.IPAddresses(), client, events,
+		servicecidrs.Options{Workers: serviceCIDRWorkers, Clock: cc.Clock})
+	return cc.run(ctx, c, err)
+}

@@ -1,0 +1,48 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/clusterroleaggregation"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/validatingadmissionpolicystatus"
+)
+
+// aggregationWorkers is how many aggregated roles are worked on at once.
+const aggregationWorkers = 5
+
+var validatingAdmissionPoliciesResource = admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies")
+
+func startClusterRoleAggregationController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	client, err := cc.Client("clusterrole-aggregation-controller")
+	if err != nil {
+		return nil, false, err
+	}
+	c, err := clusterroleaggregation.New(cc.Informers.Rbac().V1().ClusterRoles(), client,
+		clusterroleaggregation.Options{Workers: aggregationWorkers, Clock: cc.Clock})
+	return cc.run(ctx, c, err)
+}
+
+func startValidatingAdmissionPolicyStatusController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	if err := cc.require(validatingAdmissionPoliciesResource); err != nil {
+		return nil, false, err
+	}
+	const account = "validatingadmissionpolicy-status-controller"
+	client, err := cc.Client(account)
+	if err != nil {
+		return nil, false, err
+	}
+	documents, err := cc.Clients.DiscoveryClient(account)
+	if err != nil {
+		return nil, false, fmt.Errorf("make the discovery client of %s: %w", account, err)
+	}
+	policies := cc.Informers.Admissionregistration().V1().ValidatingAdmissionPolicies()
+	c, err := validatingadmissionpolicystatus.New(policies, client, validatingadmissionpolicystatus.Options{
+		Workers: int(cc.Config.ValidatingAdmissionPolicyStatusController.ConcurrentPolicySyncs),
+		Clock:   cc.Clock, Mapper: cc.RESTMapper, Discovery: documents,
+	})
+	return cc.run(ctx, c, err)
+}

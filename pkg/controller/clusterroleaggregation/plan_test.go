@@ -1,0 +1,207 @@
+package clusterroleaggregation
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+)
+
+type change func(*rbacv1.ClusterRole)
+
+func role(name string, changes ...change) *rbacv1.ClusterRole {
+	r := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid"}}
+	for _, change := range changes {
+		change(r)
+	}
+	return r
+}
+
+func rule(resource string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{resource}}
+}
+
+func rules(resources ...string) []rbacv1.PolicyRule {
+	var all []rbacv1.PolicyRule
+	for _, resource := range resources {
+		all = append(all, rule(resource))
+	}
+	return all
+}
+
+func allows(resources ...string) change {
+	return func(r *rbacv1.ClusterRole) { r.Rules = rules(resources...) }
+}
+
+func labelled(key, value string) change {
+	return func(r *rbacv1.ClusterRole) { metav1.SetMetaDataLabel(&r.ObjectMeta, key, value) }
+}
+
+func aggregates(selectors ...metav1.LabelSelector) change {
+	return func(r *rbacv1.ClusterRole) {
+		r.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: selectors}
+	}
+}
+
+func to(value string) metav1.LabelSelector {
+	return metav1.LabelSelector{MatchLabels: map[string]string{"to": value}}
+}
+
+func operator(operator metav1.LabelSelectorOperator, values ...string) metav1.LabelSelector {
+	return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "to", Operator: operator, Values: values}}}
+}
+
+func cached(t *testing.T, roles ...*rbacv1.ClusterRole) toolscache.Indexer {
+	t.Helper()
+	informer := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Rbac().V1().ClusterRoles().Informer()
+	if err := cache.Ensure(informer, rolesByLabel, aggregatedByLabel); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range roles {
+		if err := informer.GetIndexer().Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return informer.GetIndexer()
+}
+
+func TestDecide(t *testing.T) {
+	right, wrong := "the rules are right", "the rules of the selected roles are others"
+	for name, tc := range map[string]struct {
+		role   *rbacv1.ClusterRole
+		others []*rbacv1.ClusterRole
+		want   plan
+	}{
+		"the rules of all selected roles, by name": {
+			role("sum", aggregates(to("sum"))),
+			[]*rbacv1.ClusterRole{role("b", labelled("to", "sum"), allows("pods")), role("a", labelled("to", "sum"), allows("nodes"))},
+			plan{Write: true, From: 2, Rules: 2, apply: rules("nodes", "pods"), Why: wrong}},
+		"the order of selectors comes before that of names": {
+			role("sum", aggregates(to("two"), to("one"))),
+			[]*rbacv1.ClusterRole{role("a", labelled("to", "one"), allows("pods")), role("b", labelled("to", "two"), allows("nodes"))},
+			plan{Write: true, From: 2, Rules: 2, apply: rules("nodes", "pods"), Why: wrong}},
+		"a rule that several have is taken once": {
+			role("sum", aggregates(to("sum"))),
+			[]*rbacv1.ClusterRole{role("a", labelled("to", "sum"), allows("pods", "nodes", "pods")), role("b", labelled("to", "sum"), allows("nodes"))},
+			plan{Write: true, From: 2, Rules: 2, apply: rules("pods", "nodes"), Why: wrong}},
+		"right rules are left alone": {
+			role("sum", aggregates(to("sum")), allows("pods")),
+			[]*rbacv1.ClusterRole{role("a", labelled("to", "sum"), allows("pods"))},
+			plan{From: 1, Rules: 1, apply: rules("pods"), Why: right}},
+		"right rules in another order are not right": {
+			role("sum", aggregates(to("sum")), allows("nodes", "pods")),
+			[]*rbacv1.ClusterRole{role("a", labelled("to", "sum"), allows("pods", "nodes"))},
+			plan{Write: true, From: 1, Rules: 2, apply: rules("pods", "nodes"), Why: wrong}},
+		"rules that somebody added go": {
+			role("sum", aggregates(to("sum")), allows("pods", "secrets")),
+			[]*rbacv1.ClusterRole{role("a", labelled("to", "sum"), allows("pods"))},
+			plan{Write: true, From: 1, Rules: 1, apply: rules("pods"), Why: wrong}},
+		"a role does not select itself": {
+			role("sum", aggregates(to("sum")), labelled("to", "sum"), allows("pods")),
+			[]*rbacv1.ClusterRole{role("a", labelled("to", "sum"), allows("nodes"))},
+			plan{Write: true, From: 1, Rules: 1, apply: rules("nodes"), Why: wrong}},
+		"an aggregated role is selected like any other": {
+			role("sum", aggregates(to("sum"))),
+			[]*rbacv1.ClusterRole{role("a", labelled("to", "sum"), aggregates(to("a")), allows("pods"))},
+			plan{Write: true, From: 1, Rules: 1, apply: rules("pods"), Why: wrong}},
+		"when the last selected role is gone, no rule stays": {
+			role("sum", aggregates(to("sum")), allows("pods")), nil,
+			plan{Write: true, Why: wrong}},
+		"no rules and none to have": {
+			role("sum", aggregates(to("sum"))), nil, plan{Why: right}},
+		"a selected role without rules adds none": {
+			role("sum", aggregates(to("sum"))), []*rbacv1.ClusterRole{role("a", labelled("to", "sum"))}, plan{From: 1, Why: right}},
+		"an empty selector selects all others": {
+			role("sum", aggregates(metav1.LabelSelector{})), []*rbacv1.ClusterRole{role("a", allows("pods"))},
+			plan{Write: true, From: 1, Rules: 1, apply: rules("pods"), Why: wrong}},
+		"expressions select too": {
+			role("sum", aggregates(operator(metav1.LabelSelectorOpIn, "x", "y"))),
+			[]*rbacv1.ClusterRole{role("a", labelled("to", "y"), allows("pods")), role("b", labelled("to", "z"), allows("nodes"))},
+			plan{Write: true, From: 1, Rules: 1, apply: rules("pods"), Why: wrong}},
+		"a role without an aggregation rule is its owner's": {
+			role("plain", allows("pods")), []*rbacv1.ClusterRole{role("a", allows("nodes"))}, plan{Why: "the role is not aggregated"}},
+		"a role that is gone needs nothing": {nil, nil, plan{Why: "the role is gone"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := tc.others
+			if tc.role != nil {
+				all = append(all, tc.role)
+			}
+			store := cached(t, all...)
+			before := tc.role.DeepCopy()
+			got, err := decide(tc.role, func(s labels.Selector) ([]*rbacv1.ClusterRole, error) { return selected(store, s) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(plan{})); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(before, tc.role); diff != "" {
+				t.Errorf("the cached object was changed: %s", diff)
+			}
+		})
+	}
+}
+
+func TestAnInvalidSelectorIsNamed(t *testing.T) {
+	_, err := decide(role("sum", aggregates(operator("Foo"))), func(labels.Selector) ([]*rbacv1.ClusterRole, error) { return nil, nil })
+	if invalid := (*errSelector)(nil); !errors.As(err, &invalid) || invalid.role != "sum" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestConcerns(t *testing.T) {
+	before := role("a", labelled("to", "sum"), allows("pods"))
+	for name, tc := range map[string]struct {
+		before, after *rbacv1.ClusterRole
+		want          bool
+	}{
+		"a new role":                      {nil, before, true},
+		"a role that went":                {before, nil, true},
+		"other rules":                     {before, role("a", labelled("to", "sum"), allows("nodes")), true},
+		"other labels":                    {before, role("a", allows("pods")), true},
+		"another role of that name":       {before, role("a", labelled("to", "sum"), allows("pods"), func(r *rbacv1.ClusterRole) { r.UID = "new" }), true},
+		"an annotation changes no rules":  {before, role("a", labelled("to", "sum"), allows("pods"), func(r *rbacv1.ClusterRole) { r.Annotations = map[string]string{"x": "y"} }), false},
+		"the same again, from a new list": {before, before.DeepCopy(), false},
+	} {
+		if got := concerns(tc.before, tc.after); got != tc.want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}
+
+func TestSelectingFindsWhoeverMaySelect(t *testing.T) {
+	store := cached(t,
+		role("exact", aggregates(to("sum"))), role("other", aggregates(to("other"))),
+		role("any", aggregates(metav1.LabelSelector{})), role("exists", aggregates(operator(metav1.LabelSelectorOpExists))),
+		role("one", aggregates(operator(metav1.LabelSelectorOpIn, "sum"))), role("second", aggregates(to("other"), to("sum"))),
+		role("broken", aggregates(operator("Foo"))), role("plain", labelled("to", "sum")))
+	for name, tc := range map[string]struct {
+		states []*rbacv1.ClusterRole
+		want   []string
+	}{
+		"by the label that it has":             {[]*rbacv1.ClusterRole{role("a", labelled("to", "sum"))}, []string{"exact", "any", "exists", "one", "second"}},
+		"by the label that it had":             {[]*rbacv1.ClusterRole{role("a", labelled("to", "sum")), role("a")}, []string{"exact", "any", "exists", "one", "second"}},
+		"without labels by what requires none": {[]*rbacv1.ClusterRole{nil, role("a")}, []string{"any", "exists"}},
+	} {
+		got := map[string]bool{}
+		for _, r := range selecting(store, tc.states...) {
+			got[r.Name] = true
+		}
+		want := map[string]bool{}
+		for _, n := range tc.want {
+			want[n] = true
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package servicecidrs
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"math"
+	"net/netip"
+	"slices"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	finalizer = "networking.k8s.io/service-cidr-finalizer"
+
+	// gracePeriod is how long API servers may go on to hand out addresses of a
+	// deleted ServiceCIDR, because they have not heard of it.
+	gracePeriod = 10 * time.Second
+
+	readyMessage = "Kubernetes Service CIDR is ready"
+	heldMessage  = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
+)
+
+// plan says what to write to a ServiceCIDR, and when to look again.
+type plan struct {
+	AddFinalizer    bool `json:"addFinalizer,omitempty"`
+	RemoveFinalizer bool `json:"removeFinalizer,omitempty"`
+	// Ready is the condition to apply, nil to leave it.
+	Ready *metav1.Condition `json:"ready,omitempty"`
+	Wait  time.Duration     `json:"wait,omitempty"`
+	Why   string            `json:"why"`
+}
+
+// surroundings are what is known of the other objects.
+type surroundings struct {
+	// others are all other ServiceCIDRs.
+	others []*networkingv1.ServiceCIDR
+	// addresses are those that the API server handed out of a range.
+	addresses func(netip.Prefix) iter.Seq[netip.Addr]
+}
+
+// decide says what a ServiceCIDR, nil if it is gone, needs.
+func decide(cidr *networkingv1.ServiceCIDR, near surroundings, now time.Time) plan {
+	switch {
+	case cidr == nil:
+		return plan{Why: "the ServiceCIDR is gone"}
+	case cidr.DeletionTimestamp == nil:
+		return keep(cidr, now)
+	}
+	if address, held := holds(rangesOf(cidr), staying(cidr, near.others), near.addresses); held {
+		ready := metav1.Condition{Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionFalse,
+			Reason: networkingv1.ServiceCIDRReasonTerminating, Message: heldMessage}
+		return plan{Ready: changed(cidr, ready, now), Why: fmt.Sprintf("it is deleted, but %s is in no other ServiceCIDR", address)}
+	}
+	if !slices.Contains(cidr.Finalizers, finalizer) {
+		return plan{Why: "it is deleted, and others hold it"}
+	}
+	if wait := gracePeriod - now.Sub(cidr.DeletionTimestamp.Time); wait > 0 {
+		return plan{Wait: wait, Why: "it is deleted, and API servers get time to hear of it"}
+	}
+	return plan{RemoveFinalizer: true, Why: "it is deleted, and no address needs it"}
+}
+
+// keep is the plan for a ServiceCIDR that is to stay.
+func keep(cidr *networkingv1.ServiceCIDR, now time.Time) plan {
+	do := plan{
+		AddFinalizer: !slices.Contains(cidr.Finalizers, finalizer),
+		Ready: changed(cidr, metav1.Condition{Type: networkingv1.ServiceCIDRConditionReady,
+			Status: metav1.ConditionTrue, Message: readyMessage}, now),
+		Why: "nothing differs",
+	}
+	if do.AddFinalizer || do.Ready != nil {
+		do.Why = "it is to be protected and ready"
+	}
+	return do
+}
+
+// changed is the condition with its time when it is not in the status yet, else nil.
+func changed(cidr *networkingv1.ServiceCIDR, want metav1.Condition, now time.Time) *metav1.Condition {
+	is := meta.FindStatusCondition(cidr.Status.Conditions, want.Type)
+	if is != nil && is.Status == want.Status && is.Reason == want.Reason && is.Message == want.Message {
+		return nil
+	}
+	want.LastTransitionTime = metav1.NewTime(now)
+	return &want
+}
+
+// holds finds an address in these ranges that would be in none of the ranges that stay.
+func holds(ranges, stay []netip.Prefix, addresses func(netip.Prefix) iter.Seq[netip.Addr]) (netip.Addr, bool) {
+	for _, own := range ranges {
+		if slices.ContainsFunc(stay, func(other netip.Prefix) bool { return contains(other, own) }) {
+			continue
+		}
+		within := slices.DeleteFunc(slices.Clone(stay), func(other netip.Prefix) bool { return !contains(own, other) })
+		for address := range addresses(own) {
+			if !slices.ContainsFunc(within, func(other netip.Prefix) bool { return other.Contains(address) }) {
+				return address, true
+			}
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// staying are the ranges of the others that a ServiceCIDR may leave addresses to.
+// Of those that are deleted together only one may leave them to the other, or
+// both would go.
+func staying(cidr *networkingv1.ServiceCIDR, others []*networkingv1.ServiceCIDR) []netip.Prefix {
+	var stay []netip.Prefix
+	for _, other := range others {
+		if other.DeletionTimestamp == nil || slices.Contains(other.Finalizers, finalizer) && larger(other, cidr) < 0 {
+			stay = append(stay, rangesOf(other)...)
+		}
+	}
+	return stay
+}
+
+// larger orders ServiceCIDRs by who keeps the addresses when all are deleted: the
+// one with the larger range.
+func larger(a, b *networkingv1.ServiceCIDR) int {
+	return cmp.Or(cmp.Compare(shortest(a), shortest(b)), cmp.Compare(a.Name, b.Name))
+}
+
+func shortest(cidr *networkingv1.ServiceCIDR) int {
+	bits := math.MaxInt
+	for _, prefix := range rangesOf(cidr) {
+		bits = min(bits, prefix.Bits())
+	}
+	return bits
+}
