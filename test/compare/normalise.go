@@ -1,10 +1,13 @@
 package compare
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kube-kcm/kube-controller-manager/test/certs"
 )
 
 // leveller replaces what differs between two runs of one binary.
@@ -27,6 +30,7 @@ var (
 		{regexp.MustCompile(`\b10\.244\.\d+\.\d+\b`), "<pod-ip>"},
 		{regexp.MustCompile(`\b10\.96\.\d+\.\d+\b`), "<service-ip>"},
 		{regexp.MustCompile(`\b127\.0\.0\.1:\d+\b`), "127.0.0.1:<port>"},
+		{regexp.MustCompile(`\bX509SHA256=[0-9a-f]{64}\b`), "X509SHA256=<hash>"},
 		{regexp.MustCompile(`\bkube-api-access-[a-z0-9]{5}\b`), "kube-api-access-*"},
 	}
 	number = regexp.MustCompile(`\b\d+\b`)
@@ -100,6 +104,9 @@ func (l *leveller) object(o map[string]any) map[string]any {
 func (l *leveller) value(key string, v any) any {
 	switch v := v.(type) {
 	case string:
+		if held, ok := certificate(v); ok {
+			return l.value("", held)
+		}
 		return l.text(v)
 	case map[string]any:
 		out := make(map[string]any, len(v))
@@ -120,6 +127,22 @@ func (l *leveller) value(key string, v any) any {
 		return out
 	}
 	return v
+}
+
+// certificatePEM is how every certificate in PEM begins, encoded once more.
+var certificatePEM = base64.StdEncoding.EncodeToString([]byte("-----BEGIN CERTIFICATE-----"))
+
+// certificate says what an encoded certificate holds that two that are issued alike have in common.
+func certificate(encoded string) (map[string]any, bool) {
+	if !strings.HasPrefix(encoded, certificatePEM) {
+		return nil, false
+	}
+	text, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, false
+	}
+	held, err := certs.Describe(text)
+	return held, err == nil
 }
 
 // identity names an object for a reader: kind, namespace where it is not the

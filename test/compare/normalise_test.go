@@ -1,7 +1,15 @@
 package compare
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"math/big"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -67,4 +75,37 @@ func TestAnObjectIsNamedForAReader(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
+}
+
+func TestCertificatesAreLevelledToWhatTheyHold(t *testing.T) {
+	// Two that differ in their moments and serial numbers only.
+	first, second := selfSigned(t, 1), selfSigned(t, 2)
+	l := newLeveller("ns", nil)
+	a, b := l.value("certificate", first), l.value("certificate", second)
+	held, ok := a.(map[string]any)
+	if !ok || held["subject"] != "CN=a" || held["lifetime"] != "1h0m0s" {
+		t.Errorf("levelled to %v", a)
+	}
+	if encode(a) != encode(b) || first == second {
+		t.Errorf("%v and %v differ", a, b)
+	}
+	if got := l.value("certificate", certificatePEM+"AAAA"); got != certificatePEM+"AAAA" {
+		t.Errorf("a broken certificate is levelled to %v", got)
+	}
+}
+
+// selfSigned returns a certificate, encoded as in a status.
+func selfSigned(t *testing.T, serial int64) string {
+	t.Helper()
+	public, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Unix(1e9*serial, 0)
+	template := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "a"}, NotBefore: begin, NotAfter: begin.Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, public, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
