@@ -40,8 +40,8 @@ var keys = map[string]func() (crypto.Signer, error){
 //	O=system:nodes CN=system:node:a DNS=a.example IP=10.0.0.1 EMAIL=a@b URI=spiffe://a
 //
 // EXT=1.2.3.4 asks for an extension of that kind, CA=true for the basic constraints
-// of an authority. KEY=rsa or KEY=ecdsa takes a new key of that kind; without it the
-// key is always the same, and so is the request. BROKEN=signature spoils the signature.
+// of an authority. KEY=rsa or KEY=ecdsa takes a key of that kind, new in each process;
+// without it the key is always the same, and so is the request. BROKEN=signature spoils the signature.
 func Request(words string) ([]byte, error) {
 	var o order
 	if err := o.read(words); err != nil {
@@ -57,8 +57,19 @@ func Request(words string) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), nil
 }
 
+// Key is what requests with KEY=kind are signed with.
+func Key(kind string) (crypto.Signer, error) {
+	if keys[kind] == nil {
+		return nil, fmt.Errorf("no keys of kind %q", kind)
+	}
+	return keys[kind]()
+}
+
 func (o *order) read(words string) error {
-	o.key, _ = keys["ed25519"]()
+	var err error
+	if o.key, err = Key("ed25519"); err != nil {
+		return err
+	}
 	for word := range strings.FieldsSeq(words) {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok {
@@ -99,10 +110,7 @@ func (o *order) set(key, value string) error {
 	case "EXT", "CA":
 		return o.extend(key, value)
 	case "KEY":
-		if keys[value] == nil {
-			return fmt.Errorf("no keys of kind %q", value)
-		}
-		o.key, err = keys[value]()
+		o.key, err = Key(value)
 	case "BROKEN":
 		o.broken = true
 	default:
