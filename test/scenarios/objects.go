@@ -92,7 +92,7 @@ func (r *run) refuses(ctx context.Context, object *unstructured.Unstructured) (b
 		return false, "", err
 	}
 	namespace := object.GetNamespace()
-	if namespace == "" {
+	if namespace == "" && mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		namespace = r.namespace
 	}
 	_, err = r.suite.resource(mapping.Resource, namespace).Create(ctx, object.DeepCopy(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -133,8 +133,9 @@ func (r *run) applyOne(ctx context.Context, step Step, object *unstructured.Unst
 	return r.remember(ctx, mapping, object.GetNamespace(), name)
 }
 
-// write creates an object without a full name and applies any other. A
-// resource that has just been defined is not served at once.
+// write creates an object without a full name and applies any other. A resource
+// that has just been defined is not served at once, and an address of a range that
+// has just become ready is not given out at once.
 func (r *run) write(ctx context.Context, step Step, mapping *meta.RESTMapping, object *unstructured.Unstructured) (string, error) {
 	client := r.suite.resource(mapping.Resource, object.GetNamespace())
 	if object.GetName() == "" {
@@ -147,7 +148,7 @@ func (r *run) write(ctx context.Context, step Step, mapping *meta.RESTMapping, o
 	var refused error
 	err := r.until(ctx, step.Within, func() (bool, string, error) {
 		_, err := client.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
-		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsInvalid(err) && object.GetKind() == "Service" {
 			return false, "", err
 		}
 		refused = err
