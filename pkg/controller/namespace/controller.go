@@ -31,8 +31,10 @@ const (
 	// settle gives every API server of a cluster the time to see that the
 	// namespace is terminating and to refuse new objects in it.
 	settle = 5 * time.Second
-	// fresh is how old what is known of a namespace may be when it is finalized.
-	fresh = 30 * time.Second
+	// fresh is how old what is known of a namespace may be when it is finalized;
+	// up to longestPatience where that never is enough.
+	fresh           = 30 * time.Second
+	longestPatience = time.Hour
 	// stuckAfter allows for a namespace of very many objects.
 	stuckAfter = 30 * time.Minute
 
@@ -141,7 +143,7 @@ func (c *Controller) sync(ctx context.Context, key string) runner.Result {
 		c.Add(surveyKey)
 		return runner.Done().LookAgain(c.resync).Because(plan{Why: "waits for the next survey"})
 	}
-	if found.clear() && c.clock.Since(found.looked) > fresh {
+	if found.clear() && c.clock.Now().After(found.until) {
 		return c.lookAnew(key)
 	}
 	live, err := c.confirm(ctx, cached)
@@ -168,7 +170,7 @@ func (c *Controller) pass(ctx context.Context, namespace *corev1.Namespace, foun
 		do.Why = "the kinds of objects have changed"
 		return runner.Done().LookAgain(c.resync).Because(do)
 	}
-	if o.empty() && c.clock.Since(found.looked) > fresh {
+	if o.empty() && c.clock.Now().After(found.until) {
 		return c.lookAnew(namespace.Name)
 	}
 	told, err := c.report(ctx, namespace, o)

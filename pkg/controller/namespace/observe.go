@@ -38,10 +38,9 @@ func (c *Controller) look(ctx context.Context, first bool) runner.Result {
 	if len(l.waiters) == 0 {
 		return runner.Done()
 	}
-	l.began = c.clock.Now()
-	oldest := l.began
+	oldest := c.clock.Now()
 	if !first {
-		oldest = l.began.Add(-fresh)
+		oldest = oldest.Add(-fresh)
 	}
 	l.known = c.library.since(oldest)
 	l.errands = c.waiting.missing(l)
@@ -52,6 +51,7 @@ func (c *Controller) look(ctx context.Context, first bool) runner.Result {
 	workqueue.ParallelizeUntil(ctx, c.readers, len(l.errands), func(i int) {
 		l.readings[i] = c.read(ctx, l.known, l.errands[i])
 	})
+	l.ended = c.clock.Now()
 	wake, blocked := c.waiting.end(l, c.library.latest.Load())
 	for _, name := range wake {
 		c.Add(name)
@@ -94,8 +94,8 @@ func (c *Controller) read(ctx context.Context, known *catalog, e errand) reading
 // readAll reads the whole cluster's objects of a kind where that is better than
 // those of each namespace.
 func (c *Controller) readAll(ctx context.Context, known *catalog, e errand) (reading, error) {
-	if wholesale(len(e.namespaces)) && !c.waiting.partly(e.resource.gvr) {
-		got, done, err := c.readCluster(ctx, known, e)
+	if limit, ok := wholesale(len(e.namespaces)); ok && !c.waiting.partly(e.resource.gvr) {
+		got, done, err := c.readCluster(ctx, known, e, limit)
 		if done || err != nil && unreachable(err) {
 			return got, err
 		}
@@ -105,13 +105,13 @@ func (c *Controller) readAll(ctx context.Context, known *catalog, e errand) (rea
 
 // readCluster lists a kind in the whole cluster. It gives up, and is not done,
 // when that turns out to be more than the lists of each namespace.
-func (c *Controller) readCluster(ctx context.Context, known *catalog, e errand) (got reading, done bool, err error) {
+func (c *Controller) readCluster(ctx context.Context, known *catalog, e errand, limit int64) (got reading, done bool, err error) {
 	got = nothingRead(e, errNotRead)
 	held := make(map[string]tally, len(e.namespaces))
 	for _, name := range e.namespaces {
 		held[name] = tally{}
 	}
-	options := metav1.ListOptions{Limit: pageSize}
+	options := metav1.ListOptions{Limit: limit}
 	for pages := 1; ; pages++ {
 		found, err := c.page(ctx, "", known, e.resource, options)
 		if err != nil {
@@ -129,7 +129,7 @@ func (c *Controller) readCluster(ctx context.Context, known *catalog, e errand) 
 		if !readOn(len(e.namespaces), pages, found.RemainingItemCount) {
 			return got, false, nil
 		}
-		options.Continue = found.Continue
+		options.Continue, options.Limit = found.Continue, pageSize
 	}
 }
 

@@ -12,10 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
@@ -43,6 +45,8 @@ type place struct {
 	lists      []*metav1.APIResourceList
 	incomplete error
 	discovered int
+	// cached are the namespaces of the informer.
+	cached cache.Store
 }
 
 func newPlace(t *testing.T, live *corev1.Namespace, content ...runtime.Object) *place {
@@ -67,9 +71,9 @@ func newPlace(t *testing.T, live *corev1.Namespace, content ...runtime.Object) *
 	}
 	// The fake forgets collections, so deleting one is deleting what is in it and has no finalizer.
 	p.meta.PrependReactor("delete-collection", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		gvr := action.GetResource()
+		gvr, ns := action.GetResource(), action.GetNamespace()
 		tracker := p.meta.Tracker()
-		list, err := tracker.List(gvr, schema.GroupVersionKind{Group: "fake-metadata-client-group", Version: "v1"}, "team")
+		list, err := tracker.List(gvr, schema.GroupVersionKind{Group: "fake-metadata-client-group", Version: "v1"}, ns)
 		if err != nil {
 			return true, nil, err
 		}
@@ -80,13 +84,13 @@ func newPlace(t *testing.T, live *corev1.Namespace, content ...runtime.Object) *
 		for _, item := range items {
 			o := item.(*metav1.PartialObjectMetadata)
 			if len(o.Finalizers) == 0 {
-				_ = tracker.Delete(gvr, "team", o.Name)
+				_ = tracker.Delete(gvr, ns, o.Name)
 				continue
 			}
 			at := metav1.NewTime(noon)
 			o = o.DeepCopy()
 			o.DeletionTimestamp = &at
-			_ = tracker.Update(gvr, o, "team")
+			_ = tracker.Update(gvr, o, ns)
 		}
 		return true, nil, nil
 	})
@@ -98,7 +102,8 @@ func newPlace(t *testing.T, live *corev1.Namespace, content ...runtime.Object) *
 	}
 	c.readers = 1 // so that requests have an order
 	p.Controller = c
-	_ = shared.Core().V1().Namespaces().Informer().GetStore().Add(ending(nil))
+	p.cached = shared.Core().V1().Namespaces().Informer().GetStore()
+	_ = p.cached.Add(ending(nil))
 	if live != nil {
 		_ = p.client.Tracker().Add(live)
 	}
@@ -109,6 +114,13 @@ var kinds = map[string]schema.GroupVersionKind{
 	"pods":       {Version: "v1", Kind: "Pod"},
 	"configmaps": {Version: "v1", Kind: "ConfigMap"},
 	"widgets":    {Group: "example.com", Version: "v1", Kind: "Widget"},
+}
+
+// add makes another namespace that is being deleted, live and cached.
+func (p *place) add(name string) {
+	ns := ending(func(ns *corev1.Namespace) { ns.Name, ns.UID = name, types.UID(name) })
+	_ = p.client.Tracker().Add(ns)
+	_ = p.cached.Add(ns)
 }
 
 func object(resource, name string, finalizers ...string) *metav1.PartialObjectMetadata {

@@ -18,11 +18,10 @@ import (
 const (
 	// pageSize is how many objects a list returns at once.
 	pageSize = 500
-	// few is for how many namespaces a list of each is better than one of the cluster.
-	few = 2
-	// pageWorth is how many lists of a namespace a page of the cluster's objects
-	// may cost: most of those lists are empty.
-	pageWorth = 8
+	// listWorth is how many objects cost about as much as a request, and
+	// pageWorth how many lists of a namespace, most of them empty, a page does.
+	listWorth = 60
+	pageWorth = pageSize / listWorth
 
 	// probeEvery is how often at most what cannot be read is asked again, in the
 	// whole process; after longTrouble only every probeSlowly.
@@ -89,8 +88,11 @@ func allRead(held map[string]tally) reading {
 	return reading{held: held}
 }
 
-// wholesale tells whether one list of the cluster is better than one of each namespace.
-func wholesale(namespaces int) bool { return namespaces > few }
+// wholesale tells whether to begin with a list of the cluster in place of one of
+// each namespace, and how many objects of it are no loss if there are too many.
+func wholesale(namespaces int) (limit int64, ok bool) {
+	return int64(min(namespaces*listWorth, pageSize)), namespaces > 1
+}
 
 // readOn tells after some pages of the cluster's objects whether the rest is
 // still cheaper than a list of each namespace. A server need not say how much

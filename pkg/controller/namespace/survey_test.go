@@ -27,22 +27,22 @@ func TestHowAKindIsRead(t *testing.T) {
 	for name, tc := range map[string]struct {
 		namespaces, pages int
 		remaining         *int64
+		limit             int64
 		wholesale, readOn bool
 	}{
-		"for one namespace, in that namespace":                    {1, 1, new(int64(1)), false, false},
-		"for two, in each":                                        {2, 1, nil, false, false},
-		"for three, in the cluster, if one page will do":          {3, 1, new(int64(1)), true, false},
-		"for many, one more page is cheap":                        {8, 1, new(int64(500)), true, true},
-		"and one more than that too much":                         {8, 1, new(int64(501)), true, false},
-		"for 500, some 60 pages are":                              {500, 1, new(int64(31_000)), true, true},
-		"100,000 objects are more than 500 lists, mostly empty":   {500, 1, new(int64(100_000)), true, false},
-		"a server that does not say how many, at first":           {500, 1, nil, true, true},
-		"a server that does not say how many, after 62 pages yet": {500, 62, nil, true, true},
-		"a server that does not say how many, after 63":           {500, 63, nil, true, false},
+		"for one namespace, in that namespace":                    {1, 1, new(int64(1)), 60, false, false},
+		"for a few, in the cluster if it has few such objects":    {3, 1, new(int64(1)), 180, true, false},
+		"for many, one more page is cheap":                        {8, 1, new(int64(500)), 480, true, true},
+		"and one more than that too much":                         {15, 1, new(int64(501)), 500, true, false},
+		"for 500, some 60 pages are":                              {500, 1, new(int64(31_000)), 500, true, true},
+		"100,000 objects are more than 500 lists, mostly empty":   {500, 1, new(int64(100_000)), 500, true, false},
+		"a server that does not say how many, at first":           {500, 1, nil, 500, true, true},
+		"a server that does not say how many, after 62 pages yet": {500, 62, nil, 500, true, true},
+		"a server that does not say how many, after 63":           {500, 63, nil, 500, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := wholesale(tc.namespaces); got != tc.wholesale {
-				t.Errorf("wholesale: %v", got)
+			if limit, ok := wholesale(tc.namespaces); ok != tc.wholesale || limit != tc.limit {
+				t.Errorf("wholesale: %v, up to %d", ok, limit)
 			}
 			if got := readOn(tc.namespaces, tc.pages, tc.remaining); got != tc.readOn {
 				t.Errorf("read on: %v", got)

@@ -13,9 +13,12 @@ import (
 // can be created in it any more, so a kind that was seen empty stays so.
 type waiter struct {
 	uid types.UID
-	// known is nil before the first look; looked is when that began.
-	known  *catalog
-	looked time.Time
+	// known is nil before the first look; looked is when that ended, and patience
+	// for how long it is good. That grows with every renewal, so that a cluster
+	// that is slow to read is not read for ever.
+	known    *catalog
+	looked   time.Time
+	patience time.Duration
 	// read are the kinds that the first look could read for all its namespaces,
 	// and shared with them; own are those that were read otherwise.
 	read, own map[schema.GroupVersionResource]struct{}
@@ -23,8 +26,8 @@ type waiter struct {
 	unread    map[schema.GroupVersionResource]failure
 }
 
-func newWaiter(uid types.UID) *waiter {
-	return &waiter{uid: uid, own: map[schema.GroupVersionResource]struct{}{},
+func newWaiter(uid types.UID, patience time.Duration) *waiter {
+	return &waiter{uid: uid, patience: patience, own: map[schema.GroupVersionResource]struct{}{},
 		held: map[schema.GroupVersionResource]tally{}, unread: map[schema.GroupVersionResource]failure{}}
 }
 
@@ -63,7 +66,7 @@ func (w *waiter) lose(r schema.GroupVersionResource, failed failure) {
 type look struct {
 	// first tells that the namespaces are new and everything is read.
 	first    bool
-	began    time.Time
+	ended    time.Time
 	known    *catalog
 	waiters  map[string]*waiter
 	errands  []errand
@@ -78,7 +81,7 @@ func (l *look) names() []string { return slices.Sorted(maps.Keys(l.waiters)) }
 func (l *look) conclude() []string {
 	news, before := map[string]bool{}, map[string]map[schema.GroupVersionResource]failure{}
 	for name, w := range l.waiters {
-		news[name] = l.first || w.known.troubles() != l.known.troubles()
+		news[name] = l.first || w.known.troubles() != l.known.troubles() || l.known.whole() && w.known != l.known
 		before[name] = maps.Clone(w.unread)
 	}
 	read := map[schema.GroupVersionResource]struct{}{}
@@ -104,7 +107,7 @@ func (l *look) conclude() []string {
 	served := l.known.listed()
 	for name, w := range l.waiters {
 		if l.first {
-			w.looked, w.read = l.began, read
+			w.looked, w.read = l.ended, read
 		}
 		w.known = l.known
 		maps.DeleteFunc(w.unread, func(r schema.GroupVersionResource, _ failure) bool { return !served[r] })
@@ -126,10 +129,11 @@ func sameKinds(a, b map[schema.GroupVersionResource]failure) bool {
 	return maps.EqualFunc(a, b, func(failure, failure) bool { return true })
 }
 
-// findings are what is known of one namespace, for a pass over it.
+// findings are what is known of one namespace, for a pass over it. Nobody is
+// finalized on them after until.
 type findings struct {
 	known  *catalog
-	looked time.Time
+	until  time.Time
 	held   map[schema.GroupVersionResource]tally
 	unread map[schema.GroupVersionResource]failure
 	// more tells that kinds are served now that have not been read.
@@ -142,6 +146,6 @@ func (f findings) clear() bool {
 }
 
 func (w *waiter) findings(latest *catalog) findings {
-	return findings{known: w.known, looked: w.looked, held: maps.Clone(w.held), unread: maps.Clone(w.unread),
+	return findings{known: w.known, until: w.looked.Add(w.patience), held: maps.Clone(w.held), unread: maps.Clone(w.unread),
 		more: latest != nil && !w.covers(latest) && len(w.unread) == 0}
 }

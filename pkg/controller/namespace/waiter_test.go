@@ -23,7 +23,7 @@ func served(failing ...string) *catalog {
 // conclude runs a look at some namespaces with given readings, by kind.
 func conclude(w *waiting, known *catalog, first bool, readings map[string]reading) (wake []string, blocked bool) {
 	l := w.begin(first, known)
-	l.began, l.known = noon, known
+	l.ended, l.known = noon, known
 	l.errands = w.missing(l)
 	for _, e := range l.errands {
 		got, ok := readings[e.resource.gvr.Resource]
@@ -135,6 +135,20 @@ func TestAGroupThatIsDownHoldsUntilItIsRead(t *testing.T) {
 	newer.resources = append(newer.resources, resource{gvr: schema.GroupVersionResource{Group: "x.io", Version: "v1", Resource: "x"}, list: true})
 	if got := state(w, "a", newer); got != "more kinds" {
 		t.Errorf("a is %s", got)
+	}
+	if wake, blocked := conclude(w, newer, false, nil); !slices.Equal(wake, []string{"a"}) || blocked || state(w, "a", newer) != "clear" {
+		t.Errorf("woken %v, blocked %v, a is %s", wake, blocked, state(w, "a", newer))
+	}
+}
+
+func TestEveryRenewalIsGoodForLonger(t *testing.T) {
+	w, known := waitingFor("a"), served()
+	for _, want := range []time.Duration{fresh, 2 * fresh, 4 * fresh} {
+		conclude(w, known, true, nil)
+		if f, _ := w.find("a", "", known); !f.until.Equal(noon.Add(want)) {
+			t.Errorf("good until %v, want %v later than noon", f.until, want)
+		}
+		w.renew("a")
 	}
 }
 

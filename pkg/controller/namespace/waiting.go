@@ -33,7 +33,7 @@ func (w *waiting) find(name string, uid types.UID, latest *catalog) (findings, b
 	defer w.mu.Unlock()
 	one := w.waiters[name]
 	if one == nil || one.uid != uid {
-		one = newWaiter(uid)
+		one = newWaiter(uid, fresh)
 		w.waiters[name] = one
 	}
 	if one.known == nil {
@@ -47,7 +47,7 @@ func (w *waiting) renew(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if one := w.waiters[name]; one != nil {
-		w.waiters[name] = newWaiter(one.uid)
+		w.waiters[name] = newWaiter(one.uid, min(2*one.patience, longestPatience))
 	}
 }
 
