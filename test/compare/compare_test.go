@@ -74,12 +74,10 @@ func TestStories(t *testing.T) {
 	work := make(chan []*scenarios.Story)
 	var lanes sync.WaitGroup
 	for range *lanesFlag {
-		pair := sync.OnceValue(func() *pair { return newPair(t, s) })
+		shared := sync.OnceValue(func() *pair { return newPair(t, s, nil) })
 		lanes.Go(func() {
 			for group := range work {
-				for _, story := range group {
-					t.Run(story.Name, func(t *testing.T) { pair().compare(t, s, story) })
-				}
+				compareGroup(t, s, group, shared)
 			}
 		})
 	}
@@ -90,6 +88,18 @@ func TestStories(t *testing.T) {
 	lanes.Wait()
 	whole.judgeAll(t, s, len(whole.Results) == len(stories))
 	whole.write(t, s)
+}
+
+// compareGroup plays a group, with API servers of its own if it asks for that.
+func compareGroup(t *testing.T, s setting, group []*scenarios.Story, ready func() *pair) {
+	if flags := group[0].APIServer; len(flags) > 0 {
+		scope := harness.NewScope(t)
+		defer scope.End()
+		ready = sync.OnceValue(func() *pair { return newPair(scope, s, flags) })
+	}
+	for _, story := range group {
+		t.Run(story.Name, func(t *testing.T) { ready().compare(t, s, story) })
+	}
 }
 
 // judgeAll looks at all stories together. What needs every story to be there is
@@ -162,15 +172,16 @@ type pair struct {
 	plays  int
 }
 
-func newPair(t *testing.T, s setting) *pair {
-	p := &pair{stages: [2]*scenarios.Stage{scenarios.NewStage(t, s.reference), scenarios.NewStage(t, s.ours)}}
+func newPair(t testing.TB, s setting, apiServerFlags []string) *pair {
+	p := &pair{stages: [2]*scenarios.Stage{
+		scenarios.NewStage(t, s.reference, apiServerFlags), scenarios.NewStage(t, s.ours, apiServerFlags)}}
 	roles, err := p.stages[0].Roles(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	whole.Lock()
 	defer whole.Unlock()
-	whole.roles = roles
+	whole.roles = whole.roles.and(roles)
 	return p
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
@@ -16,6 +17,20 @@ const KindRole = "role"
 
 // Roles are the rules of the bootstrap roles, by the service account they are for.
 type Roles map[string][]rbacv1.PolicyRule
+
+// and adds the rules of another API server, whose feature gates may give more.
+func (r Roles) and(more Roles) Roles {
+	sum := maps.Clone(more)
+	for name, rules := range r {
+		sum[name] = slices.Clone(sum[name])
+		for _, rule := range rules {
+			if !slices.ContainsFunc(sum[name], func(other rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(rule, other) }) {
+				sum[name] = append(sum[name], rule)
+			}
+		}
+	}
+	return sum
+}
 
 // RoleUse is what one controller asked of one resource, and what it may ask.
 type RoleUse struct {

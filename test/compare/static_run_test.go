@@ -26,7 +26,7 @@ var levelPaths = regexp.MustCompile(`/tmp/[^"]+|127\.0\.0\.1:\d+`)
 // so that their metrics can be compared whole.
 func TestStatic(t *testing.T) {
 	s := prepare(t)
-	c := &static{T: t, sides: newPair(t, s)}
+	c := &static{T: t, sides: newPair(t, s, nil)}
 	c.table(KindFlag, ParseHelp(run(t, s.reference, "--help")), ParseHelp(run(t, s.ours, "--help")))
 
 	c.play(t, s, "serviceaccount-new-namespace", scenarios.Setup{Flags: leading})

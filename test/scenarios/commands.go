@@ -22,12 +22,14 @@ var commands map[string]command
 // The table is filled at start because commands refer to each other.
 func init() {
 	commands = map[string]command{
-		"slow":    {noWords, nil},
-		"flags":   {wantFlags, (*run).flags},
-		"start":   {anyWords, (*run).start},
-		"stop":    {noWords, (*run).stop},
-		"restart": {noWords, (*run).restart},
-		"kubelet": {wantOneOf("on", "off"), (*run).kubelet},
+		"slow":  {noWords, nil},
+		"flags": {wantFlags, (*run).flags},
+		// The control plane is there before the story begins.
+		"apiserver": {wantFlags, nil},
+		"start":     {anyWords, (*run).start},
+		"stop":      {noWords, (*run).stop},
+		"restart":   {noWords, (*run).restart},
+		"kubelet":   {wantOneOf("on", "off"), (*run).kubelet},
 
 		"apply":    {wantApply, (*run).apply},
 		"refused":  {wantWords(1, 1), (*run).refused},
@@ -86,7 +88,7 @@ func wantOneOf(values ...string) func(Step) error {
 func wantFlags(s Step) error {
 	for _, flag := range strings.Fields(s.Rest) {
 		if !strings.HasPrefix(flag, "--") {
-			return fmt.Errorf("flags takes --name=value words, not %q", flag)
+			return fmt.Errorf("%s takes --name=value words, not %q", s.Command, flag)
 		}
 	}
 	return nil

@@ -33,9 +33,10 @@ func (r reference) matches(name string) bool {
 }
 
 // foreign says whether a cluster-wide object belongs to someone else. Nodes are
-// the story's, because stories clear them away and run one after the other.
+// the story's, because stories clear them away and run one after the other; a
+// trust bundle that a controller publishes is for all of them.
 func (r reference) foreign(run *run, name string) bool {
-	return r.namespace == "" && r.gvr.Resource != "nodes" &&
+	return r.namespace == "" && r.gvr.Resource != "nodes" && r.gvr.Resource != "clustertrustbundles" &&
 		!strings.Contains(name, run.namespace) && !run.applied(r.gvr, name)
 }
 

@@ -42,7 +42,8 @@ func TestScenarios(t *testing.T) {
 		lanes.Go(func() {
 			// Starting a control plane is left to the first story, as the
 			// command line may select none for this lane.
-			l := lane{suite: sync.OnceValue(func() *suite { return newSuite(t, binary, !*referenceFlag) })}
+			l := lane{binary: binary}
+			l.suite = sync.OnceValue(func() *suite { return l.start(t, nil) })
 			for stories := range work {
 				l.run(t, stories, r)
 			}
@@ -63,13 +64,25 @@ func TestScenarios(t *testing.T) {
 
 // lane runs stories one after the other on a control plane of its own.
 type lane struct {
-	suite func() *suite
+	binary string
+	suite  func() *suite
 }
 
+func (l lane) start(t testing.TB, apiServerFlags []string) *suite {
+	return newSuite(t, l.binary, !*referenceFlag, apiServerFlags)
+}
+
+// run runs a group. One with an API server of its own has it while it runs.
 func (l lane) run(t *testing.T, stories []*Story, r *report) {
+	ready := l.suite
+	if flags := stories[0].APIServer; len(flags) > 0 {
+		scope := harness.NewScope(t)
+		defer scope.End()
+		ready = sync.OnceValue(func() *suite { return l.start(scope, flags) })
+	}
 	for _, story := range stories {
 		t.Run(story.Name, func(t *testing.T) {
-			s := l.suite()
+			s := ready()
 			begin := time.Now()
 			writes := s.play(t, story)
 			r.add(story.Name, !t.Failed(), time.Since(begin), writes)

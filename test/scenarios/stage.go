@@ -23,8 +23,11 @@ const quiet, quietPatience = 1200 * time.Millisecond, 10 * time.Second
 var clusterWide = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "namespaces"}, {Version: "v1", Resource: "nodes"}, {Version: "v1", Resource: "persistentvolumes"},
 	{Group: "certificates.k8s.io", Version: "v1", Resource: "certificatesigningrequests"},
+	{Group: "certificates.k8s.io", Version: "v1beta1", Resource: "clustertrustbundles"},
+	{Group: "internal.apiserver.k8s.io", Version: "v1alpha1", Resource: "storageversions"},
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
 	{Group: "storage.k8s.io", Version: "v1", Resource: "volumeattachments"},
+	{Group: "storagemigration.k8s.io", Version: "v1beta1", Resource: "storageversionmigrations"},
 }
 
 // Stage plays stories one after the other on a control plane of its own and
@@ -44,9 +47,10 @@ type Take struct {
 	Requests []harness.AuditEvent
 }
 
-// NewStage starts a control plane that records what controllers write.
-func NewStage(t testing.TB, binary string) *Stage {
-	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{RecordBodies: true})
+// NewStage starts a control plane that records what controllers write. The
+// flags are those of the stories' apiserver lines.
+func NewStage(t testing.TB, binary string, apiServerFlags []string) *Stage {
+	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{RecordBodies: true, APIServerArgs: apiServerFlags})
 	return &Stage{suite: newSuiteOn(t, cp, binary, false)}
 }
 

@@ -21,6 +21,9 @@ type Story struct {
 	Path string
 	// Setup is how the manager runs at the story's beginning.
 	Setup Setup
+	// APIServer are further flags of the API server. Stories with the same ones
+	// share a control plane, which no other story uses.
+	APIServer []string
 	// Private means that the story does more to its manager than using it, so
 	// no other story can share the process. It then starts without one, and
 	// its first start command brings it up.
@@ -165,6 +168,12 @@ func (s *Story) add(step Step, used map[string]bool) error {
 	case "slow":
 		s.Slow = true
 		return nil
+	case "apiserver":
+		if len(s.Steps) > 0 {
+			return fmt.Errorf("apiserver comes before all other commands")
+		}
+		s.APIServer = append(s.APIServer, strings.Fields(step.Rest)...)
+		return nil
 	}
 	s.Steps = append(s.Steps, step)
 	return nil
@@ -239,30 +248,6 @@ func unquote(value string) string {
 		}
 	}
 	return value
-}
-
-// Groups puts stories with the same setup together, in their order, so that
-// they share a manager. A slow story and a private one are groups of their own;
-// the slow ones come first.
-func Groups(stories []*Story) [][]*Story {
-	shared := map[string]int{}
-	var slow, quick [][]*Story
-	for _, story := range stories {
-		key := story.Setup.key()
-		place, known := shared[key]
-		switch {
-		case story.Slow:
-			slow = append(slow, []*Story{story})
-		case story.Private:
-			quick = append(quick, []*Story{story})
-		case known:
-			quick[place] = append(quick[place], story)
-		default:
-			shared[key] = len(quick)
-			quick = append(quick, []*Story{story})
-		}
-	}
-	return append(slow, quick...)
 }
 
 func lineOf(content []byte, file string) int {

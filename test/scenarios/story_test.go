@@ -199,3 +199,28 @@ func TestGroupsShareManagersAndPutSlowStoriesFirst(t *testing.T) {
 		t.Errorf("Groups() = %q, want %q", got, want)
 	}
 }
+
+func TestStoriesWithTheSameAPIServerAreOneGroup(t *testing.T) {
+	var stories []*Story
+	for _, text := range []string{"start a\nrestart", "apiserver --x=1\nstart a\nstop", "apiserver --x=2\nstart a\nrestart", "apiserver --x=1\nslow\nstart b\nrestart"} {
+		story, err := Parse(fmt.Sprintf("%d.txtar", len(stories)), []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stories = append(stories, story)
+	}
+	var got []string
+	for _, group := range Groups(stories) {
+		var names []string
+		for _, story := range group {
+			names = append(names, story.Name)
+		}
+		got = append(got, strings.Join(names, " "))
+	}
+	if want := []string{"3 1", "2", "0"}; !slices.Equal(got, want) {
+		t.Errorf("Groups() = %q, want %q", got, want)
+	}
+	if _, err := Parse("late.txtar", []byte("start a\napiserver --x=1\nrestart")); err == nil {
+		t.Error("an apiserver line after other commands is taken")
+	}
+}

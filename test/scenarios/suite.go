@@ -42,8 +42,9 @@ type suite struct {
 	auditMark  int64
 }
 
-func newSuite(t testing.TB, binary string, strict bool) *suite {
-	return newSuiteOn(t, harness.StartControlPlane(t, harness.ControlPlaneOptions{}), binary, strict)
+func newSuite(t testing.TB, binary string, strict bool, apiServerFlags []string) *suite {
+	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{APIServerArgs: apiServerFlags})
+	return newSuiteOn(t, cp, binary, strict)
 }
 
 func newSuiteOn(t testing.TB, cp *harness.ControlPlane, binary string, strict bool) *suite {
