@@ -37,6 +37,13 @@ func NewControllerInitializers() map[string]InitFunc {
 		names.TokenCleanerController:                       startTokenCleanerController,
 		names.ValidatingAdmissionPolicyStatusController:    startValidatingAdmissionPolicyStatusController,
 		names.ServiceLBController:                          needsCloudProvider,
+
+		// Off with the default feature gates.
+		names.KubeAPIServerServingClusterTrustBundlePublisherController: startKubeAPIServerServingClusterTrustBundlePublisherController,
+		names.PodCertificateRequestCleanerController:                    startPodCertificateRequestCleanerController,
+		names.PodGroupProtectionController:                              startPodGroupProtectionController,
+		names.StorageVersionGarbageCollectorController:                  startStorageVersionGarbageCollectorController,
+		names.StorageVersionMigratorController:                          startStorageVersionMigratorController,
 	}
 }
 

@@ -1,0 +1,147 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
+	certificatesv1alpha1 "k8s.io/api/certificates/v1alpha1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
+	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	genericfeatures "k8s.io/apiserver/pkg/features"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/component-base/featuregate"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/clustertrustbundlepublisher"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/podcertificaterequestcleaner"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/podgroupprotection"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/storageversiongc"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/storageversionmigrator"
+	"github.com/kube-kcm/kube-controller-manager/pkg/features"
+)
+
+// gated skips the controller, with the reason, when one of its feature gates is off.
+func (cc ControllerContext) gated(gates ...featuregate.Feature) error {
+	for _, gate := range gates {
+		if !cc.Gates.Enabled(gate) {
+			return skip("the feature gate %s is off", gate)
+		}
+	}
+	return nil
+}
+
+func startPodGroupProtectionController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	if err := cc.gated(features.GenericWorkload); err != nil {
+		return nil, false, err
+	}
+	if err := cc.require(schedulingv1alpha2.SchemeGroupVersion.WithResource("podgroups")); err != nil {
+		return nil, false, err
+	}
+	client, err := cc.Client("podgroup-protection-controller")
+	if err != nil {
+		return nil, false, err
+	}
+	c, err := podgroupprotection.New(cc.Informers.Scheduling().V1alpha2().PodGroups(), cc.Informers.Core().V1().Pods(), client,
+		podgroupprotection.Options{Workers: 1, Clock: cc.Clock})
+	return cc.run(ctx, c, err)
+}
+
+func startPodCertificateRequestCleanerController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	if err := cc.gated(features.PodCertificateRequest); err != nil {
+		return nil, false, err
+	}
+	if err := cc.require(podcertificaterequestcleaner.Resource); err != nil {
+		return nil, false, err
+	}
+	client, err := cc.Client("podcertificaterequestcleaner")
+	if err != nil {
+		return nil, false, err
+	}
+	requests := cc.narrowed(podcertificaterequestcleaner.Informers).Certificates().V1beta1().PodCertificateRequests()
+	c, err := podcertificaterequestcleaner.New(requests, client, podcertificaterequestcleaner.Options{Workers: 1, Clock: cc.Clock})
+	return cc.run(ctx, c, err)
+}
+
+func startKubeAPIServerServingClusterTrustBundlePublisherController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	if err := cc.gated(features.ClusterTrustBundle); err != nil {
+		return nil, false, err
+	}
+	of := clustertrustbundlepublisher.Beta
+	if err := cc.require(certificatesv1beta1.SchemeGroupVersion.WithResource("clustertrustbundles")); err != nil {
+		if cc.require(certificatesv1alpha1.SchemeGroupVersion.WithResource("clustertrustbundles")) != nil {
+			return nil, false, err
+		}
+		of = clustertrustbundlepublisher.Alpha
+	}
+	rootCA, err := cc.rootCA()
+	if err != nil {
+		return nil, false, err
+	}
+	if len(rootCA) == 0 {
+		return nil, false, skip("there is no root CA to publish")
+	}
+	client, err := cc.Client("kube-apiserver-serving-clustertrustbundle-publisher")
+	if err != nil {
+		return nil, false, err
+	}
+	api := of(cc.narrowed(clustertrustbundlepublisher.Informers), client)
+	c, err := clustertrustbundlepublisher.New(api, clustertrustbundlepublisher.Options{RootCA: rootCA, Clock: cc.Clock})
+	return cc.run(ctx, c, err)
+}
+
+func startStorageVersionGarbageCollectorController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	if err := cc.gated(genericfeatures.APIServerIdentity, genericfeatures.StorageVersionAPI); err != nil {
+		return nil, false, err
+	}
+	if err := cc.require(apiserverinternalv1alpha1.SchemeGroupVersion.WithResource("storageversions")); err != nil {
+		return nil, false, err
+	}
+	client, err := cc.Client("storage-version-garbage-collector")
+	if err != nil {
+		return nil, false, err
+	}
+	leases := cc.narrowed(storageversiongc.Informers).Coordination().V1().Leases()
+	c, err := storageversiongc.New(leases, cc.Informers.Internal().V1alpha1().StorageVersions(), client, storageversiongc.Options{Clock: cc.Clock})
+	return cc.run(ctx, c, err)
+}
+
+func startStorageVersionMigratorController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	if err := cc.gated(features.StorageVersionMigrator); err != nil {
+		return nil, false, err
+	}
+	if err := cc.require(storagemigrationv1beta1.SchemeGroupVersion.WithResource("storageversionmigrations")); err != nil {
+		return nil, false, err
+	}
+	clients, err := cc.migratorClients()
+	if err != nil {
+		return nil, false, err
+	}
+	c, err := storageversionmigrator.New(cc.Informers.Storagemigration().V1beta1().StorageVersionMigrations(), clients,
+		storageversionmigrator.Options{Clock: cc.Clock})
+	return cc.run(ctx, c, err)
+}
+
+func (cc ControllerContext) migratorClients() (storageversionmigrator.Clients, error) {
+	var clients storageversionmigrator.Clients
+	const account = "storage-version-migrator-controller"
+	config, err := cc.Clients.Config(account)
+	if err != nil {
+		return clients, fmt.Errorf("configure the client of %s: %w", account, err)
+	}
+	if clients.Kubernetes, err = kubernetes.NewForConfig(config); err != nil {
+		return clients, fmt.Errorf("make the client of %s: %w", account, err)
+	}
+	if clients.Metadata, err = metadata.NewForConfig(config); err != nil {
+		return clients, fmt.Errorf("make the metadata client of %s: %w", account, err)
+	}
+	definitions, err := apiextensionsclient.NewForConfig(config)
+	if err != nil {
+		return clients, fmt.Errorf("make the client for definitions of %s: %w", account, err)
+	}
+	clients.Definitions = definitions.ApiextensionsV1().CustomResourceDefinitions()
+	return clients, nil
+}

@@ -1,0 +1,118 @@
+package clustertrustbundlepublisher
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	certificatesv1alpha1 "k8s.io/api/certificates/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// start runs the controller on an API server that has an old bundle.
+func start(t *testing.T, client *fake.Clientset, api func(informers.SharedInformerFactory) API) {
+	t.Helper()
+	own := Informers(client, 0)
+	c, err := New(api(own), Options{RootCA: []byte(rootCA)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	own.Start(ctx.Done())
+	own.WaitForCacheSync(ctx.Done())
+	ended := make(chan struct{})
+	go func() { defer close(ended); c.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended; own.Shutdown() })
+}
+
+func eventually(t *testing.T, what string, is func(context.Context) bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true,
+		func(ctx context.Context) (bool, error) { return is(ctx), nil })
+	if err != nil {
+		t.Errorf("waited in vain: %s", what)
+	}
+}
+
+func TestABundleComesBackInV1beta1(t *testing.T) {
+	client := fake.NewClientset(bundle("kubernetes.io:kube-apiserver-serving:old", SignerName, "old"))
+	start(t, client, func(own informers.SharedInformerFactory) API { return Beta(own, client) })
+	bundles := client.CertificatesV1beta1().ClusterTrustBundles()
+	only := func(ctx context.Context) bool {
+		list, err := bundles.List(ctx, metav1.ListOptions{})
+		return err == nil && len(list.Items) == 1 && list.Items[0].Name == nameOf(rootCA) && list.Items[0].Spec.TrustBundle == rootCA
+	}
+	eventually(t, "the bundle replaces the old one", only)
+	if err := bundles.Delete(t.Context(), nameOf(rootCA), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the bundle is created again", only)
+	if _, err := bundles.Update(t.Context(), bundle(nameOf(rootCA), SignerName, "forged"), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the bundle is put right", only)
+}
+
+func TestABundleIsPublishedInV1alpha1(t *testing.T) {
+	old := &certificatesv1alpha1.ClusterTrustBundle{ObjectMeta: metav1.ObjectMeta{Name: "kubernetes.io:kube-apiserver-serving:old"},
+		Spec: certificatesv1alpha1.ClusterTrustBundleSpec{SignerName: SignerName}}
+	client := fake.NewClientset(old)
+	start(t, client, func(own informers.SharedInformerFactory) API { return Alpha(own, client) })
+	bundles := client.CertificatesV1alpha1().ClusterTrustBundles()
+	only := func(ctx context.Context) bool {
+		list, err := bundles.List(ctx, metav1.ListOptions{})
+		return err == nil && len(list.Items) == 1 && list.Items[0].Name == nameOf(rootCA) && list.Items[0].Spec.TrustBundle == rootCA
+	}
+	eventually(t, "the bundle replaces the old one", only)
+	if _, err := bundles.Update(t.Context(), alpha(bundle(nameOf(rootCA), SignerName, "forged")), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the bundle is put right", only)
+}
+
+func TestErrorsOfWrites(t *testing.T) {
+	for name, tc := range map[string]struct {
+		verb  string
+		err   error
+		fail  bool
+		again time.Duration
+		gone  bool
+	}{
+		"one that appeared meanwhile is looked at again":       {"create", apierrors.NewAlreadyExists(bundleResource, "x"), false, untilCached, false},
+		"while publishing fails the old one stays":             {"create", apierrors.NewForbidden(bundleResource, "x", errors.New("policy")), true, 0, false},
+		"an old one that has gone is no error":                 {"delete", apierrors.NewNotFound(bundleResource, "x"), false, 0, false},
+		"an old one that was made again is left to its event":  {"delete", apierrors.NewConflict(bundleResource, "x", errors.New("uid")), false, 0, false},
+		"an old one that may not be deleted is tried again":    {"delete", apierrors.NewForbidden(bundleResource, "x", errors.New("policy")), true, 0, false},
+		"with all permitted the old one goes after publishing": {"patch", nil, false, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := bundle("kubernetes.io:kube-apiserver-serving:old", SignerName, "old")
+			client := fake.NewClientset(old)
+			client.PrependReactor(tc.verb, "clustertrustbundles", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
+			own := Informers(client, 0)
+			api := Beta(own, client)
+			c, err := New(api, Options{RootCA: []byte(rootCA)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := api.informer.GetStore().Add(old); err != nil {
+				t.Fatal(err)
+			}
+			got := c.sync(t.Context(), SignerName)
+			if (got.Err() != nil) != tc.fail || got.After() != tc.again {
+				t.Errorf("got %v and %v, want an error: %v and %v", got.Err(), got.After(), tc.fail, tc.again)
+			}
+			_, err = client.CertificatesV1beta1().ClusterTrustBundles().Get(t.Context(), old.Name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) != tc.gone {
+				t.Errorf("the old one: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,189 @@
+package storageversionmigrator
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsfake "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/fake"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+	testingclock "k8s.io/utils/clock/testing"
+)
+
+// world is a controller with one migration and an API server that serves things.
+type world struct {
+	*Controller
+	client  *fake.Clientset
+	objects *metadatafake.FakeMetadataClient
+	// pages are what lists answer, one after the other.
+	pages   []any
+	patched []string
+}
+
+func newWorld(t *testing.T, m *migration, answer func(name string) error, pages ...any) *world {
+	t.Helper()
+	w := &world{client: fake.NewClientset(m), objects: metadatafake.NewSimpleMetadataClient(metadatafake.NewTestScheme()), pages: pages}
+	w.client.Resources = []*metav1.APIResourceList{{GroupVersion: "example.com/v2", APIResources: []metav1.APIResource{
+		{Name: "things", Kind: "Thing", Namespaced: true, Verbs: []string{"list", "patch", "update"}}}}}
+	w.objects.PrependReactor("list", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+		next := w.pages[0]
+		w.pages = w.pages[1:]
+		if err, ok := next.(error); ok {
+			return true, nil, err
+		}
+		return true, next.(*metav1.List), nil
+	})
+	w.objects.PrependReactor("patch", "things", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		name := a.(clienttesting.PatchAction).GetName()
+		w.patched = append(w.patched, name)
+		return true, thing(name, "9"), answer(name)
+	})
+	shared := informers.NewSharedInformerFactory(w.client, 0)
+	migrations := shared.Storagemigration().V1beta1().StorageVersionMigrations()
+	var err error
+	w.Controller, err = New(migrations, Clients{Kubernetes: w.client, Metadata: w.objects,
+		Definitions: apiextensionsfake.NewClientset().ApiextensionsV1().CustomResourceDefinitions()}, Options{Clock: testingclock.NewFakeClock(noon)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := migrations.Informer().GetStore().Add(m); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func thing(name, version string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v2", Kind: "Thing"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "team", UID: "u", ResourceVersion: version}}
+}
+
+func page(next string, things ...*metav1.PartialObjectMetadata) *metav1.List {
+	list := &metav1.List{ListMeta: metav1.ListMeta{Continue: next, ResourceVersion: "9"}}
+	for _, t := range things {
+		list.Items = append(list.Items, runtime.RawExtension{Object: t})
+	}
+	return list
+}
+
+func fine(string) error { return nil }
+
+// reached is the migration as it was last written.
+func (w *world) reached(t *testing.T) *migration {
+	t.Helper()
+	m, err := w.client.StoragemigrationV1beta1().StorageVersionMigrations().Get(context.Background(), "m", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestObjectsAreMigrated(t *testing.T) {
+	gone := apierrors.NewNotFound(things.GroupResource(), "a")
+	expired := apierrors.NewResourceExpired("too old")
+	expired.ErrStatus.ListMeta.Continue = "later"
+	for name, tc := range map[string]struct {
+		answer  func(string) error
+		pages   []any
+		syncs   int
+		patched string
+		want    string // the condition that is true in the end
+		message string
+		fail    bool
+	}{
+		"all of them":                 {fine, []any{page("", thing("a", "1"), thing("b", "2"))}, 1, "a b", "Succeeded", "", false},
+		"none":                        {fine, []any{page("")}, 1, "", "Succeeded", "", false},
+		"page by page":                {fine, []any{page("x", thing("a", "1")), page("", thing("b", "2"))}, 2, "a b", "Succeeded", "", false},
+		"not those written since":     {fine, []any{page("", thing("a", "5"), thing("b", "6"))}, 1, "a", "Succeeded", "", false},
+		"one that went in between":    {func(string) error { return gone }, []any{page("", thing("a", "1"))}, 1, "a", "Succeeded", "", false},
+		"a snapshot that has expired": {fine, []any{page("x", thing("a", "1")), expired, page("", thing("b", "1"))}, 3, "a b", "Succeeded", "", false},
+		"one that is refused fails all": {func(name string) error {
+			if name == "b" {
+				return apierrors.NewForbidden(things.GroupResource(), name, errors.New("policy"))
+			}
+			return nil
+		}, []any{page("", thing("a", "1"), thing("b", "1"), thing("c", "1"))}, 1, "a b", "Failed",
+			`migration encountered unhandled error: things.example.com "b" is forbidden: policy`, false},
+		"one that cannot be written now is tried again, the others are not held up": {func(name string) error {
+			if name == "a" {
+				return apierrors.NewInternalError(errors.New("webhook"))
+			}
+			return nil
+		}, []any{page("", thing("a", "1"), thing("b", "1"))}, 1, "a b", "Running", messageRunning, true},
+		"a list that fails is tried again": {fine, []any{apierrors.NewServiceUnavailable("down")}, 1, "", "Running", messageRunning, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, made("m", 0, isRunning, from("5")), tc.answer, tc.pages...)
+			for range tc.syncs {
+				if got := w.syncObjects(t.Context(), "m"); (got.Err() != nil) != tc.fail {
+					t.Fatalf("got %v, want an error: %v", got.Err(), tc.fail)
+				}
+			}
+			if got := strings.Join(w.patched, " "); got != tc.patched {
+				t.Errorf("patched %q, want %q", got, tc.patched)
+			}
+			c := meta.FindStatusCondition(w.reached(t).Status.Conditions, tc.want)
+			if c == nil || c.Status != metav1.ConditionTrue || c.Message != tc.message {
+				t.Errorf("%s: %v", tc.want, c)
+			}
+		})
+	}
+}
+
+func TestTheVersionIsWrittenDown(t *testing.T) {
+	w := newWorld(t, made("m", 0, isRunning), fine, page(""))
+	if err := w.syncVersion(t.Context(), "m").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.reached(t).Status.ResourceVersion; got != "9" {
+		t.Errorf("got %q", got)
+	}
+	list := w.objects.Actions()[0]
+	if list.GetNamespace() != nowhere {
+		t.Errorf("listed in %q, which may hold many objects", list.GetNamespace())
+	}
+}
+
+func TestAResourceThatDoesNotCome(t *testing.T) {
+	for name, tc := range map[string]struct {
+		since  time.Duration
+		again  time.Duration
+		failed bool
+	}{
+		"is waited for":        {time.Second, discoverAgain, false},
+		"fails the migration":  {time.Minute, 0, true},
+		"also after a restart": {time.Hour, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, made("m", tc.since, isRunning), fine)
+			w.client.Resources = nil
+			got := w.syncVersion(t.Context(), "m")
+			if got.Err() != nil || got.After() != tc.again {
+				t.Errorf("got %v, %v", got.Err(), got.After())
+			}
+			c := meta.FindStatusCondition(w.reached(t).Status.Conditions, "Failed")
+			if (c != nil) != tc.failed || c != nil && c.Message != messageUnknown {
+				t.Errorf("got %v", c)
+			}
+		})
+	}
+}
+
+func TestATurnBeginsAndEnds(t *testing.T) {
+	w := newWorld(t, made("m", 0), fine)
+	if err := w.syncTurn(t.Context(), "m").Err(); err != nil || !running(w.reached(t)) {
+		t.Errorf("got %v, %v", err, w.reached(t).Status)
+	}
+	w = newWorld(t, made("m", 0, isRunning, isSucceeded), fine)
+	if err := w.syncTurn(t.Context(), "m").Err(); err != nil || running(w.reached(t)) {
+		t.Errorf("got %v, %v", err, w.reached(t).Status)
+	}
+}

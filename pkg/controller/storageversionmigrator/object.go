@@ -1,0 +1,76 @@
+package storageversionmigrator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// target is a resource as the API server serves it.
+type target struct {
+	gvr        schema.GroupVersionResource
+	kind       string
+	namespaced bool
+	verbs      []string
+}
+
+// emptyPatch is a server-side apply without any field: the API server writes
+// the object as it is, in the present storage version. It only works on the
+// object that was listed, and cannot make a new one.
+func emptyPatch(t target, object metav1.Object) ([]byte, error) {
+	patch, err := json.Marshal(struct {
+		Kind       string   `json:"kind"`
+		APIVersion string   `json:"apiVersion"`
+		Metadata   identity `json:"metadata"`
+	}{t.kind, t.gvr.GroupVersion().String(), identity{object.GetUID(), object.GetResourceVersion()}})
+	if err != nil {
+		return nil, fmt.Errorf("encode the patch of %s: %w", object.GetName(), err)
+	}
+	return patch, nil
+}
+
+type identity struct {
+	UID             types.UID `json:"uid"`
+	ResourceVersion string    `json:"resourceVersion"`
+}
+
+// stored tells whether an object was written after the migration began, and so
+// in the present storage version. Versions that cannot be ordered are migrated.
+func stored(object metav1.Object, since string) bool {
+	c, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), since)
+	return err == nil && c > 0
+}
+
+// verdict is what an answer of the API server means for a migration.
+type verdict int
+
+const (
+	migrated verdict = iota
+	retry
+	refused
+)
+
+// judge tells what the answer to the patch of an object means. One that was
+// changed, deleted or made again since it was listed has been written anew.
+func judge(err error) verdict {
+	var status apierrors.APIStatus
+	switch {
+	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return migrated
+	case !errors.As(err, &status):
+		return retry // the request did not get through
+	case apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err),
+		apierrors.IsInternalError(err), apierrors.IsServiceUnavailable(err), apierrors.IsUnauthorized(err):
+		return retry
+	}
+	if _, delay := apierrors.SuggestsClientDelay(err); delay {
+		return retry
+	}
+	return refused
+}

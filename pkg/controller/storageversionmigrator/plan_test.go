@@ -1,0 +1,171 @@
+package storageversionmigrator
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	noon   = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	things = schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "things"}
+)
+
+// made is a migration of things that is so old.
+func made(name string, age time.Duration, changes ...func(*migration) *migration) *migration {
+	m := &migration{}
+	m.Name, m.UID, m.CreationTimestamp = name, "u", metav1.NewTime(noon.Add(-age))
+	m.Spec.Resource = metav1.GroupResource{Group: things.Group, Resource: things.Resource}
+	for _, change := range changes {
+		m = change(m)
+	}
+	return m
+}
+
+func isRunning(m *migration) *migration   { return started(m, m.CreationTimestamp.Time) }
+func isSucceeded(m *migration) *migration { return success(m, noon) }
+func isFailed(m *migration) *migration    { return failure(m, noon, "x") }
+func isCompleted(m *migration) *migration { return completed(m, noon) }
+
+func from(version string) func(*migration) *migration {
+	return func(m *migration) *migration { m.Status.ResourceVersion = version; return m }
+}
+
+func TestTurn(t *testing.T) {
+	waiting := made("b", time.Minute)
+	type peers = []*migration
+	for name, tc := range map[string]struct {
+		m     *migration
+		peers peers
+		want  plan
+	}{
+		"one that is gone":                        {nil, nil, plan{Why: "the migration is gone"}},
+		"one alone begins":                        {waiting, peers{waiting}, plan{Step: start, Why: "it is its turn"}},
+		"one that runs goes on":                   {made("b", 0, isRunning), nil, plan{Why: "it is running"}},
+		"one that succeeded is closed":            {made("b", 0, isRunning, isSucceeded), nil, plan{Step: finish, Why: "its objects are done"}},
+		"one that failed is closed":               {made("b", 0, isRunning, isFailed), nil, plan{Step: finish, Why: "its objects are done"}},
+		"one that was closed has ended":           {made("b", 0, isRunning, isSucceeded, isCompleted), nil, plan{Why: "it has ended"}},
+		"one that somebody failed never begins":   {made("b", 0, isFailed), nil, plan{Why: "it has ended"}},
+		"the older one is first":                  {waiting, peers{waiting, made("z", 2*time.Minute)}, plan{Why: "z comes first"}},
+		"of the same age the name decides":        {waiting, peers{waiting, made("a", time.Minute)}, plan{Why: "a comes first"}},
+		"a younger one waits":                     {waiting, peers{waiting, made("a", 0)}, plan{Step: start, Why: "it is its turn"}},
+		"one that runs is waited for":             {waiting, peers{waiting, made("c", 0, isRunning)}, plan{Why: "c comes first"}},
+		"one that is done and not closed as well": {waiting, peers{waiting, made("a", 2*time.Minute, isRunning, isSucceeded)}, plan{Why: "a comes first"}},
+		"ones that have ended are in nobody's way": {waiting, peers{waiting, made("a", 2*time.Minute, isRunning, isFailed, isCompleted)},
+			plan{Step: start, Why: "it is its turn"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, turn(tc.m, tc.peers)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWants(t *testing.T) {
+	for name, tc := range map[string]struct {
+		m                *migration
+		version, objects bool
+	}{
+		"one that waits":          {made("m", 0), false, false},
+		"one that runs":           {made("m", 0, isRunning), true, false},
+		"one with a version":      {made("m", 0, isRunning, from("5")), false, true},
+		"one that has succeeded":  {made("m", 0, isRunning, from("5"), isSucceeded), false, false},
+		"one that failed early":   {made("m", 0, isRunning, isFailed), false, false},
+		"one that was closed":     {made("m", 0, isRunning, from("5"), isSucceeded, isCompleted), false, false},
+		"a version does not mean": {made("m", 0, from("5")), false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if v, o := wantsVersion(tc.m), wantsObjects(tc.m); v != tc.version || o != tc.objects {
+				t.Errorf("got %v, %v", v, o)
+			}
+		})
+	}
+}
+
+func TestUnable(t *testing.T) {
+	const why = `resource "example.com/v2, Resource=things" does not support discovery operations: [update patch list]`
+	for name, tc := range map[string]struct {
+		verbs []string
+		want  string
+	}{
+		"all that is needed is enough":       {[]string{"list", "patch", "update"}, ""},
+		"one that can only be created":       {[]string{"create"}, why},
+		"one that cannot be listed":          {[]string{"get", "patch", "update"}, why},
+		"one that cannot be patched, either": {[]string{"get", "list", "update", "delete"}, why},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := unable(target{gvr: things, verbs: tc.verbs}); got != tc.want {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+func TestMissing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		since  time.Duration
+		giveUp bool
+		again  time.Duration
+	}{
+		"at first it is looked for again": {0, false, 5 * time.Second},
+		"to the last second":              {59 * time.Second, false, time.Second},
+		"after a minute it is given up":   {time.Minute, true, 0},
+		"and so it is after a restart":    {time.Hour, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			giveUp, again := missing(made("m", tc.since, isRunning), noon)
+			if giveUp != tc.giveUp || again != tc.again {
+				t.Errorf("got %v, %v", giveUp, again)
+			}
+		})
+	}
+}
+
+func TestJudge(t *testing.T) {
+	r := things.GroupResource()
+	for name, tc := range map[string]struct {
+		err  error
+		want verdict
+	}{
+		"written":                               {nil, migrated},
+		"changed by another, so written":        {apierrors.NewConflict(r, "a", errors.New("version")), migrated},
+		"gone":                                  {apierrors.NewNotFound(r, "a"), migrated},
+		"the connection broke":                  {&url.Error{Op: "Patch", URL: "x", Err: errors.New("reset")}, retry},
+		"too many requests":                     {apierrors.NewTooManyRequests("later", 1), retry},
+		"a webhook for conversion fails":        {apierrors.NewInternalError(errors.New("webhook")), retry},
+		"a server that is not there":            {apierrors.NewServiceUnavailable("down"), retry},
+		"a server that is slow":                 {apierrors.NewTimeoutError("slow", 1), retry},
+		"it asks to come again, wrapped":        {fmt.Errorf("x: %w", apierrors.NewServerTimeout(r, "patch", 1)), retry},
+		"a policy forbids":                      {apierrors.NewForbidden(r, "a", errors.New("policy")), refused},
+		"the object is not valid any more":      {apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "a", nil), refused},
+		"the server understands nothing":        {apierrors.NewBadRequest("what"), refused},
+		"the method is not supported after all": {apierrors.NewMethodNotSupported(r, "patch"), refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := judge(tc.err); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestEmptyPatchAndStored(t *testing.T) {
+	object := &metav1.ObjectMeta{Name: "a", Namespace: "team", UID: "u", ResourceVersion: "7", Labels: map[string]string{"x": "y"}}
+	got, err := emptyPatch(target{gvr: things, kind: "Thing"}, object)
+	if want := `{"kind":"Thing","apiVersion":"example.com/v2","metadata":{"uid":"u","resourceVersion":"7"}}`; err != nil || string(got) != want {
+		t.Errorf("got %s, %v", got, err)
+	}
+	for since, want := range map[string]bool{"6": true, "7": false, "10": false, "": false, "x": false} {
+		if got := stored(object, since); got != want {
+			t.Errorf("written at 7, migrated since %q: got %v", since, got)
+		}
+	}
+}
