@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,7 +17,7 @@ import (
 func init() {
 	register(&scenario{
 		name: "rollout", order: 1, limited: true, quick: 3 * time.Minute, full: 40 * time.Minute,
-		about: "Many Deployments are created at once, get a new image all at once, and are scaled to zero.",
+		about: "Many Deployments are created at once, get a new image all at once, and are scaled to zero; then they are deleted, and what they own goes with them.",
 		sizes: []size{
 			{"nodes", 100, 20, "nodes of rollout"},
 			{"deployments", 50, 10, "Deployments of rollout"},
@@ -56,7 +57,34 @@ func runRollout(ctx context.Context, w *world) error {
 			return err
 		}
 	}
-	return nil
+	if !slices.Contains(w.bench.controllers, "garbage-collector-controller") {
+		return nil // what the Deployments own would stay
+	}
+	return w.deleteStep(ctx)
+}
+
+// deleteStep deletes the Deployments and waits until their ReplicaSets have been
+// collected: one of each image.
+func (w *world) deleteStep(ctx context.Context) error {
+	count := w.sizes["deployments"]
+	sets, err := w.expectGone(ctx, "ReplicaSets are gone", 2*count, w.watches.Apps().V1().ReplicaSets().Informer(), func(object any) string {
+		if rs, ok := object.(*appsv1.ReplicaSet); ok && rs.Namespace == namespace {
+			return rs.Name
+		}
+		return ""
+	})
+	if err != nil {
+		return err
+	}
+	client := w.load().AppsV1().Deployments(namespace)
+	return w.step(ctx, report.Step{Name: "delete", Objects: 2 * count, Unit: "ReplicaSet"}, func(ctx context.Context) ([]report.Latency, error) {
+		policy := metav1.DeletePropagationBackground
+		deleted := parallel(ctx, workers, count, func(i int) error {
+			return client.Delete(ctx, fmt.Sprintf("web-%d", i), metav1.DeleteOptions{PropagationPolicy: &policy})
+		})
+		took, err := sets.wait(ctx)
+		return []report.Latency{report.Latencies("ReplicaSet", took)}, errors.Join(deleted, err)
+	})
 }
 
 func (w *world) rolloutStep(ctx context.Context, name string, do func(context.Context, string) error, want func(*appsv1.Deployment) bool) error {
