@@ -35,6 +35,11 @@ const (
 	// soon is when a quota is looked at again that another worker has in hand, that
 	// was changed meanwhile, or that waits for a first list.
 	soon = 100 * time.Millisecond
+
+	// A quota whose usage changes all the time is written in a fifth of the time at
+	// most: what was given back is wanted by somebody, so it is no less.
+	writeShare  = 4
+	longestPace = 200 * time.Millisecond
 )
 
 var quotaResource = schema.GroupResource{Resource: "resourcequotas"}
@@ -99,7 +104,7 @@ func New(in Informers, set *monitor.Set, client kubernetes.Interface, recorder r
 	c := &Controller{
 		quotas: in.Quotas.Lister(), pods: in.Pods.Lister(), client: client, recorder: recorder,
 		clock: o.Clock, period: o.SyncPeriod, ledger: newLedger(), notes: newNotes(),
-		pacer: pace.New[types.NamespacedName](o.Clock, pace.LookShare, pace.LongestLook),
+		pacer: pace.New[types.NamespacedName](o.Clock, writeShare, longestPace),
 		writes: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{
 			quotaResource: in.Quotas.Informer().GetStore(),
 		}),
@@ -183,6 +188,8 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 		return runner.Done().LookAgain(soon) // it is in both queues
 	}
 	defer c.busy.Delete(key)
+	now := c.clock.Now()
+	m := c.notes.moment(key, now) // before the quota is read, so that it holds the charges
 	q, err := c.quotas.ResourceQuotas(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		c.forget(key)
@@ -191,13 +198,15 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 	if err != nil {
 		return runner.Done(err)
 	}
-	now := c.clock.Now()
 	seen := c.observe(q, now)
 	if seen.loading {
 		return runner.Done().LookAgain(soon).Because(plan{Why: "waiting for a first list", Frozen: seen.frozen})
 	}
-	do := decide(q, seen.used, c.notes.moment(key, now))
+	do := decide(q, seen.used, m)
 	do.Frozen = seen.frozen
+	if do.settled {
+		c.notes.settle(key, m.charged)
+	}
 	told := c.tell(q, seen.frozen, now)
 	again, err := c.apply(ctx, key, q, do)
 	return runner.Done(err).LookAgain(earliest(again, do.wait, told, seen.next)).Because(do)

@@ -157,6 +157,14 @@ func TestNotes(t *testing.T) {
 	if got := n.moment(key("q"), noon); !got.lowering.IsZero() {
 		t.Errorf("still waiting since %v", got.lowering)
 	}
+	n.settle(key("q"), noon)
+	if got := n.moment(key("q"), noon); got.charged != ago(time.Second) {
+		t.Errorf("another charge was forgotten: %v", got.charged)
+	}
+	n.settle(key("q"), ago(time.Second))
+	if got := n.moment(key("q"), noon); !got.charged.IsZero() {
+		t.Errorf("still charged at %v", got.charged)
+	}
 	broken := map[schema.GroupResource]bool{secrets: true}
 	for step, want := range []struct {
 		broken       map[schema.GroupResource]bool

@@ -35,6 +35,15 @@ func (n *notes) charge(key types.NamespacedName, at time.Time) {
 	n.change(key, func(one *note) { one.charged = at })
 }
 
+// settle forgets a charge whose object was counted, unless there is a newer one.
+func (n *notes) settle(key types.NamespacedName, charged time.Time) {
+	n.change(key, func(one *note) {
+		if one.charged.Equal(charged) {
+			one.charged = time.Time{}
+		}
+	})
+}
+
 func (n *notes) moment(key types.NamespacedName, now time.Time) moment {
 	n.mu.Lock()
 	defer n.mu.Unlock()

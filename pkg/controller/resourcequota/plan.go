@@ -27,6 +27,8 @@ type plan struct {
 	Why string `json:"why"`
 
 	wait time.Duration
+	// settled: what was charged and what was counted are the same.
+	settled bool
 }
 
 // frozen is a resource that cannot be read, and the names that count it.
@@ -79,7 +81,7 @@ func decide(q *corev1.ResourceQuota, counted corev1.ResourceList, m moment) plan
 	case stale:
 		p.Why = "the names changed"
 	case !lowered:
-		return plan{Why: "nothing differs"}
+		return plan{Why: "nothing differs", settled: true}
 	default:
 		if wait := untilSure(m); wait > 0 {
 			return plan{Why: "less is used, but a charge may be ahead of its object", wait: wait}
