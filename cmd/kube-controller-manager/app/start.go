@@ -34,8 +34,8 @@ func (s skipped) Error() string { return s.why }
 func skip(format string, args ...any) error { return skipped{fmt.Sprintf(format, args...)} }
 
 // StartControllers starts the service account token controller first, because
-// others may need the tokens it makes, then the enabled controllers in order of
-// their names. The caches they wait for are started by the caller.
+// others may need the tokens it makes, and as the original does whatever
+// --controllers says, then the enabled controllers in order of their names. The caches they wait for are started by the caller.
 func StartControllers(ctx context.Context, cc ControllerContext, startSATokenController InitFunc, controllers map[string]InitFunc) error {
 	if startSATokenController != nil {
 		if err := cc.start(ctx, names.ServiceAccountTokenController, startSATokenController); err != nil {
@@ -43,6 +43,11 @@ func StartControllers(ctx context.Context, cc ControllerContext, startSATokenCon
 		}
 	}
 	for _, name := range sets.List(sets.KeySet(controllers)) {
+		if !cc.enabled(name) {
+			klog.FromContext(ctx).Info("Controller is disabled", "controller", name)
+			cc.Debug().Set(name, debug.Disabled, "by --controllers")
+			continue
+		}
 		if err := cc.start(ctx, name, controllers[name]); err != nil {
 			return err
 		}
@@ -58,11 +63,6 @@ func (cc ControllerContext) enabled(name string) bool {
 // start runs one InitFunc and records what became of it.
 func (cc ControllerContext) start(ctx context.Context, name string, init InitFunc) error {
 	logger := klog.FromContext(ctx)
-	if !cc.enabled(name) {
-		logger.Info("Controller is disabled", "controller", name)
-		cc.Debug().Set(name, debug.Disabled, "by --controllers")
-		return nil
-	}
 	if err := cc.pause(ctx); err != nil {
 		return err
 	}

@@ -57,14 +57,14 @@ func TestStartControllers(t *testing.T) {
 				names.JobController:                 {State: debug.Started},
 			},
 		},
-		"what --controllers does not name is disabled": {
+		"what --controllers does not name is disabled, but for the token controller": {
 			flag: []string{names.JobController}, token: true,
 			rows: func(s *starts) map[string]InitFunc {
 				return map[string]InitFunc{names.TTLController: s.ok("ttl"), names.JobController: s.ok("job")}
 			},
-			want: []string{"job"},
+			want: []string{"token", "job"},
 			states: map[string]debug.Controller{
-				names.ServiceAccountTokenController: {State: debug.Disabled, Why: "by --controllers"},
+				names.ServiceAccountTokenController: {State: debug.Started},
 				names.TTLController:                 {State: debug.Disabled, Why: "by --controllers"},
 				names.JobController:                 {State: debug.Started},
 			},
