@@ -27,7 +27,7 @@ type collector struct {
 func newCollector(a api, g *graph, missed func(key)) *collector {
 	return &collector{
 		api: a, graph: g, missed: missed,
-		owners: owners{api: a, graph: g, absent: lru.New(absentOwners)},
+		owners: owners{api: a, graph: g, absent: lru.New(absentOwners), reads: newReads()},
 		writer: writer{api: a, graph: g, merged: &sync.Map{}, together: together},
 	}
 }

@@ -29,6 +29,7 @@ type owners struct {
 	api    api
 	graph  *graph
 	absent *lru.Cache
+	reads  *reads
 }
 
 // judge returns what became of each owner of an object in this namespace.
@@ -56,7 +57,7 @@ func (o owners) find(ctx context.Context, uid types.UID, at coordinates) (standi
 	if _, known := o.absent.Get(absentOwner{uid, place}); known {
 		return dangling, nil
 	}
-	live, err := o.api.get(ctx, place)
+	live, err := o.reads.get(ctx, o.api, place)
 	switch {
 	case errors.Is(err, errAbsent), err == nil && live.UID != uid:
 		o.absent.Add(absentOwner{uid, place}, nil)
