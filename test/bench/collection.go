@@ -15,7 +15,7 @@ import (
 
 func init() {
 	register(&scenario{
-		name: "collection", order: 6, quick: 4 * time.Minute, full: 40 * time.Minute,
+		name: "collection", order: 9, quick: 4 * time.Minute, full: 40 * time.Minute,
 		about: "ConfigMaps belong to owners that are all deleted at once: first in the background, then as many others in the foreground. As many ConfigMaps of nobody must stay.",
 		sizes: []size{
 			{"owners", 50, 10, "owners of collection"},
