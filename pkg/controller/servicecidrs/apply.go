@@ -51,7 +51,8 @@ func (c *Controller) patchFinalizers(ctx context.Context, cidr *networkingv1.Ser
 func (c *Controller) applyReady(ctx context.Context, cidr *networkingv1.ServiceCIDR, ready *metav1.Condition) error {
 	condition := metaapply.Condition().WithType(ready.Type).WithStatus(ready.Status).WithReason(ready.Reason).
 		WithMessage(ready.Message).WithLastTransitionTime(ready.LastTransitionTime)
-	want := networkingapply.ServiceCIDR(cidr.Name).WithStatus(networkingapply.ServiceCIDRStatus().WithConditions(condition))
+	want := networkingapply.ServiceCIDR(cidr.Name).WithUID(cidr.UID).
+		WithStatus(networkingapply.ServiceCIDRStatus().WithConditions(condition))
 	applied, err := c.client.NetworkingV1().ServiceCIDRs().ApplyStatus(ctx, want, metav1.ApplyOptions{FieldManager: name, Force: true})
 	if err != nil {
 		if ready.Status == metav1.ConditionTrue {

@@ -18,7 +18,8 @@ func (c *Controller) apply(ctx context.Context, policy *admissionv1.ValidatingAd
 	for _, warning := range warnings {
 		checking.WithExpressionWarnings(admissionapply.ExpressionWarning().WithFieldRef(warning.FieldRef).WithWarning(warning.Warning))
 	}
-	want := admissionapply.ValidatingAdmissionPolicy(policy.Name).WithStatus(admissionapply.ValidatingAdmissionPolicyStatus().
+	// With the UID a policy that was made anew meanwhile does not count as checked.
+	want := admissionapply.ValidatingAdmissionPolicy(policy.Name).WithUID(policy.UID).WithStatus(admissionapply.ValidatingAdmissionPolicyStatus().
 		WithObservedGeneration(policy.Generation).WithTypeChecking(checking))
 	applied, err := c.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().ApplyStatus(ctx, want,
 		metav1.ApplyOptions{FieldManager: fieldManager, Force: true})

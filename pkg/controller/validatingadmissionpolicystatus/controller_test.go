@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -218,9 +219,16 @@ func TestNothingIsReportedOfACheckThatWasCutShort(t *testing.T) {
 func TestARefusedStatusIsRetried(t *testing.T) {
 	p := prepare(t, policy("true"))
 	refused := apierrors.NewForbidden(policyResource, "p", errors.New("policy"))
-	p.client.PrependReactor("patch", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
+	body := ""
+	p.client.PrependReactor("patch", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		body = string(action.(clienttesting.PatchAction).GetPatch())
+		return true, nil, refused
+	})
 	if got := p.sync(t.Context(), "p").Err(); !errors.Is(got, refused) {
 		t.Errorf("got %v", got)
+	}
+	if !strings.Contains(body, `"uid":"uid"`) {
+		t.Errorf("another policy of that name would count as checked: %s", body)
 	}
 }
 

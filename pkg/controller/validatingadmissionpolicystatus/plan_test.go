@@ -10,7 +10,7 @@ import (
 
 // policy is about deployments and pods.
 func policy(expressions ...string) *admissionv1.ValidatingAdmissionPolicy {
-	p := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 1}}
+	p := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "uid", Generation: 1}}
 	about(p, "apps", "deployments")
 	about(p, "", "pods")
 	for _, expression := range expressions {
