@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -87,7 +88,9 @@ func (w *world) guests(ctx context.Context, u *usages, s report.Step, do func(co
 		return err
 	}
 	last := &w.result.Steps[len(w.result.Steps)-1]
-	last.Figures = append(last.Figures, report.Figure{Name: "quotas given up, as their usage stayed wrong", Value: float64(u.givenUp())})
+	last.Figures = append(last.Figures,
+		report.Figure{Name: "quotas given up, as their usage stayed wrong", Value: float64(u.givenUp())},
+		report.Figure{Name: "pods refused, as their quota was being written", Value: float64(u.refused())})
 	return nil
 }
 
@@ -144,7 +147,8 @@ type usages struct {
 	now     map[string]int64
 	waiting map[string]awaited
 	lags    []time.Duration
-	wrong   int
+	// wrong are the quotas that were given up, conflicts the pods that were refused.
+	wrong, conflicts int
 }
 
 type awaited struct {
@@ -215,6 +219,30 @@ func (u *usages) until(ctx context.Context, in string, pods int64, from time.Tim
 	}
 }
 
+// charge creates a pod. The API server gives up when the quota is written by
+// somebody else several times meanwhile; its users try again.
+func (u *usages) charge(create func() error) error {
+	for {
+		err := create()
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		u.mu.Lock()
+		u.conflicts++
+		u.mu.Unlock()
+	}
+}
+
+// refused returns how often a pod was refused since it was asked last, because
+// its quota was being written.
+func (u *usages) refused() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	conflicts := u.conflicts
+	u.conflicts = 0
+	return conflicts
+}
+
 // givenUp returns how many quotas were given up since it was asked last.
 func (u *usages) givenUp() int {
 	u.mu.Lock()
@@ -239,7 +267,10 @@ func (w *world) comeAndGo(ctx context.Context, u *usages, in string, turns, stan
 	pods := w.load().CoreV1().Pods(in)
 	for i := range turns {
 		name := fmt.Sprintf("guest-%d", i)
-		if _, err := pods.Create(ctx, heldPod(in, name), metav1.CreateOptions{}); err != nil {
+		if err := u.charge(func() error {
+			_, err := pods.Create(ctx, heldPod(in, name), metav1.CreateOptions{})
+			return err
+		}); err != nil {
 			return err
 		}
 		if ok, err := u.until(ctx, in, int64(standing+1), time.Time{}); err != nil || !ok {

@@ -1,0 +1,173 @@
+package resourcequota
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/metadata"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
+	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
+)
+
+// cluster is a fake API server that also serves widgets, which cannot be listed
+// while it says so.
+type cluster struct {
+	t      *testing.T
+	client *fake.Clientset
+	events *record.FakeRecorder
+	c      *Controller
+}
+
+func serving(group, name, kind string) (*metav1.APIGroup, *metav1.APIResourceList) {
+	version := strings.TrimPrefix(group+"/v1", "/")
+	g := metav1.GroupVersionForDiscovery{GroupVersion: version, Version: "v1"}
+	return &metav1.APIGroup{Name: group, Versions: []metav1.GroupVersionForDiscovery{g}, PreferredVersion: g},
+		&metav1.APIResourceList{GroupVersion: version, APIResources: []metav1.APIResource{
+			{Name: name, Kind: kind, Namespaced: true, Verbs: []string{"create", "delete", "list", "watch"}}}}
+}
+
+// start runs the controller on a cluster with these objects.
+func start(t *testing.T, broken error, objects ...runtime.Object) *cluster {
+	t.Helper()
+	cl := &cluster{t: t, client: fake.NewClientset(objects...), events: record.NewFakeRecorder(20)}
+	shared := informers.NewSharedInformerFactory(cl.client, 0)
+	scheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	meta := metadatafake.NewSimpleMetadataClient(scheme)
+	if broken != nil {
+		meta.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, broken })
+		meta.PrependWatchReactor("widgets", clienttesting.DefaultWatchReactor(nil, broken))
+	}
+	set := monitor.New(monitor.Options{
+		Discover: func() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+			core, pods := serving("", "pods", "Pod")
+			own, widgets := serving("example.com", "widgets", "Widget")
+			return []*metav1.APIGroup{core, own}, []*metav1.APIResourceList{pods, widgets}, nil
+		},
+		Metadata: metadata.Interface(meta),
+		Whole: func(r monitor.Resource) (cache.SharedIndexInformer, bool) {
+			return shared.Core().V1().Pods().Informer(), r.GroupResource() == quota.Pods
+		},
+	})
+	var err error
+	cl.c, err = New(Informers{Quotas: shared.Core().V1().ResourceQuotas(), Pods: shared.Core().V1().Pods()}, set, cl.client, cl.events,
+		Options{Workers: 2, SyncPeriod: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	shared.Start(ctx.Done())
+	ended := make(chan struct{}, 2)
+	go func() { set.Run(ctx); ended <- struct{}{} }()
+	go func() { cl.c.Run(ctx); ended <- struct{}{} }()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		<-ended
+		shared.Shutdown()
+	})
+	return cl
+}
+
+// uses waits until the quota's usage is this one.
+func (cl *cluster) uses(what, want string) {
+	cl.t.Helper()
+	var last corev1.ResourceQuotaStatus
+	err := wait.PollUntilContextTimeout(cl.t.Context(), 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+		q, err := cl.client.CoreV1().ResourceQuotas("ns").Get(ctx, "q", metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		last = q.Status
+		return quota.Same(last.Used, list(want)) && quota.Same(last.Hard, q.Spec.Hard), nil
+	})
+	if err != nil {
+		cl.t.Fatalf("%s: the status is %v, want used %s", what, last, want)
+	}
+}
+
+func standing(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: list("cpu=100m")}}}}}
+}
+
+func TestUsageFollowsPods(t *testing.T) {
+	cl := start(t, nil, limits("pods=5 requests.cpu=1 count/widgets.example.com=3", "", ""), standing("a"), standing("b"))
+	pods := cl.client.CoreV1().Pods("ns")
+	cl.uses("at first", "pods=2 requests.cpu=200m count/widgets.example.com=0")
+	if _, err := pods.Create(t.Context(), standing("c"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	cl.uses("one more", "pods=3 requests.cpu=300m count/widgets.example.com=0")
+	over := standing("a")
+	over.Status.Phase = corev1.PodSucceeded
+	if _, err := pods.UpdateStatus(t.Context(), over, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	cl.uses("one has ended", "pods=2 requests.cpu=200m count/widgets.example.com=0")
+	for _, name := range []string{"a", "b", "c"} {
+		if err := pods.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cl.uses("all are gone", "pods=0 requests.cpu=0 count/widgets.example.com=0")
+}
+
+func TestAKindThatCannotBeReadFreezesItsNumbersAlone(t *testing.T) {
+	cl := start(t, errors.New("webhook"), limits("pods=5 count/widgets.example.com=3", "pods=5", "pods=4 count/widgets.example.com=2"), standing("a"))
+	cl.uses("pods are counted", "pods=1 count/widgets.example.com=2")
+	select {
+	case event := <-cl.events.Events:
+		if want := "Warning UsageFrozen Usage of count/widgets.example.com stays as it is: widgets.example.com cannot be read: "; !strings.HasPrefix(event, want) {
+			t.Errorf("got %q, want %q", event, want)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("no event")
+	}
+}
+
+func TestErrorsOfWrites(t *testing.T) {
+	resource := corev1.Resource("resourcequotas")
+	for name, tc := range map[string]struct {
+		err  error
+		fail bool
+		wait time.Duration
+	}{
+		"a conflict is a charge meanwhile, and looked at again": {apierrors.NewConflict(resource, "q", errors.New("changed")), false, soon},
+		"a quota that is gone needs no status":                  {apierrors.NewNotFound(resource, "q"), false, 0},
+		"anything else is retried":                              {apierrors.NewInternalError(errors.New("x")), true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset()
+			client.PrependReactor("update", "resourcequotas", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
+			shared := informers.NewSharedInformerFactory(client, 0)
+			c, err := New(Informers{Quotas: shared.Core().V1().ResourceQuotas(), Pods: shared.Core().V1().Pods()},
+				monitor.New(monitor.Options{}), client, record.NewFakeRecorder(1), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := limits("pods=1", "", "")
+			again, err := c.apply(t.Context(), key("q"), q, decide(q, list("pods=0"), moment{now: noon}))
+			if (err != nil) != tc.fail || again != tc.wait {
+				t.Errorf("got %v and %v", again, err)
+			}
+		})
+	}
+}
