@@ -60,8 +60,13 @@ func (g *graph) picture(of []types.UID, all bool) []vertex {
 }
 
 func (n *node) vertex() vertex {
-	v := vertex{namespace: n.namespace.Value(), name: n.name, uid: n.uid, state: n.state, virtual: n.virtual(), missing: n.was != nil || n.missed}
+	v := vertex{namespace: n.namespace.Value(), name: n.name, uid: n.uid, state: n.state}
 	if n.virtual() {
+		v.missing = n.was != nil || n.missed
+		v.virtual = !v.missing
+		if v.missing {
+			v.namespace = "" // of what is nowhere it is not known
+		}
 		for d := range n.dependents {
 			v.heardFrom(refTo(d.owners, n.uid))
 			break
@@ -98,13 +103,17 @@ func (v *vertex) label() string {
 		fmt.Fprintf(&b, ".%s", v.version.Group)
 	}
 	fmt.Fprintf(&b, "/%s\n", v.name)
+	var flags []string
 	for _, flag := range []struct {
 		set  bool
 		text string
-	}{{v.state.terminating, "beingDeleted"}, {v.state.foreground, "deletingDependents"}, {v.virtual, "virtual"}, {v.missing, "missing"}} {
+	}{{v.state.terminating, "beingDeleted"}, {v.state.foreground, "deletingDependents"}, {v.virtual, "virtual"}, {v.missing, "missingFromGraph"}} {
 		if flag.set {
-			b.WriteString(flag.text + "\n")
+			flags = append(flags, flag.text)
 		}
+	}
+	if len(flags) > 0 {
+		b.WriteString(strings.Join(flags, ",") + "\n")
 	}
 	return b.String()
 }
