@@ -46,7 +46,7 @@ func (c *Controller) empty(ctx context.Context, namespace *corev1.Namespace, f f
 // notes what is left. A kind that does not answer is left to the probes.
 func (c *Controller) deleteAll(ctx context.Context, namespace *corev1.Namespace, known *catalog, r resource, t tally, o *outcome) {
 	if err := c.waiting.silent(r.gvr); err != nil {
-		o.hold(err)
+		c.lose(namespace, r, err, o)
 		return
 	}
 	remove := c.deleteKind
@@ -56,12 +56,9 @@ func (c *Controller) deleteAll(ctx context.Context, namespace *corev1.Namespace,
 	t, grace, err := remove(ctx, namespace, known, r, t)
 	switch {
 	case err != nil && ctx.Err() == nil && unreachable(err):
-		now := c.clock.Now()
 		err = naming(r.gvr, err)
-		c.waiting.note(r.gvr, err, now)
-		c.waiting.lose(namespace.Name, namespace.UID, r.gvr, err, now)
-		c.AddAfter(probeKey, probeEvery)
-		o.hold(err)
+		c.waiting.note(r.gvr, err, c.clock.Now())
+		c.lose(namespace, r, err, o)
 	case err != nil:
 		o.add(r, remainder{}, err)
 	default:
@@ -69,6 +66,13 @@ func (c *Controller) deleteAll(ctx context.Context, namespace *corev1.Namespace,
 		left, err := judge(namespace.Name, r, t, grace)
 		o.add(r, left, err)
 	}
+}
+
+// lose leaves a kind to the probes.
+func (c *Controller) lose(namespace *corev1.Namespace, r resource, err error, o *outcome) {
+	o.hold(err)
+	c.waiting.lose(namespace.Name, namespace.UID, r.gvr, err, c.clock.Now())
+	c.AddAfter(probeKey, probeEvery)
 }
 
 // deletePods deletes the pods and estimates from their grace periods how long they take.

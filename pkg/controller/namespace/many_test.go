@@ -118,3 +118,27 @@ func TestABrokenConversionHoldsOnlyWhomItConcerns(t *testing.T) {
 		t.Errorf("held are %v", left)
 	}
 }
+
+func TestAnAPIThatFallsSilentMidwayIsAskedOnceForAll(t *testing.T) {
+	p, names := newCrowd(t, 3, in("n-00", object("widgets", "w")), in("n-01", object("widgets", "w")), in("n-02", object("widgets", "w")))
+	for _, key := range append(slices.Clone(names), surveyKey) {
+		p.sync(t.Context(), key)
+	}
+	silent := true
+	p.meta.PrependReactor("*", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return silent, nil, apierrors.NewServiceUnavailable("down")
+	})
+	p.requests()
+	p.round(t, names)
+	if done := p.requests(); count(done, "list widgets")+count(done, "delete widgets") != 1 || count(done, "create namespaces/finalize") != 0 {
+		t.Errorf("requests %v", done)
+	}
+	silent = false
+	p.clock.Step(probeEvery)
+	p.look(t.Context(), false)
+	p.requests()
+	p.round(t, names)
+	if done := p.requests(); count(done, "delete widgets") != 3 || count(done, "create namespaces/finalize") != 3 {
+		t.Errorf("requests %v", done)
+	}
+}
