@@ -20,13 +20,15 @@ type collector struct {
 	graph  *graph
 	owners owners
 	writer writer
+	// cached returns an object as a watch showed it last, nil if that does not do.
+	cached func(location) *metav1.PartialObjectMetadata
 	// missed is told of an owner that is not where its dependents look for it.
 	missed func(key)
 }
 
-func newCollector(a api, g *graph, missed func(key)) *collector {
+func newCollector(a api, g *graph, cached func(location) *metav1.PartialObjectMetadata, missed func(key)) *collector {
 	return &collector{
-		api: a, graph: g, missed: missed,
+		api: a, graph: g, cached: cached, missed: missed,
 		owners: owners{api: a, graph: g, absent: lru.New(absentOwners), reads: newReads()},
 		writer: writer{api: a, graph: g, merged: &sync.Map{}, together: together},
 	}
@@ -55,7 +57,7 @@ func (c *collector) look(ctx context.Context, k key) runner.Result {
 	return runner.Done(err).Because(do)
 }
 
-// collect decides about an object that may have lost an owner, from what is live.
+// collect deals with an object that may have lost an owner.
 func (c *collector) collect(ctx context.Context, v view) (decision, error) {
 	do := decision{Do: nothing, Why: "it is not known what became of its owners"}
 	// What cannot be found out is not worth a request.
@@ -69,6 +71,14 @@ func (c *collector) collect(ctx context.Context, v view) (decision, error) {
 		}
 	}
 	at := location{v.kind.resource, v.namespace, v.name}
+	// A deletion carries the version that was judged, so that a cached object does
+	// where it is the latest; where it is not, the API server refuses.
+	if cached := c.cached(at); cached != nil && cached.UID == v.uid {
+		do, err := c.judge(ctx, v, at, cached)
+		if !errors.Is(err, errChanged) && !errors.Is(err, errConflict) {
+			return do, err
+		}
+	}
 	live, err := c.api.get(ctx, at)
 	if errors.Is(err, errAbsent) || err == nil && live.UID != v.uid {
 		return decision{Do: nothing, Why: "it is gone, the watch will tell"}, nil
@@ -76,14 +86,19 @@ func (c *collector) collect(ctx context.Context, v view) (decision, error) {
 	if err != nil {
 		return do, err
 	}
+	return c.judge(ctx, v, at, live)
+}
+
+// judge decides about one version of an object, and does what is decided.
+func (c *collector) judge(ctx context.Context, v view, at location, live *metav1.PartialObjectMetadata) (decision, error) {
 	if live.DeletionTimestamp != nil {
 		return decision{Do: nothing, Why: "it is being deleted, the watch will tell"}, nil
 	}
 	judged, err := c.owners.judge(ctx, live.OwnerReferences, live.Namespace)
 	if err != nil {
-		return do, err
+		return decision{Do: nothing, Why: "it is not known what became of its owners"}, err
 	}
-	do = decide(live, judged, v.dependents, v.deleting)
+	do := decide(live, judged, v.dependents, v.deleting)
 	return do, c.writer.apply(ctx, at, live, do)
 }
 

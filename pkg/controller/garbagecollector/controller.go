@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
@@ -94,7 +95,7 @@ func New(monitors *monitor.Set, mapper meta.RESTMapper, client metadata.Interfac
 	})
 	c.findings = runner.New(options("graph", graphQueue, 1), c.find)
 	c.Group = runner.NewGroup(name, c.looks, c.orphans, c.findings)
-	c.collector = newCollector(live{client, mapper}, c.graph, c.findings.Add)
+	c.collector = newCollector(live{client, mapper}, c.graph, c.cached, c.findings.Add)
 	return c
 }
 
@@ -164,6 +165,24 @@ func (c *Controller) look(ctx context.Context, k key) runner.Result {
 func (c *Controller) find(_ context.Context, k key) runner.Result {
 	c.follow(c.graph.missed(types.UID(k.Name)))
 	return runner.Done()
+}
+
+// cached returns an object as its watch showed it last. Only built-in APIs are
+// trusted to refuse a deletion when it is no longer so; others are asked first.
+func (c *Controller) cached(at location) *metav1.PartialObjectMetadata {
+	store, followed := c.followed.Store(at.resource.GroupResource())
+	if !followed || !scheme.Scheme.IsGroupRegistered(at.resource.Group) {
+		return nil
+	}
+	found, exists, err := store.GetByKey(cache.NewObjectName(at.namespace, at.name).String())
+	o, ok := found.(metav1.Object)
+	if err != nil || !exists || !ok {
+		return nil
+	}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
+		OwnerReferences: o.GetOwnerReferences(), Finalizers: o.GetFinalizers(), DeletionTimestamp: o.GetDeletionTimestamp(),
+	}}
 }
 
 // servedChanged looks again at what could not be found out, and counts what fails.

@@ -8,9 +8,9 @@
 // writes nothing else.
 //
 // The graph says what to look at, never what to do: an object is deleted only
-// after a live read of it and of each owner that is not known for sure to be
-// gone, and only as it was read (UID and resource version). An owner is gone for
-// sure when its deletion was seen, or when the API server has just said that it is
-// not where the reference says. A kind that is not served, and an answer that is not about the
-// object, are no proof: what depends on it waits.
+// after a live look at each owner that is not known for sure to be gone, and only
+// in the version that was judged, by UID and resource version. An owner is gone
+// for sure when its deletion was seen, or when the API server has just said that
+// it is not where the reference says. A kind that is not served, and an answer
+// that is not about the object, are no proof: what depends on it waits.
 package garbagecollector

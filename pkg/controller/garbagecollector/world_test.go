@@ -33,8 +33,10 @@ type play struct {
 	parts  map[key]bool
 	parked map[key]bool
 	events map[*kind][]event
-	ops    int
-	broke  string
+	// store is what the watch of boxes has delivered; that of globes is not trusted.
+	store map[location]*metav1.PartialObjectMetadata
+	ops   int
+	broke string
 	// meddling tells that the user acts within a request of the collector.
 	meddling bool
 	retries  int
@@ -63,7 +65,9 @@ func newPlay(seed uint64) *play {
 func (p *play) restart() {
 	g := newGraph()
 	p.looks, p.parts, p.parked = map[key]bool{}, map[key]bool{}, map[key]bool{}
-	p.c = newCollector(meddler{p}, g, func(k key) { p.follow(g.missed(types.UID(k.Name))) })
+	p.store = map[location]*metav1.PartialObjectMetadata{}
+	cached := func(at location) *metav1.PartialObjectMetadata { return p.store[at] }
+	p.c = newCollector(meddler{p}, g, cached, func(k key) { p.follow(g.missed(types.UID(k.Name))) })
 	p.c.writer.together = 1 // one after the other, so that a seed always gives the same run
 	p.events = map[*kind][]event{}
 	for at, o := range p.objects {
@@ -93,6 +97,9 @@ func (p *play) deliver(k *kind) string {
 	}
 	e := p.events[k][0]
 	p.events[k] = p.events[k][1:]
+	if k == boxes {
+		p.keep(e)
+	}
 	if e.now == nil {
 		p.follow(p.c.graph.remove(k, e.before.UID, true))
 		return "gone " + string(e.before.UID)
@@ -101,6 +108,14 @@ func (p *play) deliver(k *kind) string {
 		p.follow(p.c.graph.upsert(k, e.now))
 	}
 	return "seen " + string(e.now.UID)
+}
+
+func (p *play) keep(e event) {
+	if e.now == nil {
+		delete(p.store, location{e.k.resource, e.before.Namespace, e.before.Name})
+		return
+	}
+	p.store[location{e.k.resource, e.now.Namespace, e.now.Name}] = e.now
 }
 
 func (p *play) work(from map[key]bool, do func(context.Context, key) runner.Result) string {
