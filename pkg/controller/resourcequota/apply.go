@@ -24,13 +24,14 @@ func (c *Controller) apply(ctx context.Context, key types.NamespacedName, q *cor
 	changed.Status = *do.Status
 	began := c.pacer.Now()
 	wrote, err := c.client.CoreV1().ResourceQuotas(q.Namespace).UpdateStatus(ctx, changed, metav1.UpdateOptions{})
+	if apierrors.IsConflict(err) {
+		// The API server has charged the quota meanwhile; its event brings the newer one.
+		return soon, nil
+	}
 	c.pacer.Sent(key, began)
 	switch {
 	case apierrors.IsNotFound(err):
 		return 0, nil
-	case apierrors.IsConflict(err):
-		// The API server has charged the quota meanwhile; its event brings the newer one.
-		return soon, nil
 	case err != nil:
 		return 0, fmt.Errorf("update the status of resource quota %s: %w", key, err)
 	}

@@ -39,7 +39,7 @@ const (
 	// A quota whose usage changes all the time is written in a fifth of the time at
 	// most: what was given back is wanted by somebody, so it is no less.
 	writeShare  = 4
-	longestPace = 200 * time.Millisecond
+	longestPace = 150 * time.Millisecond
 )
 
 var quotaResource = schema.GroupResource{Resource: "resourcequotas"}

@@ -12,9 +12,9 @@ import (
 const (
 	// inFlight is how long a charge of the API server may be ahead of its object:
 	// until then a usage that is below the charge is no reason to take it back.
-	inFlight = 250 * time.Millisecond
+	inFlight = 150 * time.Millisecond
 	// longestWait bounds how long charges that follow each other hold that up.
-	longestWait = 600 * time.Millisecond
+	longestWait = 400 * time.Millisecond
 )
 
 // plan says what to write.
