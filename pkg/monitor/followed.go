@@ -27,8 +27,8 @@ type Interest struct {
 	Wants func(Resource) bool
 	// Changed is called for each change to an object of such a resource.
 	Changed Rule
-	// Served, if set, is called after the set of these resources, or the state of
-	// one, has changed. It must be quick.
+	// Served, if set, is called after the set of these resources, the state of one,
+	// or the groups that cannot be discovered have changed. It must be quick.
 	Served func()
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,8 +111,9 @@ func TestHealth(t *testing.T) {
 
 // recorder is a follower that writes down what it is told.
 type recorder struct {
-	mu   sync.Mutex
-	seen []string
+	mu     sync.Mutex
+	seen   []string
+	served atomic.Int32
 }
 
 func (r *recorder) changed(res Resource, before, now metav1.Object, initial bool) {
@@ -202,7 +204,7 @@ func start(t *testing.T, w *world, objects ...runtime.Object) (*Followed, *recor
 		Whole: func(Resource) (cache.SharedIndexInformer, bool) { return nil, false },
 	})
 	r := &recorder{}
-	f := s.Follow(Interest{Name: "test", Wants: func(r Resource) bool { return r.Can("list", "watch") }, Changed: r.changed})
+	f := s.Follow(Interest{Name: "test", Wants: func(r Resource) bool { return r.Can("list", "watch") }, Changed: r.changed, Served: func() { r.served.Add(1) }})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -263,11 +265,12 @@ func TestResourcesComeAndGo(t *testing.T) {
 	r.has(t, "+p1")
 
 	// A group that does not answer keeps what is known of it.
+	told := r.served.Load()
 	away := schema.GroupVersion{Group: "g", Version: "v1"}
 	w.set(func() {
 		w.lists, w.err = nil, &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{away: errors.New("away")}}
 	})
-	eventually(t, "the group is named", func() bool { return f.Undiscovered()[away] != nil })
+	eventually(t, "the group is named", func() bool { return f.Undiscovered()[away] != nil && r.served.Load() > told })
 	if got := len(f.States()); got != 2 {
 		t.Errorf("%d resources are known of a group that does not answer, want 2", got)
 	}

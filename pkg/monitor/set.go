@@ -121,7 +121,7 @@ func (s *Set) look(ctx context.Context) time.Duration {
 		failed = partly.Groups
 	}
 	found := newCatalog(groups, lists, failed).after(s.catalog)
-	s.tellGroups(logger, found.failed)
+	groupsChanged := s.tellGroups(logger, found.failed)
 	changed := s.follow(ctx, found)
 	s.mu.Lock()
 	s.catalog, s.discovered = found, true
@@ -129,6 +129,9 @@ func (s *Set) look(ctx context.Context) time.Duration {
 	for id, resource := range changed {
 		logger.V(1).Info("The served resources changed", "resource", id, "served", found.resources[id].Kind != "")
 		s.tell(resource)
+	}
+	if groupsChanged {
+		s.tellAll()
 	}
 	return s.o.Period
 }
@@ -139,16 +142,28 @@ func (s *Set) ready() bool {
 	return s.discovered
 }
 
-// tellGroups logs which groups began or ceased to fail.
-func (s *Set) tellGroups(logger klog.Logger, failed map[schema.GroupVersion]error) {
+// tellGroups logs which groups began or ceased to fail, and reports whether any did.
+func (s *Set) tellGroups(logger klog.Logger, failed map[schema.GroupVersion]error) (changed bool) {
 	for version, err := range failed {
 		if s.catalog.failed[version] == nil {
 			logger.Info("An API cannot be discovered, what is known of it stays", "api", version, "err", err)
+			changed = true
 		}
 	}
 	for version := range s.catalog.failed {
 		if failed[version] == nil {
 			logger.Info("An API can be discovered again", "api", version)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// tellAll calls everybody: what could not be discovered may concern anyone.
+func (s *Set) tellAll() {
+	for _, f := range s.followers {
+		if f.interest.Served != nil {
+			f.interest.Served()
 		}
 	}
 }
