@@ -41,7 +41,7 @@ type Controller struct {
 
 // New returns the controller, which is not running yet.
 func New(api API, o Options) (*Controller, error) {
-	register()
+	syncs.Register()
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -58,7 +58,7 @@ func (c *Controller) sync(ctx context.Context, _ string) runner.Result {
 	start := c.clock.Now()
 	do := decide(c.published(), c.rootCA)
 	again, err := c.apply(ctx, do)
-	observe(c.clock.Since(start), err)
+	syncs.Observe(c.clock.Since(start), err)
 	return runner.Done(err).LookAgain(again).Because(do)
 }
 

@@ -61,7 +61,7 @@ type Controller struct {
 
 // New returns the controller, which is not running yet.
 func New(namespaces coreinformers.NamespaceInformer, configMaps coreinformers.ConfigMapInformer, client kubernetes.Interface, o Options) (*Controller, error) {
-	register()
+	syncs.Register()
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -94,7 +94,7 @@ func New(namespaces coreinformers.NamespaceInformer, configMaps coreinformers.Co
 func (c *Controller) sync(ctx context.Context, namespaceName string) runner.Result {
 	start := c.clock.Now()
 	do, again, err := c.reconcile(ctx, namespaceName)
-	observe(c.clock.Since(start), err)
+	syncs.Observe(c.clock.Since(start), err)
 	return runner.Done(err).LookAgain(again).Because(do)
 }
 
