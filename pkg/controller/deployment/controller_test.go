@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -206,7 +207,7 @@ func TestRequests(t *testing.T) {
 func hashes(text string, objects []runtime.Object) string {
 	for _, object := range objects {
 		if d, ok := object.(*appsv1.Deployment); ok {
-			text = strings.ReplaceAll(text, hashOf(&d.Spec.Template, d.Status.CollisionCount), "HASH")
+			text = strings.ReplaceAll(text, pods.TemplateHash(&d.Spec.Template, d.Status.CollisionCount), "HASH")
 		}
 	}
 	return text

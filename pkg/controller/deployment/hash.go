@@ -1,31 +1,11 @@
 package deployment
 
 import (
-	"encoding/binary"
-	"fmt"
-	"hash/fnv"
 	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-
-	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/utils/dump"
 )
-
-// hashOf names a pod template. It is part of the names of ReplicaSets and of the
-// labels of pods, in clusters that have run for years: it never changes.
-func hashOf(template *corev1.PodTemplateSpec, collisions *int32) string {
-	hasher := fnv.New32a()
-	fmt.Fprint(hasher, dump.ForHash(*template))
-	if collisions != nil {
-		var count [8]byte
-		binary.LittleEndian.PutUint32(count[:], uint32(*collisions))
-		hasher.Write(count[:])
-	}
-	return rand.SafeEncodeString(fmt.Sprint(hasher.Sum32()))
-}
 
 // setName is the name of the ReplicaSet for a template; a long Deployment name
 // gives way to the hash.

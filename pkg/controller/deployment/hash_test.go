@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
 )
 
 // goldenHash is a template as a cluster stores it, and the name it got there.
@@ -37,7 +39,7 @@ func goldenHashes(t *testing.T) []goldenHash {
 func TestHashesAreThoseOfRunningClusters(t *testing.T) {
 	for _, golden := range goldenHashes(t) {
 		t.Run(golden.Name, func(t *testing.T) {
-			check(t, hashOf(&golden.Template, golden.CollisionCount), golden.Hash)
+			check(t, pods.TemplateHash(&golden.Template, golden.CollisionCount), golden.Hash)
 		})
 	}
 }
@@ -58,7 +60,7 @@ func TestHashesDoNotDependOnTheEncoding(t *testing.T) {
 				t.Fatal(err)
 			}
 			template := decoded.(*appsv1.Deployment).DeepCopy().Spec.Template
-			check(t, hashOf(&template, golden.CollisionCount), golden.Hash)
+			check(t, pods.TemplateHash(&template, golden.CollisionCount), golden.Hash)
 		})
 	}
 }

@@ -6,13 +6,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 // newSetFor returns the ReplicaSet of the Deployment's present template, with
 // the size that it may begin with beside the old ones.
 func newSetFor(d *appsv1.Deployment, old []*appsv1.ReplicaSet) *appsv1.ReplicaSet {
-	hash := hashOf(&d.Spec.Template, d.Status.CollisionCount)
+	hash := pods.TemplateHash(&d.Spec.Template, d.Status.CollisionCount)
 	template := *d.Spec.Template.DeepCopy()
 	template.Labels = withHash(template.Labels, hash)
 	selector := d.Spec.Selector.DeepCopy()

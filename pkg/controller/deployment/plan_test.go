@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
 )
 
 // line prints a plan for comparison: what is done, and the reason of the
@@ -129,7 +131,7 @@ func TestTheNewSetIsTheOneThatClustersKnow(t *testing.T) {
 		d.Spec.Template.Labels["tier"] = "front"
 	})
 	got := newSetFor(d, sets(set(4, "v1", 5, 5)))
-	hash := hashOf(&d.Spec.Template, nil)
+	hash := pods.TemplateHash(&d.Spec.Template, nil)
 	labels := map[string]string{"app": "web", "tier": "front", "pod-template-hash": hash}
 	want := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-" + hash, Namespace: "ns", Labels: labels,
