@@ -38,7 +38,9 @@ const (
 	// stuckAfter allows for a namespace of very many objects.
 	stuckAfter = 30 * time.Minute
 
-	firstBackoff, longestBackoff = 5 * time.Millisecond, 60 * time.Second
+	// firstBackoff is about what one pass of the original takes: what was refused is
+	// asked for as often as the original does.
+	firstBackoff, longestBackoff = 500 * time.Millisecond, 60 * time.Second
 
 	// surveyKey and probeKey are keys for all namespaces: the first look at those
 	// that are new, and the look at what could not be read. No namespace has such a name.
