@@ -93,6 +93,34 @@ func TestTrimKeepsOfAffinityWhatReachesIntoOtherNamespaces(t *testing.T) {
 	}
 }
 
+func TestTrimKeepsWhichNodeAPodIsMadeForUntilItHasOne(t *testing.T) {
+	byName := []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"node"}}}
+	byLabel := []corev1.NodeSelectorRequirement{{Key: "disk", Operator: corev1.NodeSelectorOpExists}}
+	required := func(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
+		return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}}
+	}
+	for name, tc := range map[string]struct {
+		node     string
+		in, want *corev1.Affinity
+	}{
+		"has none":           {"", required(corev1.NodeSelectorTerm{MatchFields: byName, MatchExpressions: byLabel}, corev1.NodeSelectorTerm{MatchExpressions: byLabel}), required(corev1.NodeSelectorTerm{MatchFields: byName})},
+		"has one":            {"node", required(corev1.NodeSelectorTerm{MatchFields: byName}), nil},
+		"is for any by name": {"", required(corev1.NodeSelectorTerm{MatchExpressions: byLabel}), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := usual("a")
+			pod.Spec.NodeName, pod.Spec.Affinity = tc.node, tc.in
+			trimmed, err := Trim(pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := trimmed.(*corev1.Pod).Spec.Affinity; !reflect.DeepEqual(got, tc.want) {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestTrimReachesIntoTombstones(t *testing.T) {
 	trimmed, err := Trim(toolscache.DeletedFinalStateUnknown{Key: "ns/a", Obj: usual("a")})
 	if err != nil {

@@ -36,7 +36,7 @@ func trimPod(pod *corev1.Pod) {
 	trimContainers(pod.Spec.Containers)
 	trimVolumes(&pod.Spec)
 	pod.Spec.EphemeralContainers = nil
-	pod.Spec.Affinity = trimAffinity(pod.Spec.Affinity)
+	pod.Spec.Affinity = trimAffinity(pod.Spec.Affinity, pod.Spec.NodeName == "")
 	pod.Spec.TopologySpreadConstraints = nil
 	pod.Spec.DNSConfig = nil
 	pod.Spec.ImagePullSecrets = nil
@@ -52,12 +52,16 @@ func trimPod(pod *corev1.Pod) {
 }
 
 // trimAffinity keeps of the terms that reach into other namespaces what says so:
-// quotas are about these.
-func trimAffinity(a *corev1.Affinity) *corev1.Affinity {
+// quotas are about these. Of a pod that has no node yet it keeps which node it is
+// made for.
+func trimAffinity(a *corev1.Affinity, unscheduled bool) *corev1.Affinity {
 	if a == nil {
 		return nil
 	}
 	var kept corev1.Affinity
+	if nodes := a.NodeAffinity; nodes != nil && unscheduled {
+		kept.NodeAffinity = pinned(nodes.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
 	if pods := a.PodAffinity; pods != nil {
 		required, preferred := reachingOut(pods.RequiredDuringSchedulingIgnoredDuringExecution, pods.PreferredDuringSchedulingIgnoredDuringExecution)
 		if len(required)+len(preferred) > 0 {
@@ -74,6 +78,23 @@ func trimAffinity(a *corev1.Affinity) *corev1.Affinity {
 		return nil
 	}
 	return &kept
+}
+
+// pinned keeps the terms that name fields of nodes, and of these the fields.
+func pinned(selector *corev1.NodeSelector) *corev1.NodeAffinity {
+	if selector == nil {
+		return nil
+	}
+	var terms []corev1.NodeSelectorTerm
+	for i := range selector.NodeSelectorTerms {
+		if fields := selector.NodeSelectorTerms[i].MatchFields; len(fields) > 0 {
+			terms = append(terms, corev1.NodeSelectorTerm{MatchFields: fields})
+		}
+	}
+	if len(terms) == 0 {
+		return nil
+	}
+	return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}
 }
 
 func reachingOut(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) (r []corev1.PodAffinityTerm, p []corev1.WeightedPodAffinityTerm) {

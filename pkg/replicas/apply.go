@@ -14,6 +14,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/batch"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
@@ -119,8 +120,8 @@ func (e *Engine) createOne(ctx context.Context, key Key, set *Set) error {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return errEnding
 	case err != nil:
-		if outcomeUnknown(err) {
-			e.doubts.raise(key)
+		if consistency.OutcomeUnknown(err) {
+			e.doubts.Raise(key)
 		}
 		e.events.Eventf(set.Object, corev1.EventTypeWarning, reasonFailedCreate, "Error creating: %v", err)
 		return err

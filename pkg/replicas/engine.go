@@ -49,7 +49,7 @@ type Engine struct {
 	writes *consistency.Tracker[Key]
 	// reports and looks are when the next status and the next reconcile are due.
 	reports, looks *pace.Pacer[Key]
-	doubts         doubts
+	doubts         consistency.Doubts[Key]
 }
 
 // New returns an engine that watches pods. The caller adds the watch of its

@@ -23,7 +23,7 @@ func WatchSets[T any](e *Engine, informer toolscache.SharedInformer) error {
 		key := Key{Namespace: set.GetNamespace(), Name: set.GetName()}
 		if c.New == nil {
 			e.writes.Forget(key)
-			e.doubts.settle(key)
+			e.doubts.Settle(key)
 		}
 		wake.Add(key)
 	})

@@ -47,7 +47,11 @@ var (
 	affinityTerm = &rule{keep: of(2, 4)} // namespaces, namespaceSelector
 	weightedTerm = &rule{keep: of(2), into: map[protowire.Number]*rule{2: affinityTerm}}
 	podAffinity  = &rule{into: map[protowire.Number]*rule{1: affinityTerm, 2: weightedTerm}}
-	affinity     = &rule{keep: of(2, 3), into: map[protowire.Number]*rule{2: podAffinity, 3: podAffinity}}
+	// nodeAffinity is kept as far as it requires fields of nodes, such as the name.
+	nodeTerm     = &rule{keep: of(2)} // matchFields
+	nodeSelector = &rule{into: map[protowire.Number]*rule{1: nodeTerm}}
+	nodeAffinity = &rule{keep: of(1), into: map[protowire.Number]*rule{1: nodeSelector}}
+	affinity     = &rule{into: map[protowire.Number]*rule{1: nodeAffinity, 2: podAffinity, 3: podAffinity}}
 
 	podSpec = &rule{
 		// nodeSelector, imagePullSecrets, hostAliases, dnsConfig,

@@ -18,6 +18,7 @@ func NewControllerInitializers() map[string]InitFunc {
 		names.CertificateSigningRequestSigningController:   startCertificateSigningRequestSigningController,
 		names.CloudNodeLifecycleController:                 needsCloudProvider,
 		names.ClusterRoleAggregationController:             startClusterRoleAggregationController,
+		names.DaemonSetController:                          startDaemonSetController,
 		names.DeploymentController:                         startDeploymentController,
 		names.EndpointsController:                          startEndpointsController,
 		names.EndpointSliceController:                      startEndpointSliceController,

@@ -1,0 +1,32 @@
+package app
+
+import (
+	"context"
+	"net/http"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/daemonset"
+)
+
+var (
+	daemonSetsResource          = appsv1.SchemeGroupVersion.WithResource("daemonsets")
+	controllerRevisionsResource = appsv1.SchemeGroupVersion.WithResource("controllerrevisions")
+)
+
+func startDaemonSetController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	if err := cc.require(daemonSetsResource, controllerRevisionsResource); err != nil {
+		return nil, false, err
+	}
+	client, events, err := cc.clientAndEvents(ctx, "daemon-set-controller", "daemonset-controller")
+	if err != nil {
+		return nil, false, err
+	}
+	apps, core := cc.Informers.Apps().V1(), cc.Informers.Core().V1()
+	c, err := daemonset.New(apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(), client, events, daemonset.Options{
+		Workers:       int(cc.Config.DaemonSetController.ConcurrentDaemonSetSyncs),
+		Clock:         cc.Clock,
+		CompareTaints: cc.Gates.Enabled(tolerationComparison),
+	})
+	return cc.run(ctx, c, err)
+}

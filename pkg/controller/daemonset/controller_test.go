@@ -1,0 +1,402 @@
+package daemonset
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	podrules "github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
+)
+
+var web = types.NamespacedName{Namespace: "ns", Name: "web"}
+
+// rig is a controller whose caches are filled by hand and whose API server fails
+// as told.
+type rig struct {
+	*Controller
+	in     informers.SharedInformerFactory
+	client *fake.Clientset
+	events *record.FakeRecorder
+	clock  *clocktesting.FakeClock
+}
+
+func newRig(t testing.TB, cached ...runtime.Object) *rig {
+	t.Helper()
+	client := fake.NewClientset(cached...)
+	client.PrependReactor("create", "pods", func(a ktesting.Action) (bool, runtime.Object, error) {
+		made := a.(ktesting.CreateAction).GetObject().(*corev1.Pod).DeepCopy()
+		made.Name = made.GenerateName + "x"
+		return true, made, nil
+	})
+	return rigWith(t, client, cached...)
+}
+
+// rigWith has an API server that knows other objects than the caches.
+func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *rig {
+	t.Helper()
+	r := &rig{in: informers.NewSharedInformerFactory(client, 0), client: client, events: record.NewFakeRecorder(1000), clock: clocktesting.NewFakeClock(noon)}
+	apps, core := r.in.Apps().V1(), r.in.Core().V1()
+	c, err := New(apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(), client, r.events, Options{Workers: 1, Clock: r.clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Controller = c
+	for _, object := range cached {
+		r.cache(t, object)
+	}
+	client.ClearActions()
+	return r
+}
+
+func (r *rig) cache(t testing.TB, object runtime.Object) {
+	t.Helper()
+	var err error
+	switch object.(type) {
+	case *appsv1.DaemonSet:
+		err = r.in.Apps().V1().DaemonSets().Informer().GetStore().Add(object)
+	case *appsv1.ControllerRevision:
+		err = r.in.Apps().V1().ControllerRevisions().Informer().GetStore().Add(object)
+	case *corev1.Pod:
+		err = r.in.Core().V1().Pods().Informer().GetStore().Add(object)
+	case *corev1.Node:
+		err = r.in.Core().V1().Nodes().Informer().GetStore().Add(object)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fails makes requests of this kind fail.
+func (r *rig) fails(verb, resource string, err error) {
+	r.client.PrependReactor(verb, resource, func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+}
+
+// done lists the requests that were made, several of a kind in a row as one.
+func (r *rig) done() string {
+	var did []string
+	times := 1
+	for _, a := range r.client.Actions() {
+		one := strings.TrimSuffix(a.GetVerb()+" "+a.GetResource().Resource+"/"+a.GetSubresource(), "/")
+		if n := len(did); n > 0 && did[n-1] == one {
+			times++
+			continue
+		} else if n > 0 && times > 1 {
+			did[n-1] = fmt.Sprintf("%d %s", times, did[n-1])
+		}
+		did, times = append(did, one), 1
+	}
+	if n := len(did); n > 0 && times > 1 {
+		did[n-1] = fmt.Sprintf("%d %s", times, did[n-1])
+	}
+	r.client.ClearActions()
+	return strings.Join(did, ", ")
+}
+
+func (r *rig) told() string {
+	var told []string
+	for len(r.events.Events) > 0 {
+		told = append(told, <-r.events.Events)
+	}
+	slices.Sort(told)
+	return strings.Join(told, "; ")
+}
+
+func (r *rig) status(t *testing.T) string {
+	t.Helper()
+	ds, err := r.client.AppsV1().DaemonSets("ns").Get(t.Context(), "web", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return statusLine(ds.Status)
+}
+
+func statusLine(s appsv1.DaemonSetStatus) string {
+	return fmt.Sprintf("desired %d current %d misscheduled %d ready %d updated %d available %d unavailable %d gen %d collisions %d", s.DesiredNumberScheduled, s.CurrentNumberScheduled,
+		s.NumberMisscheduled, s.NumberReady, s.UpdatedNumberScheduled, s.NumberAvailable, s.NumberUnavailable, s.ObservedGeneration, ptr.Deref(s.CollisionCount, 0))
+}
+
+var (
+	podsOf   = corev1.Resource("pods")
+	denied   = apierrors.NewForbidden(podsOf, "web-", errors.New("exceeded quota"))
+	conflict = apierrors.NewConflict(appsv1.Resource("daemonsets"), "web", errors.New("changed"))
+	missing  = apierrors.NewNotFound(podsOf, "web-")
+	noAnswer = apierrors.NewTimeoutError("no answer", 0)
+	ending   = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Message: "ending",
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}}}
+)
+
+func hashOf(ds *appsv1.DaemonSet) string {
+	return podrules.TemplateHash(&ds.Spec.Template, ds.Status.CollisionCount)
+}
+
+// revisionOf is the revision that the set would make of its template.
+func revisionOf(ds *appsv1.DaemonSet, number int64) *appsv1.ControllerRevision {
+	data, err := revisions.DataOf(&ds.Spec.Template)
+	if err != nil {
+		panic(err)
+	}
+	r := newRevision(ds, hashOf(ds), data, number)
+	r.UID, r.ResourceVersion, r.CreationTimestamp = types.UID(r.Name), "1", metav1.NewTime(noon.Add(time.Duration(number)*time.Minute))
+	return r
+}
+
+// of makes the pod one of the present revision of the set.
+func of(ds *appsv1.DaemonSet) podOption {
+	return func(p *corev1.Pod) { p.Labels[hashLabel] = hashOf(ds) }
+}
+
+func reporting(s appsv1.DaemonSetStatus) setOption {
+	return func(ds *appsv1.DaemonSet) { ds.Status = s }
+}
+
+// working is the status of a set with pods that work on so many nodes.
+func working(n int32) setOption {
+	return reporting(appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: n, CurrentNumberScheduled: n, NumberReady: n, NumberAvailable: n, UpdatedNumberScheduled: n})
+}
+
+func objects(all ...runtime.Object) []runtime.Object { return all }
+
+func TestRequests(t *testing.T) {
+	ds, v0 := daemon(), daemon(image("v0"))
+	taken := revisionOf(ds, 1)
+	taken.Data.Raw, taken.OwnerReferences = []byte(`{"spec":{}}`), nil
+	taken.Labels = map[string]string{"app": "another"}
+	strayRevision := revisionOf(v0, 1)
+	strayRevision.Labels = map[string]string{hashLabel: "x"}
+	orphanRevision := revisionOf(ds, 1)
+	orphanRevision.OwnerReferences = nil
+	nameless := revisionOf(ds, 1)
+	delete(nameless.Labels, hashLabel)
+	duplicate := revisionOf(ds, 0)
+	duplicate.Name, duplicate.UID, duplicate.Labels[hashLabel] = "web-double", "double", "double"
+	for name, tc := range map[string]struct {
+		objects []runtime.Object
+		faults  func(*rig)
+		did     string
+		told    string
+		err     bool
+	}{
+		"a settled one costs nothing": {
+			objects: objects(daemon(working(1)), revisionOf(ds, 1), node("a"), pod("p", of(ds)))},
+		"the first look makes the revision, the pods and a status": {
+			objects: objects(daemon(), node("a"), node("b"), node("c")),
+			did:     "create controllerrevisions, 3 create pods, update daemonsets/status",
+			told:    "Normal SuccessfulCreate Created pod: web-x; Normal SuccessfulCreate Created pod: web-x; Normal SuccessfulCreate Created pod: web-x"},
+		"without nodes there is only a revision and the generation seen": {
+			objects: objects(daemon()), did: "create controllerrevisions, update daemonsets/status"},
+		"a refusal of all costs one request": {
+			objects: objects(daemon(), revisionOf(ds, 1), node("a"), node("b"), node("c")),
+			faults:  func(r *rig) { r.fails("create", "pods", denied) },
+			did:     "create pods, update daemonsets/status", err: true,
+			told: `Warning FailedCreate Error creating: pods "web-" is forbidden: exceeded quota`},
+		"a namespace that ends is no failure": {
+			objects: objects(daemon(), revisionOf(ds, 1), node("a"), node("b")),
+			faults:  func(r *rig) { r.fails("create", "pods", ending) },
+			did:     "create pods, update daemonsets/status"},
+		"a pod that cannot be deleted is told": {
+			objects: objects(daemon(working(1)), revisionOf(ds, 1), node("a"), pod("p", of(ds)), pod("q", of(ds), aged(time.Minute))),
+			faults:  func(r *rig) { r.fails("delete", "pods", denied) },
+			did:     "delete pods", err: true, told: `Warning FailedDelete Error deleting: pods "web-" is forbidden: exceeded quota`},
+		"a pod that is gone needs no deleting": {
+			objects: objects(daemon(working(1)), revisionOf(ds, 1), node("a"), pod("p", of(ds)), pod("q", of(ds), aged(time.Minute))),
+			faults:  func(r *rig) { r.fails("delete", "pods", missing) },
+			did:     "delete pods"},
+		"a failed pod is told of and deleted": {
+			objects: objects(daemon(working(1)), revisionOf(ds, 1), node("a"), pod("p", of(ds), phase(corev1.PodFailed))),
+			did:     "delete pods",
+			told:    "Normal SuccessfulDelete Deleted pod: p; Warning FailedDaemonPod Found failed daemon pod ns/p on node a, will try to kill it"},
+		"a pod that has ended is told of and deleted": {
+			objects: objects(daemon(working(1)), revisionOf(ds, 1), node("a"), pod("p", of(ds), phase(corev1.PodSucceeded))),
+			did:     "delete pods",
+			told:    "Normal SucceededDaemonPod Found succeeded daemon pod ns/p on node a, will try to delete it; Normal SuccessfulDelete Deleted pod: p"},
+		"a status that changed in between is tried once more": {
+			objects: objects(daemon(), revisionOf(ds, 1), node("a"), pod("p", of(ds))),
+			faults:  func(r *rig) { r.fails("update", "daemonsets", conflict) },
+			did:     "update daemonsets/status, get daemonsets, update daemonsets/status", err: true},
+		"an orphan is adopted after a live look, and nothing else done": {
+			objects: objects(daemon(), revisionOf(ds, 1), node("a"), pod("p", of(ds), orphan)),
+			did:     "get daemonsets, patch pods"},
+		"an owner that was replaced adopts nothing": {
+			objects: objects(daemon(), revisionOf(ds, 1), node("a"), pod("p", of(ds), orphan)),
+			faults: func(r *rig) {
+				r.client.PrependReactor("get", "daemonsets", func(ktesting.Action) (bool, runtime.Object, error) {
+					return true, daemon(func(ds *appsv1.DaemonSet) { ds.UID = "another" }), nil
+				})
+			},
+			did: "get daemonsets", err: true},
+		"a pod that no longer matches is let go and replaced": {
+			objects: objects(daemon(working(1)), revisionOf(ds, 1), node("a"), pod("p", of(ds), stray)),
+			did:     "patch pods, create pods, update daemonsets/status", told: "Normal SuccessfulCreate Created pod: web-x"},
+		"an orphaned revision is adopted": {
+			objects: objects(daemon(working(1)), orphanRevision, node("a"), pod("p", of(ds))),
+			did:     "get daemonsets, patch controllerrevisions"},
+		"a revision that no longer matches is let go": {
+			objects: objects(daemon(working(1)), revisionOf(ds, 2), strayRevision, node("a"), pod("p", of(ds))),
+			did:     "patch controllerrevisions"},
+		"a revision without a hash gets its name for one": {
+			objects: objects(daemon(working(1)), nameless, node("a"), pod("p", func(p *corev1.Pod) { p.Labels[hashLabel] = nameless.Name })),
+			did:     "patch controllerrevisions"},
+		"a name that is taken leads to another hash": {
+			objects: objects(daemon(), taken, node("a")),
+			did:     "create controllerrevisions, get controllerrevisions, get daemonsets, update daemonsets/status"},
+		"an older template becomes the latest revision again": {
+			objects: objects(daemon(working(1)), revisionOf(ds, 1), revisionOf(v0, 2), node("a"), pod("p", of(ds))),
+			did:     "patch controllerrevisions"},
+		"of two revisions with the template the later one stays": {
+			objects: objects(daemon(working(1)), revisionOf(ds, 1), duplicate, node("a"), pod("p", func(p *corev1.Pod) { p.Labels[hashLabel] = "double" })),
+			did:     "patch pods, delete controllerrevisions"},
+		"old revisions beyond the limit go": {
+			objects: objects(daemon(working(1), func(ds *appsv1.DaemonSet) { ds.Spec.RevisionHistoryLimit = ptr.To[int32](0) }), revisionOf(ds, 2), revisionOf(v0, 1), node("a"), pod("p", of(ds))),
+			did:     "delete controllerrevisions"},
+		"but not those that pods have": {
+			objects: objects(daemon(working(1), onDelete, func(ds *appsv1.DaemonSet) {
+				ds.Spec.RevisionHistoryLimit = ptr.To[int32](0)
+				ds.Status.UpdatedNumberScheduled = 0
+			}),
+				revisionOf(ds, 2), revisionOf(v0, 1), node("a"), pod("p", of(v0)))},
+		"a selector for everything is told of": {
+			objects: objects(daemon(func(ds *appsv1.DaemonSet) { ds.Spec.Selector = &metav1.LabelSelector{} }), node("a")),
+			told:    "Warning SelectingAll This daemon set is selecting all pods. A non-empty selector is required."},
+		"a template that its selector misses is given up": {
+			objects: objects(daemon(func(ds *appsv1.DaemonSet) { ds.Spec.Template.Labels = nil }), node("a")), err: true},
+		"a selector that cannot be read is given up": {
+			objects: objects(daemon(func(ds *appsv1.DaemonSet) {
+				ds.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Maybe"}}}
+			})), err: true},
+		"one being deleted leaves its pods alone": {
+			objects: objects(daemon(func(ds *appsv1.DaemonSet) { ds.DeletionTimestamp = ptr.To(ago(0)); ds.Finalizers = []string{"x/y"} }), node("a"), pod("p", orphan))},
+		"one that is gone costs nothing": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, tc.objects...)
+			if tc.faults != nil {
+				tc.faults(r)
+			}
+			result := r.sync(t.Context(), web)
+			check(t, r.done(), tc.did)
+			check(t, r.told(), tc.told)
+			if (result.Err() != nil) != tc.err {
+				t.Errorf("error is %v", result.Err())
+			}
+		})
+	}
+}
+
+func TestTheStatusSaysWhatIsThere(t *testing.T) {
+	ds := daemon()
+	r := newRig(t, ds, revisionOf(ds, 1), node("a"), node("b"), node("c"), node("d", tainted("x", corev1.TaintEffectNoSchedule)),
+		pod("a", of(ds)), pod("b", on("b"), of(ds), unready), pod("d", on("d"), of(ds)))
+	if err := r.sync(t.Context(), web).Err(); err != nil {
+		t.Fatal(err)
+	}
+	check(t, r.status(t), "desired 3 current 2 misscheduled 1 ready 1 updated 2 available 1 unavailable 2 gen 1 collisions 0")
+}
+
+func TestAPodIsMadeForItsNode(t *testing.T) {
+	ds := daemon()
+	r := newRig(t, ds, node("a"))
+	var made *corev1.Pod
+	r.client.PrependReactor("create", "pods", func(a ktesting.Action) (bool, runtime.Object, error) {
+		made = a.(ktesting.CreateAction).GetObject().(*corev1.Pod)
+		return false, nil, nil
+	})
+	if err := r.sync(t.Context(), web).Err(); err != nil {
+		t.Fatal(err)
+	}
+	check(t, made.GenerateName, "web-")
+	check(t, made.Labels, map[string]string{"app": "web", hashLabel: hashOf(ds), generationLabel: "1"})
+	check(t, nodeOf(made), "a")
+	check(t, made.Spec.NodeName, "")
+	check(t, len(made.Spec.Tolerations), 6)
+	check(t, *metav1.GetControllerOf(made), *metav1.NewControllerRef(ds, kind))
+}
+
+func TestOneReconcileMakesABurstAtMost(t *testing.T) {
+	all := objects(daemon(), revisionOf(daemon(), 1))
+	for i := range 300 {
+		all = append(all, node(fmt.Sprintf("node-%03d", i)))
+	}
+	r := newRig(t, all...)
+	if err := r.sync(t.Context(), web).Err(); err != nil {
+		t.Fatal(err)
+	}
+	check(t, r.done(), "250 create pods, update daemonsets/status")
+}
+
+func TestFailedPodsAreReplacedMoreAndMoreSlowly(t *testing.T) {
+	ds := daemon(working(1))
+	r := newRig(t, ds, revisionOf(ds, 1), node("a"))
+	var waits []time.Duration
+	for i := range 12 {
+		broken := pod(fmt.Sprint("p", i), of(ds), phase(corev1.PodFailed))
+		r.cache(t, broken)
+		r.book(web).mark("a")
+		began := r.clock.Now()
+		for r.told() == "" {
+			wait := r.sync(t.Context(), web).After()
+			r.clock.Step(max(wait, time.Millisecond))
+		}
+		waits = append(waits, r.clock.Now().Sub(began).Truncate(time.Second))
+		if err := r.in.Core().V1().Pods().Informer().GetStore().Delete(broken); err != nil {
+			t.Fatal(err)
+		}
+		r.writes.Forget(web)
+	}
+	var want []time.Duration
+	for _, seconds := range []int{0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900} {
+		want = append(want, time.Duration(seconds)*time.Second)
+	}
+	check(t, waits, want)
+}
+
+func TestALostAnswerIsFollowedUpBeforeAnotherPodIsMade(t *testing.T) {
+	ds := daemon()
+	late := pod("late", madeFor("a"), of(ds), func(p *corev1.Pod) { p.ResourceVersion = "7" })
+	r := rigWith(t, fake.NewClientset(ds, late), ds, revisionOf(ds, 1), node("a"))
+	answer := true
+	r.client.PrependReactor("create", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
+		if answer {
+			return true, nil, noAnswer
+		}
+		return false, nil, nil
+	})
+	check(t, r.sync(t.Context(), web).Err() != nil, true)
+	answer = false
+	check(t, r.sync(t.Context(), web).Err() != nil, true)
+	check(t, r.done(), "create pods, update daemonsets/status, list pods, update daemonsets/status")
+	check(t, len(r.writes.Behind(web)) > 0, true)
+	r.cache(t, late)
+	check(t, r.sync(t.Context(), web).Err(), nil)
+	check(t, strings.Contains(r.done(), "create"), false)
+}
+
+func TestARolloutWaitsForItsBounds(t *testing.T) {
+	ds, before := daemon(posts("0", "2"), working(6)), daemon(image("v0"))
+	all := objects(ds, revisionOf(ds, 2), revisionOf(before, 1))
+	for i := range 6 {
+		name := fmt.Sprint("n", i)
+		all = append(all, node(name), pod("p"+name, on(name), of(before)))
+	}
+	r := newRig(t, all...)
+	if err := r.sync(t.Context(), web).Err(); err != nil {
+		t.Fatal(err)
+	}
+	check(t, strings.Count(r.told(), "SuccessfulDelete"), 2)
+}

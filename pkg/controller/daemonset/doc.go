@@ -1,0 +1,27 @@
+// Package daemonset is the daemonset-controller: it runs one pod of each
+// DaemonSet on every node that the set's pods fit on.
+//
+// What it keeps true: a node whose name, labels and taints admit the pods of a
+// set has one of them, made for that node by an affinity to its name; a node that
+// does not has none, except that a pod stays where only new ones are kept off.
+// Failed and ended pods are replaced, more and more slowly on a node where they
+// keep failing. A new template goes out by deleting old pods or, with a surge, by
+// making new ones beside them, within the set's bounds; OnDelete leaves that to
+// users. Each template that was used is kept in a ControllerRevision, up to the
+// history limit. Pods and revisions that match the selector and have no
+// controller are adopted, those that no longer match are let go.
+//
+// It reads DaemonSets, ControllerRevisions, pods and nodes. It writes pods
+// (create, delete, owner references and the label of the revision),
+// ControllerRevisions, the status of DaemonSets and events. It never changes the
+// spec of a DaemonSet, nor a node.
+//
+// What a set makes of one node is judged by that node and its pods alone
+// (verdict.go, placement.go, rollout.go), and remembered with the sums over all
+// nodes (book.go). A change of a node or of a pod has only that node judged
+// again, so that it costs the same among ten nodes and ten thousand; a new
+// template has all of them judged. plan.go says what follows from the verdicts,
+// status.go what is reported, history.go what becomes of the revisions. All of
+// that is pure. controller.go joins the steps, observe.go reads the caches,
+// apply.go writes.
+package daemonset

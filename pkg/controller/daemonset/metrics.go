@@ -1,0 +1,35 @@
+package daemonset
+
+import (
+	"sync"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+)
+
+var (
+	// staleSyncSkips counts the reconciles put off until the caches have caught up.
+	staleSyncSkips = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem:      "daemonset_controller",
+		Name:           "stale_sync_skips_total",
+		Help:           "Reconciles put off because the cache of this resource had not yet shown what the controller wrote.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"group", "resource"})
+
+	registerOnce sync.Once
+)
+
+func registerMetrics() {
+	registerOnce.Do(func() { legacyregistry.MustRegister(staleSyncSkips) })
+}
+
+// countHeld counts each resource once for which a key had to wait.
+func countHeld(behind []consistency.Behind) {
+	for i, b := range behind {
+		if i == 0 || behind[i-1].Resource != b.Resource {
+			staleSyncSkips.WithLabelValues(b.Resource.Group, b.Resource.Resource).Inc()
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package daemonset
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+)
+
+// statusOf is what the set reports of these sums.
+func statusOf(ds *appsv1.DaemonSet, t sums) appsv1.DaemonSetStatus {
+	status := *ds.Status.DeepCopy()
+	status.ObservedGeneration = max(ds.Generation, status.ObservedGeneration)
+	status.DesiredNumberScheduled = int32(t.desired)
+	status.CurrentNumberScheduled = int32(t.current)
+	status.NumberMisscheduled = int32(t.misscheduled)
+	status.NumberReady = int32(t.ready)
+	status.UpdatedNumberScheduled = int32(t.updated)
+	status.NumberAvailable = int32(t.available)
+	status.NumberUnavailable = int32(t.desired - t.available)
+	return status
+}
+
+func reported(old, now appsv1.DaemonSetStatus) bool {
+	return apiequality.Semantic.DeepEqual(old, now)
+}
+
+// underWay tells whether the status is only a step towards pods on all nodes: more
+// of them than were reported and not all yet, or fewer within the bounds of a
+// rollout. Losses and the end are no steps, for others act on them.
+func underWay(ds *appsv1.DaemonSet, now appsv1.DaemonSetStatus) bool {
+	old := ds.Status
+	if old.ObservedGeneration != now.ObservedGeneration || old.NumberMisscheduled != now.NumberMisscheduled ||
+		old.DesiredNumberScheduled != now.DesiredNumberScheduled && now.DesiredNumberScheduled < old.DesiredNumberScheduled {
+		return false
+	}
+	fewer := now.NumberReady < old.NumberReady || now.NumberAvailable < old.NumberAvailable || now.CurrentNumberScheduled < old.CurrentNumberScheduled
+	if fewer && !allowed(ds, now) {
+		return false
+	}
+	return now.NumberAvailable < now.DesiredNumberScheduled || now.UpdatedNumberScheduled < now.DesiredNumberScheduled && rolls(ds)
+}
+
+// allowed tells whether a rollout in progress may have so few working pods.
+func allowed(ds *appsv1.DaemonSet, now appsv1.DaemonSetStatus) bool {
+	if !rolls(ds) || now.UpdatedNumberScheduled >= now.DesiredNumberScheduled {
+		return false
+	}
+	b, err := boundsOf(ds, int(now.DesiredNumberScheduled))
+	return err == nil && int(now.NumberUnavailable) <= b.unavailable
+}

@@ -1,0 +1,126 @@
+package daemonset
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+type wake = runner.Wake[types.NamespacedName]
+
+// watch says which change wakes which DaemonSet, and marks the nodes it concerns.
+func (c *Controller) watch(sets, history, pods, nodes toolscache.SharedInformer) error {
+	return errors.Join(
+		runner.Watch(c.setRunner, sets, c.setChanged),
+		runner.Watch(c.setRunner, history, c.revisionChanged),
+		runner.Watch(c.setRunner, pods, c.podChanged),
+		runner.Watch(c.nodeRunner, nodes, nodeChanged),
+	)
+}
+
+// setChanged wakes a set; a resync has all of its nodes judged again.
+func (c *Controller) setChanged(change runner.Change[appsv1.DaemonSet], w wake) {
+	ds := change.Now()
+	key := types.NamespacedName{Namespace: ds.Namespace, Name: ds.Name}
+	if change.Old != nil && change.New != nil && change.Old.ResourceVersion == change.New.ResourceVersion {
+		if b := c.known(key, ds.UID); b != nil {
+			b.markAll()
+		}
+	}
+	w.Add(key)
+}
+
+// revisionChanged wakes the set that controls the revision, and for one that
+// nobody controls the sets that could adopt it.
+func (c *Controller) revisionChanged(change runner.Change[appsv1.ControllerRevision], w wake) {
+	revision := change.Now()
+	if change.Old != nil && change.New != nil && change.Old.ResourceVersion == change.New.ResourceVersion {
+		return
+	}
+	switch ref := metav1.GetControllerOfNoCopy(revision); {
+	case ref == nil && change.New != nil:
+		c.wakeAdopters(revision, w)
+	case ref != nil && ref.Kind == kind.Kind:
+		w.Add(types.NamespacedName{Namespace: revision.Namespace, Name: ref.Name})
+	}
+}
+
+// podChanged wakes the set that controls the pod, the one that did so before, and
+// for a pod that nobody controls the sets that could adopt it.
+func (c *Controller) podChanged(change runner.Change[corev1.Pod], w wake) {
+	if change.Old != nil && change.New != nil && alike(change.Old, change.New) {
+		return
+	}
+	c.wakeOwner(change.Old, w)
+	c.wakeOwner(change.New, w)
+	pod := change.New
+	if pod != nil && adoptable(pod) && (change.Old == nil || !adoptable(change.Old) || !maps.Equal(change.Old.Labels, pod.Labels)) {
+		c.wakeAdopters(pod, w)
+	}
+}
+
+// alike tells whether nothing changed that a verdict depends on.
+func alike(a, b *corev1.Pod) bool {
+	return a.UID == b.UID && nodeOf(a) == nodeOf(b) && a.Status.Phase == b.Status.Phase &&
+		a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) &&
+		pods.Ready(a) == pods.Ready(b) && pods.ReadySince(a).Equal(pods.ReadySince(b)) &&
+		apiequality.Semantic.DeepEqual(a.OwnerReferences, b.OwnerReferences)
+}
+
+func (c *Controller) wakeOwner(pod *corev1.Pod, w wake) {
+	if pod == nil {
+		return
+	}
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil || ref.Kind != kind.Kind {
+		return
+	}
+	key := types.NamespacedName{Namespace: pod.Namespace, Name: ref.Name}
+	if b := c.known(key, ref.UID); b != nil {
+		b.mark(nodeOf(pod))
+		w.Add(key)
+	}
+}
+
+func adoptable(pod *corev1.Pod) bool {
+	return metav1.GetControllerOfNoCopy(pod) == nil && pod.DeletionTimestamp == nil
+}
+
+func (c *Controller) wakeAdopters(orphan metav1.Object, w wake) {
+	candidates, err := cache.MaySelect[appsv1.DaemonSet](c.setIndex, orphan)
+	if err != nil {
+		klog.Background().WithName(Name).Error(err, "Sets that could adopt an object are not woken", "object", klog.KObj(orphan))
+		return
+	}
+	for _, ds := range candidates {
+		selector, err := metav1.LabelSelectorAsSelector(ds.Spec.Selector)
+		if err == nil && selector.Matches(labels.Set(orphan.GetLabels())) {
+			w.Add(types.NamespacedName{Namespace: ds.Namespace, Name: ds.Name})
+		}
+	}
+}
+
+// nodeChanged wakes a node for what decides where pods are to be. What a node
+// reports about itself wakes nobody.
+func nodeChanged(change runner.Change[corev1.Node], w runner.Wake[string]) {
+	before, after := change.Old, change.New
+	if before != nil && after != nil && before.UID == after.UID && maps.Equal(before.Labels, after.Labels) && slices.EqualFunc(before.Spec.Taints, after.Spec.Taints, func(a, b corev1.Taint) bool {
+		return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect
+	}) {
+		return
+	}
+	w.Add(change.Now().Name)
+}

@@ -1,0 +1,340 @@
+package daemonset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	podrules "github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
+)
+
+// kinds are the resources in the order of their watches.
+var kinds = []string{"daemonsets", "controllerrevisions", "pods", "nodes"}
+
+// world is the server, a controller whose caches lag, and whose rules hear of a
+// change even later, and what else goes on.
+type world struct {
+	*testworld.World
+	t *testing.T
+	*server
+	*rig
+	stored, heard map[string]int // how much of each log the cache and the rules have
+	woken         bool
+	look          time.Time
+	nodesToLook   []string
+}
+
+func newWorld(t *testing.T, seed uint64, ds *appsv1.DaemonSet, nodes int) *world {
+	w := &world{World: testworld.New(seed), t: t}
+	w.server = newServer(w.Rand, ds, nodes)
+	w.restart()
+	w.Add(testworld.Actor{Name: "controller", Step: w.reconcile},
+		testworld.Actor{Name: "node look", Step: w.lookAtNode},
+		testworld.Actor{Name: "kubelet", Step: w.kubelet},
+		testworld.Actor{Name: "clock", Step: w.tick})
+	for _, kind := range kinds {
+		w.Add(testworld.Actor{Name: kind + " watch", Step: func() string { return w.store(kind) }},
+			testworld.Actor{Name: kind + " rules", Step: func() string { return w.hear(kind) }})
+	}
+	return w
+}
+
+func (w *world) wakes() wakeUp { return wakeUp{w} }
+
+type wakeUp struct{ w *world }
+
+func (u wakeUp) Add(types.NamespacedName) { u.w.woken = true }
+
+func (u wakeUp) AddAfter(types.NamespacedName, time.Duration) { u.w.woken = true }
+
+type nodeWakeUp struct{ w *world }
+
+func (u nodeWakeUp) Add(name string) { u.w.nodesToLook = append(u.w.nodesToLook, name) }
+
+func (u nodeWakeUp) AddAfter(name string, _ time.Duration) { u.Add(name) }
+
+func (w *world) indexer(kind string) toolscache.Indexer {
+	apps, core := w.in.Apps().V1(), w.in.Core().V1()
+	switch kind {
+	case "daemonsets":
+		return apps.DaemonSets().Informer().GetIndexer()
+	case "controllerrevisions":
+		return apps.ControllerRevisions().Informer().GetIndexer()
+	case "pods":
+		return core.Pods().Informer().GetIndexer()
+	}
+	return core.Nodes().Informer().GetIndexer()
+}
+
+// restart gives a controller that knows nothing but a fresh list.
+func (w *world) restart() {
+	now := noon
+	if w.rig != nil {
+		now = w.rig.clock.Now()
+	}
+	client := &fake.Clientset{}
+	client.AddReactor("*", "*", w.server.handle)
+	w.rig = rigWith(w.t, client)
+	w.rig.clock.SetTime(now)
+	w.rig.wakeSet = func(types.NamespacedName) { w.woken = true }
+	w.server.lifeLeft = -1
+	w.stored, w.heard = map[string]int{}, map[string]int{}
+	lists := map[string][]any{"daemonsets": {w.server.ds}}
+	for _, p := range w.server.pods {
+		lists["pods"] = append(lists["pods"], p)
+	}
+	for _, n := range w.server.nodes {
+		lists["nodes"] = append(lists["nodes"], n)
+	}
+	for _, r := range w.server.revisions {
+		lists["controllerrevisions"] = append(lists["controllerrevisions"], r)
+	}
+	var errs []error
+	for _, kind := range kinds {
+		errs = append(errs, w.indexer(kind).Replace(lists[kind], strconv.Itoa(w.server.version)))
+		w.stored[kind], w.heard[kind] = len(w.server.logs[kind]), len(w.server.logs[kind])
+	}
+	if err := errors.Join(errs...); err != nil {
+		w.t.Fatal(err)
+	}
+	w.woken, w.look, w.nodesToLook = true, time.Time{}, nil
+}
+
+// store brings one change into a cache.
+func (w *world) store(kind string) string {
+	log := w.server.logs[kind]
+	if w.stored[kind] == len(log) {
+		return ""
+	}
+	e := log[w.stored[kind]]
+	w.stored[kind]++
+	if e.now == nil {
+		_ = w.indexer(kind).Delete(e.old)
+		return "lost " + e.old.GetName()
+	}
+	_ = w.indexer(kind).Update(e.now)
+	return "shows " + e.now.GetName()
+}
+
+// hear tells the rules of a change that the cache shows.
+func (w *world) hear(kind string) string {
+	if w.heard[kind] == w.stored[kind] {
+		return ""
+	}
+	e := w.server.logs[kind][w.heard[kind]]
+	w.heard[kind]++
+	switch kind {
+	case "daemonsets":
+		w.setChanged(change[appsv1.DaemonSet](e), w.wakes())
+	case "controllerrevisions":
+		w.revisionChanged(change[appsv1.ControllerRevision](e), w.wakes())
+	case "pods":
+		w.podChanged(change[corev1.Pod](e), w.wakes())
+	case "nodes":
+		nodeChanged(change[corev1.Node](e), nodeWakeUp{w})
+	}
+	return "heard of " + e.is().GetName()
+}
+
+func change[T any](e event) runner.Change[T] {
+	var c runner.Change[T]
+	c.Old, _ = any(e.old).(*T)
+	c.New, _ = any(e.now).(*T)
+	return c
+}
+
+// reconcile does what the runner does: hold the key back, or sync it.
+func (w *world) reconcile() string {
+	if !w.woken || len(w.writes.Behind(web)) > 0 {
+		return ""
+	}
+	before := w.server.version
+	w.woken = false
+	result := w.sync(context.Background(), web)
+	if after := result.After(); after > 0 {
+		w.look = w.rig.clock.Now().Add(after)
+	}
+	if w.server.lifeLeft == 0 {
+		w.restart()
+		return "crashed and started again"
+	}
+	if result.Err() != nil {
+		w.woken = true
+		return "failed: " + result.Err().Error()
+	}
+	return fmt.Sprintf("made %d writes, because %+v", w.server.version-before, result.Plan())
+}
+
+func (w *world) lookAtNode() string {
+	if len(w.nodesToLook) == 0 {
+		return ""
+	}
+	name := w.nodesToLook[0]
+	w.nodesToLook = w.nodesToLook[1:]
+	w.syncNode(context.Background(), name)
+	return name
+}
+
+// tick moves time on to the next planned look.
+func (w *world) tick() string {
+	if w.look.IsZero() || w.woken {
+		return ""
+	}
+	if w.look.After(w.rig.clock.Now()) {
+		w.rig.clock.SetTime(w.look)
+	}
+	w.look, w.woken = time.Time{}, true
+	return "it is " + w.rig.clock.Now().Format(time.TimeOnly)
+}
+
+// kubelet gives pods their node, brings them up and finishes those that go.
+func (w *world) kubelet() string {
+	for _, name := range slices.Sorted(maps.Keys(w.server.pods)) {
+		p := w.server.pods[name].DeepCopy()
+		target := w.server.nodes[nodeOf(p)]
+		switch {
+		case p.DeletionTimestamp != nil || target == nil && p.Spec.NodeName != "":
+			remove(w.server, "pods", w.server.pods, name)
+			return "finished " + name
+		case target != nil && p.Spec.NodeName == "":
+			p.Spec.NodeName, p.Spec.Affinity = target.Name, nil
+			w.server.putPod(p)
+			return "bound " + name
+		case target != nil && p.Status.Phase == "":
+			p.Status.Phase = corev1.PodRunning
+			readyFor(0)(p)
+			p.Status.Conditions[0].LastTransitionTime.Time = w.rig.clock.Now()
+			w.server.putPod(p)
+			return "started " + name
+		}
+	}
+	return ""
+}
+
+// times is an actor that does something so many times.
+func (w *world) times(name string, n int, do func() string) testworld.Actor {
+	return testworld.Actor{Name: name, Step: func() string {
+		if n == 0 {
+			return ""
+		}
+		n--
+		return do()
+	}}
+}
+
+func (w *world) crash() string {
+	w.server.lifeLeft = 1 + w.Rand.IntN(4)
+	return fmt.Sprintf("due after %d more calls", w.server.lifeLeft)
+}
+
+// churn adds, takes, taints or clears a node.
+func (w *world) churn() string {
+	name := fmt.Sprint("n", w.Rand.IntN(8))
+	there := w.server.nodes[name] != nil
+	switch w.Rand.IntN(4) {
+	case 0:
+		w.server.putNode(node(name, tainted("x", corev1.TaintEffectNoSchedule)))
+		return name + " keeps new pods off"
+	case 1:
+		w.server.putNode(node(name, tainted("x", corev1.TaintEffectNoExecute)))
+		return name + " evicts"
+	case 2:
+		if there && len(w.server.nodes) > 1 {
+			remove(w.server, "nodes", w.server.nodes, name)
+			return name + " goes"
+		}
+	}
+	w.server.putNode(node(name))
+	return name + " is open"
+}
+
+func (w *world) change(do setOption) string {
+	ds := w.server.ds.DeepCopy()
+	do(ds)
+	ds.Generation++
+	ds.Annotations[appsv1.DeprecatedTemplateGeneration] = strconv.FormatInt(ds.Generation, 10) // as the API server counts
+	w.server.putSet(ds)
+	return fmt.Sprintf("generation %d", ds.Generation)
+}
+
+// loss fails or deletes a pod that runs.
+func (w *world) loss() string {
+	for _, name := range slices.Sorted(maps.Keys(w.server.pods)) {
+		p := w.server.pods[name].DeepCopy()
+		if w.Rand.IntN(2) == 0 || !podrules.Active(p) {
+			continue
+		}
+		if w.Rand.IntN(2) == 0 {
+			p.Status.Phase = corev1.PodFailed
+			unready(p)
+		} else {
+			leaving(p)
+		}
+		w.server.putPod(p)
+		return "of " + name
+	}
+	return "of none"
+}
+
+// crowded names a node with more active pods than are allowed.
+func (w *world) crowded(most int) func() string {
+	return func() string {
+		on := map[string]int{}
+		for _, p := range w.server.pods {
+			if podrules.Active(p) {
+				on[nodeOf(p)]++
+			}
+		}
+		for name, n := range on {
+			if n > most {
+				return fmt.Sprintf("%d pods on %s", n, name)
+			}
+		}
+		return ""
+	}
+}
+
+// end runs the world and checks that it settles on what is wanted.
+func (w *world) end(seed uint64) {
+	w.t.Helper()
+	if err := w.Run(5000); err != nil {
+		w.t.Fatalf("seed %d: %v", seed, err)
+	}
+	var wanted int
+	for _, n := range w.server.nodes {
+		have := 0
+		for _, p := range w.server.pods {
+			if nodeOf(p) == n.Name {
+				have++
+				if want := hashOf(w.server.ds); p.Labels[hashLabel] != want && rolls(w.server.ds) {
+					w.t.Fatalf("seed %d: pod %s is of revision %s, not %s\n%s", seed, p.Name, p.Labels[hashLabel], want, w.Transcript())
+				}
+			}
+		}
+		placed := placementOf(&w.server.ds.Spec.Template, false)
+		runs, stays := placed.fits(n)
+		if runs {
+			wanted++
+		}
+		if runs && have != 1 || !stays && have != 0 {
+			w.t.Fatalf("seed %d: %d pods on %s\n%s", seed, have, n.Name, w.Transcript())
+		}
+	}
+	s := w.server.ds.Status
+	if int(s.DesiredNumberScheduled) != wanted || int(s.NumberAvailable) != wanted || s.ObservedGeneration != w.server.ds.Generation {
+		w.t.Fatalf("seed %d: the status is %s, wanted %d\n%s", seed, statusLine(s), wanted, w.Transcript())
+	}
+}
