@@ -23,6 +23,7 @@ func NewControllerInitializers() map[string]InitFunc {
 		names.EndpointsController:                          startEndpointsController,
 		names.EndpointSliceController:                      startEndpointSliceController,
 		names.GarbageCollectorController:                   startGarbageCollectorController,
+		names.JobController:                                startJobController,
 		names.LegacyServiceAccountTokenCleanerController:   startLegacyServiceAccountTokenCleanerController,
 		names.NamespaceController:                          startNamespaceController,
 		names.NodeLifecycleController:                      startNodeLifecycleController,

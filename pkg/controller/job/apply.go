@@ -1,0 +1,227 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/batch"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+// errLate tells that there is a pod which the cache does not show yet.
+var errLate = errors.New("waiting for the cache to show pods that are there")
+
+// claim returns the pods of the Job by name, after adopting and releasing. An
+// adopted pod is to be counted too.
+func (c *Controller) claim(ctx context.Context, key Key, job *batchv1.Job, selector labels.Selector) ([]*corev1.Pod, error) {
+	owned, err := cache.Lookup[corev1.Pod](c.podIndex, cache.ByController, string(job.UID))
+	if err != nil {
+		return nil, err
+	}
+	orphans, err := cache.Adoptable[corev1.Pod](c.podIndex, job.Namespace, selector)
+	if err != nil {
+		return nil, err
+	}
+	claims := ownership.Claim(job, selector, slices.Concat(owned, orphans))
+	adopted, err := c.adopt(ctx, key, job, claims.Adopt)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.letGo(ctx, key, job, claims.Release); err != nil {
+		return nil, err
+	}
+	return slices.SortedFunc(slices.Values(slices.Concat(claims.Owned, adopted)), byName), nil
+}
+
+func (c *Controller) adopt(ctx context.Context, key Key, job *batchv1.Job, orphans []*corev1.Pod) ([]*corev1.Pod, error) {
+	mayAdopt := ownership.Recheck(job, func(ctx context.Context) (metav1.Object, error) {
+		return c.client.BatchV1().Jobs(job.Namespace).Get(ctx, job.Name, metav1.GetOptions{})
+	})
+	adopted := make([]*corev1.Pod, len(orphans))
+	_, err := batch.SlowStart(ctx, len(orphans), 1, func(ctx context.Context, i int) error {
+		if err := mayAdopt(ctx); err != nil {
+			return err
+		}
+		patch, err := ownership.AdoptPatch(orphans[i].UID, job, kind, batchv1.JobTrackingFinalizer)
+		if err == nil {
+			adopted[i], err = c.patch(ctx, key, orphans[i], patch)
+		}
+		if err != nil {
+			return fmt.Errorf("adopt pod %s: %w", orphans[i].Name, err)
+		}
+		return nil
+	})
+	return slices.DeleteFunc(adopted, func(pod *corev1.Pod) bool { return pod == nil }), err
+}
+
+// letGo parts from pods that match no longer; they are not counted.
+func (c *Controller) letGo(ctx context.Context, key Key, job *batchv1.Job, strangers []*corev1.Pod) error {
+	_, err := batch.SlowStart(ctx, len(strangers), 1, func(ctx context.Context, i int) error {
+		patch, err := ownership.ReleasePatch(strangers[i].UID, job.UID, batchv1.JobTrackingFinalizer)
+		if err == nil {
+			_, err = c.patch(ctx, key, strangers[i], patch)
+		}
+		// Invalid: the pod has no owner references left.
+		if err != nil && !apierrors.IsInvalid(err) {
+			return fmt.Errorf("release pod %s: %w", strangers[i].Name, err)
+		}
+		return nil
+	})
+	return err
+}
+
+// lookForLate lists live when the caches may not be trusted, and fails while they
+// do not show what is there; the runner holds the Job back meanwhile. That is so
+// when the answer to a create was lost, and when an earlier process noted a pod
+// that the cache does not show: counted now, it might be counted again.
+func (c *Controller) lookForLate(ctx context.Context, key Key, job *batchv1.Job, selector labels.Selector, all []*corev1.Pod) error {
+	if !c.memory.inDoubt(job.UID) && !missing(job, all) {
+		return nil
+	}
+	live, err := c.client.CoreV1().Pods(job.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	if err != nil {
+		return fmt.Errorf("look for pods that the cache does not show: %w", err)
+	}
+	for i := range live.Items {
+		if pod := &live.Items[i]; metav1.IsControlledBy(pod, job) {
+			c.writes.Wrote(key, podResource, pod)
+		}
+	}
+	c.memory.settle(job.UID)
+	if len(c.writes.Behind(key)) > 0 {
+		return errLate
+	}
+	return nil
+}
+
+// missing tells whether the status notes a pod that is not among these.
+func missing(job *batchv1.Job, all []*corev1.Pod) bool {
+	noted := job.Status.UncountedTerminatedPods
+	if noted == nil || len(noted.Succeeded)+len(noted.Failed) == 0 {
+		return false
+	}
+	there := sets.Set[types.UID]{}
+	for _, pod := range all {
+		there.Insert(pod.UID)
+	}
+	return !there.HasAll(noted.Succeeded...) || !there.HasAll(noted.Failed...)
+}
+
+// carryOut makes or takes away pods.
+func (c *Controller) carryOut(ctx context.Context, key Key, v *view, p plan) (did carried, err error) {
+	switch {
+	case p.verdict != nil:
+		if err = c.takeAway(ctx, key, v.job, p.end, c.deletePod, &did); did.deleted == len(p.end) {
+			did.verdict = p.verdict
+		}
+		return did, err
+	case len(p.remove) > 0:
+		err = c.takeAway(ctx, key, v.job, p.remove, c.discardPod, &did)
+	case len(p.create) > 0:
+		err = c.create(ctx, key, v, p.create, &did)
+	}
+	did.verdict = completed(v, len(v.active)+did.created-did.deleted)
+	return did, err
+}
+
+func (c *Controller) takeAway(ctx context.Context, key Key, job *batchv1.Job, victims []*corev1.Pod,
+	by func(context.Context, Key, *batchv1.Job, *corev1.Pod) error, did *carried) error {
+	errs := make([]error, len(victims))
+	_, err := batch.Parallel(ctx, len(victims), func(ctx context.Context, i int) error {
+		errs[i] = by(ctx, key, job, victims[i])
+		return errs[i]
+	})
+	for i, pod := range victims {
+		if errs[i] == nil {
+			did.deleted++
+			if pods.Ready(pod) {
+				did.deletedReady++
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("delete pods: %w", err)
+	}
+	return nil
+}
+
+// create makes pods in growing batches, so that a refusal that concerns all of
+// them costs a few requests.
+func (c *Controller) create(ctx context.Context, key Key, v *view, indexes []int, did *carried) error {
+	ref := ownership.ControllerRef(v.job, kind)
+	made, err := batch.SlowStart(ctx, len(indexes), 1, func(ctx context.Context, i int) error {
+		err := c.createPod(ctx, key, v.job, newPod(v.job, ref, indexes[i], v.held[indexes[i]]))
+		if !errors.Is(err, errEnding) {
+			countCreation(v, err)
+		}
+		return err
+	})
+	did.created = made
+	if err != nil && !errors.Is(err, errEnding) {
+		return fmt.Errorf("create pods: %w", err)
+	}
+	return nil
+}
+
+// track counts: the status that notes the pods, then their finalizers, then the
+// status with the numbers. Whatever goes wrong in between, the next reconcile
+// finds what is left to do.
+func (c *Controller) track(ctx context.Context, key Key, t *tally) error {
+	job := t.view.job
+	if t.changed {
+		written, err := c.writeStatus(ctx, key, job, t.status)
+		if err != nil {
+			return ignoreGone(fmt.Errorf("note pods: %w", err))
+		}
+		job = written
+	}
+	c.tell(t)
+	released, releaseErr := c.release(ctx, key, t.release)
+	counted := t.released(released)
+	ended := releaseErr == nil && t.conclude()
+	if counted || ended {
+		if _, err := c.writeStatus(ctx, key, job, t.status); err != nil {
+			return errors.Join(releaseErr, ignoreGone(fmt.Errorf("count pods: %w", err)))
+		}
+	}
+	if ended {
+		c.tellEnd(t)
+	}
+	return releaseErr
+}
+
+// syncOrphan takes the finalizer off a pod that no Job is going to count.
+func (c *Controller) syncOrphan(ctx context.Context, key Key) runner.Result {
+	item, exists, err := c.podIndex.GetByKey(key.String())
+	if err != nil || !exists {
+		return runner.Done(err)
+	}
+	pod := item.(*corev1.Pod)
+	if !tracked(pod) {
+		return runner.Done()
+	}
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+		if !ofJob(ref) {
+			return runner.Done()
+		}
+		if job := c.jobOf(pod); job != nil && (managedElsewhere(job) || !finished(job)) {
+			return runner.Done()
+		}
+	}
+	_, err = c.releaseOne(ctx, key, pod)
+	return runner.Done(err)
+}

@@ -1,0 +1,344 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+var pi = Key{Namespace: "ns", Name: "pi"}
+
+// rig is a controller whose caches are filled by hand.
+type rig struct {
+	*Controller
+	recorder *record.FakeRecorder
+	time     *clocktesting.FakeClock
+}
+
+func newRig(t testing.TB, client kubernetes.Interface, cached ...runtime.Object) *rig {
+	t.Helper()
+	in := informers.NewSharedInformerFactory(client, 0)
+	events := record.NewFakeRecorder(10000)
+	now := clocktesting.NewFakeClock(noon)
+	c, err := New(in.Batch().V1().Jobs(), in.Core().V1().Pods(), client, events, Options{Workers: 1, Clock: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range cached {
+		index := toolscache.Store(c.podIndex)
+		if _, ok := object.(*batchv1.Job); ok {
+			index = c.jobIndex
+		}
+		if err := index.Add(object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &rig{c, events, now}
+}
+
+func (r *rig) told() string {
+	var told []string
+	for len(r.recorder.Events) > 0 {
+		told = append(told, <-r.recorder.Events)
+	}
+	return strings.Join(told, "; ")
+}
+
+// requests lists what was asked for, equal ones in a row once with their number.
+func requests(client *fake.Clientset) string {
+	var did []string
+	n := 1
+	for _, a := range client.Actions() {
+		what := strings.TrimSuffix(a.GetVerb()+" "+a.GetResource().Resource+"/"+a.GetSubresource(), "/")
+		if len(did) > 0 && strings.HasSuffix(did[len(did)-1], what) {
+			n++
+			did[len(did)-1] = fmt.Sprintf("%d %s", n, what)
+			continue
+		}
+		did, n = append(did, what), 1
+	}
+	return strings.Join(did, ", ")
+}
+
+func fails(verb, resource string, err error) func(*fake.Clientset) {
+	return func(c *fake.Clientset) {
+		c.PrependReactor(verb, resource, func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+	}
+}
+
+var (
+	denied   = apierrors.NewForbidden(corev1.Resource("pods"), "pi-x", errors.New("exceeded quota"))
+	conflict = apierrors.NewConflict(batchv1.Resource("jobs"), "pi", errors.New("changed"))
+	gone     = apierrors.NewNotFound(corev1.Resource("pods"), "p0")
+	ending   = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Message: "ending",
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}}}
+)
+
+func TestRequests(t *testing.T) {
+	running := func(n int32) jobOption {
+		return func(j *batchv1.Job) { j.Status.Active, j.Status.Ready = n, ptr.To(n) }
+	}
+	for name, tc := range map[string]struct {
+		job    *batchv1.Job
+		pods   []*corev1.Pod
+		faults func(*fake.Clientset)
+		did    string
+		told   string
+		err    bool
+	}{
+		"a settled one costs nothing": {job: newJob(2, running(2)), pods: some(2)},
+		"the first pods cost one status": {job: newJob(1, fresh), did: "create pods, update jobs/status",
+			told: "Normal SuccessfulCreate Created pod: "},
+		"the end of all pods: two statuses and a patch each": {job: newJob(4, running(4)), pods: some(4, success),
+			did: "update jobs/status, 4 patch pods, update jobs/status", told: "Normal Completed Job completed"},
+		"one that ends badly": {job: newJob(1, running(1), limit(0)), pods: some(1, broken),
+			did: "update jobs/status, patch pods, update jobs/status", told: "Warning BackoffLimitExceeded Job has reached the specified backoff limit"},
+		"one that is given up with a pod running": {job: newJob(2, running(2), limit(0)), pods: []*corev1.Pod{newPodOf("a", broken), newPodOf("b")},
+			did: "delete pods, update jobs/status, 2 patch pods, update jobs/status", told: "Normal SuccessfulDelete Deleted pod: b"},
+		"suspended: finalizers go first": {job: newJob(1, running(1), suspend), pods: some(1), did: "patch pods, delete pods, update jobs/status",
+			told: "Normal SuccessfulDelete Deleted pod: p0; Normal Suspended Job suspended"},
+		"a status that changed in between is counted again later": {job: newJob(1, running(1)), pods: some(1, success), faults: fails("update", "jobs", conflict),
+			did: "update jobs/status", err: true},
+		"a finalizer that stays is tried again": {job: newJob(1, running(1)), pods: some(1, success), faults: fails("patch", "pods", denied),
+			did: "update jobs/status, patch pods", err: true},
+		"a pod that is gone needs no finalizer": {job: newJob(1, running(1)), pods: some(1, success), faults: fails("patch", "pods", gone),
+			did: "update jobs/status, patch pods, update jobs/status", told: "Normal Completed Job completed"},
+		"pods that may not be made are told": {job: newJob(3, fresh), faults: fails("create", "pods", denied), did: "create pods, update jobs/status", err: true,
+			told: `Warning FailedCreate Error creating: pods "pi-x" is forbidden: exceeded quota`},
+		"nothing is told in a namespace that ends": {job: newJob(3, fresh), faults: fails("create", "pods", ending), did: "create pods, update jobs/status"},
+		"a pod that stays is told": {job: newJob(1, running(1), suspend), pods: some(1), faults: fails("delete", "pods", denied), did: "patch pods, delete pods, update jobs/status", err: true,
+			told: `Warning FailedDelete Error deleting: pods "pi-x" is forbidden: exceeded quota; Normal Suspended Job suspended`},
+		"an end whose pods stay is not announced": {job: newJob(2, running(2), limit(0)), pods: []*corev1.Pod{newPodOf("a", broken), newPodOf("b")}, faults: fails("delete", "pods", denied), err: true,
+			did: "delete pods, update jobs/status, patch pods, update jobs/status", told: `Warning FailedDelete Error deleting: pods "pi-x" is forbidden: exceeded quota`},
+		"an orphan is adopted and tracked":       {job: newJob(1, running(1)), pods: some(1, orphaned), did: "get jobs, patch pods"},
+		"a pod that no longer matches is let go": {job: newJob(1), pods: some(1, func(p *corev1.Pod) { p.Labels = nil }), did: "patch pods, create pods, update jobs/status", told: "Normal SuccessfulCreate Created pod: "},
+		"one that is deleted makes nothing":      {job: newJob(3, leaving)},
+		"one that somebody else runs":            {job: newJob(3, fresh, func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/mine") })},
+		"one that names this controller":         {job: newJob(1, fresh, func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To(batchv1.JobControllerName) }), did: "create pods, update jobs/status", told: "Normal SuccessfulCreate Created pod: "},
+		"one that is finished":                   {job: newJob(3, announced(batchv1.JobComplete, "", ""))},
+		"an unknown mode is told": {job: newJob(3, fresh, func(j *batchv1.Job) { j.Spec.CompletionMode = ptr.To(batchv1.CompletionMode("Odd")) }),
+			told: "Warning UnknownCompletionMode Skipped Job sync because completion mode is unknown"},
+		"a selector that misses the template is given up": {job: newJob(3, fresh, func(j *batchv1.Job) { j.Spec.Template.Labels = nil }), err: true},
+		"a note of before is looked for":                  {job: newJob(2, parallel(0), noted([]types.UID{"x"}, nil)), did: "list pods, update jobs/status"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []runtime.Object{tc.job}
+			for _, pod := range tc.pods {
+				objects = append(objects, pod)
+			}
+			client := fake.NewClientset(objects...)
+			if tc.faults != nil {
+				tc.faults(client)
+			}
+			r := newRig(t, client, objects...)
+			result := r.sync(t.Context(), pi)
+			check(t, requests(client), tc.did)
+			check(t, r.told(), tc.told)
+			check(t, result.Err() != nil, tc.err)
+		})
+	}
+}
+
+func TestAJobThatIsGoneCostsNothing(t *testing.T) {
+	client := fake.NewClientset()
+	check(t, newRig(t, client).sync(t.Context(), pi).Err(), nil)
+	check(t, requests(client), "")
+}
+
+func TestALostAnswerMakesNoSecondPod(t *testing.T) {
+	j := newJob(1, fresh)
+	client := fake.NewClientset(j)
+	fails("create", "pods", apierrors.NewTimeoutError("lost", 1))(client)
+	r := newRig(t, client, j)
+	check(t, r.sync(t.Context(), pi).Err() != nil, true)
+	client.PrependReactor("list", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
+		late := newPodOf("late")
+		late.ResourceVersion = "7"
+		return true, &corev1.PodList{Items: []corev1.Pod{*late}}, nil
+	})
+	client.ClearActions()
+	check(t, errors.Is(r.sync(t.Context(), pi).Err(), errLate), true)
+	check(t, requests(client), "list pods")
+}
+
+func TestOrphans(t *testing.T) {
+	owner := func(change func(*metav1.OwnerReference)) podOption {
+		return func(p *corev1.Pod) { change(&p.OwnerReferences[0]) }
+	}
+	elsewhere := func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/mine") }
+	for name, tc := range map[string]struct {
+		job  *batchv1.Job
+		pod  *corev1.Pod
+		want string
+	}{
+		"its Job is gone":          {nil, newPodOf("p"), "patch pods"},
+		"its Job is another now":   {newJob(1), newPodOf("p", owner(func(o *metav1.OwnerReference) { o.UID = "old" })), "patch pods"},
+		"its Job runs":             {newJob(1), newPodOf("p"), ""},
+		"its Job has ended":        {newJob(1, announced(batchv1.JobFailed, "", "")), newPodOf("p"), "patch pods"},
+		"its Job is run elsewhere": {newJob(1, elsewhere, announced(batchv1.JobFailed, "", "")), newPodOf("p"), ""},
+		"it has no owner":          {nil, newPodOf("p", func(p *corev1.Pod) { p.OwnerReferences = nil }), "patch pods"},
+		"another kind owns it":     {nil, newPodOf("p", owner(func(o *metav1.OwnerReference) { o.Kind = "JobSet" })), ""},
+		"it is not tracked":        {nil, newPodOf("p", untracked), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []runtime.Object{tc.pod}
+			if tc.job != nil {
+				objects = append(objects, tc.job)
+			}
+			client := fake.NewClientset(objects...)
+			r := newRig(t, client, objects...)
+			check(t, r.syncOrphan(t.Context(), Key{Namespace: "ns", Name: "p"}).Err(), nil)
+			check(t, requests(client), tc.want)
+		})
+	}
+	check(t, newRig(t, fake.NewClientset()).syncOrphan(t.Context(), pi).Err(), nil)
+}
+
+// woken collects the keys that a rule wakes, those that wait with how long.
+type woken []string
+
+func (w *woken) Add(key Key)                       { *w = append(*w, key.Name) }
+func (w *woken) AddAfter(key Key, d time.Duration) { *w = append(*w, key.Name+" after "+d.String()) }
+
+func newer(p *corev1.Pod) { p.ResourceVersion = "2" }
+
+func TestWhatPodsWake(t *testing.T) {
+	named := func(name string, options ...jobOption) *batchv1.Job {
+		return newJob(1, append(options, func(j *batchv1.Job) {
+			j.Name, j.UID = name, types.UID(name)
+			j.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"job": name}}
+		})...)
+	}
+	elsewhere := named("elsewhere", func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/mine") })
+	ownedBy := func(name string) podOption {
+		return func(p *corev1.Pod) { p.OwnerReferences[0].Name, p.OwnerReferences[0].UID = name, types.UID(name) }
+	}
+	labeled := func(name string) podOption {
+		return func(p *corev1.Pod) { p.Labels = map[string]string{"job": name} }
+	}
+	p := func(options ...podOption) *corev1.Pod { return newPodOf("p", options...) }
+	for name, tc := range map[string]struct {
+		old, now *corev1.Pod
+		want     string
+		orphans  int
+	}{
+		"a pod appears":                        {nil, p(), "[pi after 1s]", 0},
+		"a pod changes":                        {p(), p(newer), "[pi after 1s]", 0},
+		"a pod is gone":                        {p(), nil, "[pi after 1s]", 0},
+		"a resync is nothing new":              {p(), p(), "[]", 0},
+		"a pod changes hands":                  {p(), p(newer, ownedBy("other")), "[pi after 1s other after 1s]", 0},
+		"a pod of a Job that is gone":          {nil, p(ownedBy("lost")), "[]", 1},
+		"one that was counted":                 {nil, p(ownedBy("lost"), untracked), "[]", 0},
+		"a pod of a Job that is run elsewhere": {nil, p(ownedBy("elsewhere")), "[]", 1},
+		"an orphan":                            {nil, p(orphaned), "[pi after 1s]", 0},
+		"an orphan that changes otherwise":     {p(orphaned), p(orphaned, newer), "[]", 0},
+		"an orphan with other labels":          {p(orphaned), p(orphaned, newer, labeled("other")), "[other after 1s]", 0},
+		"an orphan for a Job run elsewhere":    {nil, p(orphaned, labeled("elsewhere")), "[]", 0},
+		"an orphan that goes away":             {nil, p(orphaned, goingAway), "[]", 0},
+		"a pod that is let go":                 {p(), p(orphaned, newer), "[pi after 1s pi after 1s]", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, fake.NewClientset(), newJob(1), named("other"), elsewhere)
+			w := woken{}
+			r.podChanged(runner.Change[corev1.Pod]{Old: tc.old, New: tc.now}, &w)
+			check(t, fmt.Sprint(w), tc.want)
+			check(t, r.orphans.Len(), tc.orphans)
+		})
+	}
+}
+
+func TestWhatJobsWake(t *testing.T) {
+	changed := newJob(1, func(j *batchv1.Job) { j.Generation = 2 })
+	again := newJob(1, func(j *batchv1.Job) { j.UID = "again" })
+	elsewhere := newJob(1, func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/mine") })
+	for name, tc := range map[string]struct {
+		old, now *batchv1.Job
+		want     string
+		orphans  int
+	}{
+		"it appears":                   {nil, newJob(1), "[pi]", 0},
+		"its spec changes":             {newJob(1), changed, "[pi]", 0},
+		"its status changes":           {newJob(1), newJob(1), "[pi after 1s]", 0},
+		"it is gone, its pods are not": {newJob(1), nil, "[]", 1},
+		"it is gone and there again":   {newJob(1), again, "[pi]", 1},
+		"it is run elsewhere":          {nil, elsewhere, "[]", 0},
+		"it was run elsewhere":         {elsewhere, nil, "[]", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, fake.NewClientset(), newPodOf("p"), newPodOf("counted", untracked))
+			w := woken{}
+			r.jobChanged(runner.Change[batchv1.Job]{Old: tc.old, New: tc.now}, &w)
+			check(t, fmt.Sprint(w), tc.want)
+			check(t, r.orphans.Len(), tc.orphans)
+		})
+	}
+}
+
+func TestWhatAFinishedJobLeavesIsFreed(t *testing.T) {
+	j := newJob(1, announced(batchv1.JobComplete, "", ""))
+	r := newRig(t, fake.NewClientset(), j, newPodOf("p"), newPodOf("counted", untracked))
+	check(t, r.sync(t.Context(), pi).Err(), nil)
+	check(t, r.orphans.Len(), 1)
+}
+
+// BenchmarkSync is of a settled Job of 4 pods in namespaces of different sizes.
+func BenchmarkSync(b *testing.B) {
+	for _, size := range []int{1000, 10000} {
+		b.Run(fmt.Sprintf("namespace=%d", size), func(b *testing.B) {
+			j := newJob(4, func(j *batchv1.Job) { j.Status.Active, j.Status.Ready = 4, ptr.To(int32(4)) })
+			objects := []runtime.Object{j}
+			for i := range size {
+				p := newPodOf(fmt.Sprint("p", i))
+				switch {
+				case i < 4:
+				case i%10 == 0:
+					orphaned(p)
+					p.Labels = map[string]string{"app": fmt.Sprint("a", i)}
+				default:
+					p.OwnerReferences[0].UID = types.UID(fmt.Sprint("other", i/4))
+				}
+				objects = append(objects, p)
+			}
+			r := newRig(b, fake.NewClientset(), objects...)
+			before, after := newPodOf("p0"), newPodOf("p0", newer)
+			b.ReportAllocs()
+			for b.Loop() {
+				w := woken{}
+				r.podChanged(runner.Change[corev1.Pod]{Old: before, New: after}, &w)
+				if err := r.sync(context.Background(), pi).Err(); err != nil || len(w) != 1 {
+					b.Fatal(err, w)
+				}
+			}
+		})
+	}
+}
+
+func sortedNames(pods map[string]*corev1.Pod) []string {
+	var names []string
+	for name := range pods {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

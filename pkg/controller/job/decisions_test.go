@@ -1,0 +1,174 @@
+package job
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+func TestSuccessPolicies(t *testing.T) {
+	leader := batchv1.SuccessPolicyRule{SucceededIndexes: ptr.To("0")}
+	// The published example: one of three indexes is enough.
+	published := batchv1.SuccessPolicyRule{SucceededIndexes: ptr.To("0,2-3"), SucceededCount: ptr.To(int32(1))}
+	for name, tc := range map[string]struct {
+		rules     []batchv1.SuccessPolicyRule
+		succeeded string
+		want      string
+	}{
+		"published: one of the named":      {[]batchv1.SuccessPolicyRule{published}, "2", "Matched rules at index 0"},
+		"published: only others":           {[]batchv1.SuccessPolicyRule{published}, "1,4-9", ""},
+		"the leader":                       {[]batchv1.SuccessPolicyRule{leader}, "0", "Matched rules at index 0"},
+		"all named":                        {[]batchv1.SuccessPolicyRule{{SucceededIndexes: ptr.To("0-2")}}, "0,1", ""},
+		"all named are there":              {[]batchv1.SuccessPolicyRule{{SucceededIndexes: ptr.To("0-2")}}, "0-3", "Matched rules at index 0"},
+		"any three":                        {[]batchv1.SuccessPolicyRule{{SucceededCount: ptr.To(int32(3))}}, "1,5,9", "Matched rules at index 0"},
+		"not three yet":                    {[]batchv1.SuccessPolicyRule{{SucceededCount: ptr.To(int32(3))}}, "1,5", ""},
+		"the first rule that is fulfilled": {[]batchv1.SuccessPolicyRule{leader, {SucceededCount: ptr.To(int32(2))}, {SucceededCount: ptr.To(int32(1))}}, "4,5", "Matched rules at index 1"},
+		"indexes that are no more":         {[]batchv1.SuccessPolicyRule{{SucceededIndexes: ptr.To("20")}}, "0-9", ""},
+		"a rule about nothing":             {[]batchv1.SuccessPolicyRule{{}}, "0-9", ""},
+		"nothing has succeeded":            {[]batchv1.SuccessPolicyRule{{SucceededCount: ptr.To(int32(0))}}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			why, met := matchSuccess(&batchv1.SuccessPolicy{Rules: tc.rules}, 10, parseIndexes(tc.succeeded, 10))
+			check(t, why, tc.want)
+			check(t, met, tc.want != "")
+		})
+	}
+	_, met := matchSuccess(nil, 10, parseIndexes("0-9", 10))
+	check(t, met, false)
+}
+
+func TestBackoff(t *testing.T) {
+	for failures, want := range map[int]time.Duration{-1: 0, 0: 0, 1: 10 * time.Second, 2: 20 * time.Second, 3: 40 * time.Second, 6: 320 * time.Second, 7: 10 * time.Minute, 1000: 10 * time.Minute} {
+		check(t, backoff(failures), want)
+	}
+}
+
+func TestStreaks(t *testing.T) {
+	j := newJob(5)
+	at := func(name string, phase corev1.PodPhase, since time.Duration, options ...podOption) *corev1.Pod {
+		return newPodOf(name, append([]podOption{ended(phase, 1, since)}, options...)...)
+	}
+	failed, succeeded := corev1.PodFailed, corev1.PodSucceeded
+	for name, tc := range map[string]struct {
+		before streak
+		pods   []*corev1.Pod
+		want   time.Duration
+	}{
+		"nothing":                                 {streak{}, nil, 0},
+		"one failure, just now":                   {streak{}, []*corev1.Pod{at("a", failed, 0)}, 10 * time.Second},
+		"one failure, 4 s ago":                    {streak{}, []*corev1.Pod{at("a", failed, 4*time.Second)}, 6 * time.Second},
+		"two failures, the last 4 s ago":          {streak{}, []*corev1.Pod{at("a", failed, 4*time.Second), at("b", failed, time.Minute)}, 16 * time.Second},
+		"a success forgives what was before":      {streak{}, []*corev1.Pod{at("a", failed, time.Second), at("b", failed, 9*time.Second), at("c", succeeded, 5*time.Second)}, 9 * time.Second},
+		"a success of the same second":            {streak{}, []*corev1.Pod{at("a", failed, 0), at("c", succeeded, 0)}, 0},
+		"a success of the same second, counted":   {streak{}, []*corev1.Pod{at("a", failed, 0), at("c", succeeded, 0, untracked)}, 10 * time.Second},
+		"both of the same second, counted":        {streak{}, []*corev1.Pod{at("a", failed, 0, untracked), at("c", succeeded, 0, untracked)}, 0},
+		"a failure that is known, then a success": {streak{failures: []failure{{"a", noon}}}, []*corev1.Pod{at("c", succeeded, 0)}, 0},
+		"a success after all":                     {streak{}, []*corev1.Pod{at("a", failed, 3*time.Second), at("c", succeeded, time.Second)}, 0},
+		"pods that were counted still tell":       {streak{}, []*corev1.Pod{at("a", failed, 0, untracked), at("b", failed, 0, untracked)}, 20 * time.Second},
+		"pods that are gone are remembered":       {streak{failures: []failure{{"x", noon.Add(-time.Second)}}}, nil, 9 * time.Second},
+		"a pod is not remembered twice":           {streak{failures: []failure{{"a", noon}}}, []*corev1.Pod{at("a", failed, time.Second)}, 10 * time.Second},
+		"a remembered success forgives":           {streak{success: noon}, []*corev1.Pod{at("a", failed, time.Second)}, 0},
+		"one that is deleted fails when it is":    {streak{}, []*corev1.Pod{newPodOf("a", goingAway, unready)}, 10 * time.Second},
+		"one that was taken away is no failure":   {streak{}, []*corev1.Pod{newPodOf("a", goingAway, untracked), at("b", failed, 0, goingAway, untracked)}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check(t, tc.before.with(j, tc.pods).remaining(noon), tc.want)
+		})
+	}
+	var many []*corev1.Pod
+	for i := range 100 {
+		many = append(many, at(fmt.Sprint("p", i), failed, time.Duration(i)*time.Second))
+	}
+	s := streak{}.with(j, many)
+	check(t, len(s.failures), mostFailures)
+	check(t, s.remaining(noon), 10*time.Minute)
+	check(t, s.remaining(noon.Add(time.Hour)), 0)
+}
+
+func TestVerdicts(t *testing.T) {
+	even := func(i int) podOption { // the published example: even indexes fail, twice each
+		return func(p *corev1.Pod) {
+			index(i)(p)
+			if i%2 == 0 {
+				broken(p)
+				failures(1, 0)(p)
+			} else {
+				success(p)
+			}
+		}
+	}
+	var published []*corev1.Pod
+	for i := range 10 {
+		published = append(published, newPodOf(fmt.Sprint("p", i), even(i)))
+	}
+	onFailure := func(j *batchv1.Job) { j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }
+	for name, tc := range map[string]struct {
+		job  *batchv1.Job
+		pods []*corev1.Pod
+		want string
+	}{
+		"it goes on":                            {newJob(3), some(3), ""},
+		"too many failures":                     {newJob(3, limit(1)), some(2, broken), "FailureTarget BackoffLimitExceeded " + messageBackoffLimit},
+		"as many failures as allowed":           {newJob(3, limit(2)), some(2, broken), ""},
+		"failures of before count":              {newJob(3, limit(2), counted(0, 2)), some(1, broken), "FailureTarget BackoffLimitExceeded " + messageBackoffLimit},
+		"a pod that was noted counts once":      {newJob(3, limit(1), noted(nil, []types.UID{"p0"})), some(1, broken), ""},
+		"no failure is allowed":                 {newJob(3, limit(0)), some(1, broken), "FailureTarget BackoffLimitExceeded " + messageBackoffLimit},
+		"restarts in place":                     {newJob(3, limit(3), onFailure), some(1, restarted(3)), "FailureTarget BackoffLimitExceeded " + messageBackoffLimit},
+		"restarts of all pods together":         {newJob(3, limit(3), onFailure), some(3, restarted(1)), "FailureTarget BackoffLimitExceeded " + messageBackoffLimit},
+		"restarts within the limit":             {newJob(3, limit(3), onFailure), some(1, restarted(2)), ""},
+		"no restart is allowed, none happened":  {newJob(3, limit(0), onFailure), some(3), ""},
+		"restarts where pods are not restarted": {newJob(3, limit(1)), some(1, restarted(3)), ""},
+		"the deadline is over":                  {newJob(3, deadline(3600)), some(3), "FailureTarget DeadlineExceeded " + messageDeadline},
+		"the deadline is not over":              {newJob(3, deadline(3601)), some(3), ""},
+		"a suspended Job has no deadline":       {newJob(3, deadline(1), suspend), nil, ""},
+		"the deadline of a fresh Job":           {newJob(3, deadline(1), fresh), nil, ""},
+		"a failure that fails the Job":          {newJob(3, rules(exit(failJob, in, 42))), some(1, failedWith(42)), "FailureTarget PodFailurePolicy Container main for pod ns/p0 failed with exit code 42 matching FailJob rule at index 0"},
+		"a failure that is ignored":             {newJob(3, limit(0), rules(exit(ignore, in, 42))), some(1, failedWith(42)), ""},
+		"published: per index":                  {newJob(10, parallel(3), limitPerIndex(1), maxFailed(5)), published, "FailureTarget FailedIndexes " + messageFailed},
+		"more indexes failed than allowed":      {newJob(10, parallel(3), limitPerIndex(1), maxFailed(4)), published, "FailureTarget MaxFailedIndexesExceeded " + messageMaxFailed},
+		"an index is left":                      {newJob(11, limitPerIndex(1)), published, ""},
+		"an index is given up at once":          {newJob(1, limitPerIndex(3), rules(exit(failIndex, in, 42))), some(1, failedWith(42), index(0)), "FailureTarget FailedIndexes " + messageFailed},
+		"an index has failures left":            {newJob(1, limitPerIndex(3)), some(1, broken, index(0), failures(2, 0)), ""},
+		"success by policy":                     {newJob(4, successRules(batchv1.SuccessPolicyRule{SucceededCount: ptr.To(int32(1))})), []*corev1.Pod{newPodOf("a", success, index(2)), newPodOf("b", index(1))}, "SuccessCriteriaMet SuccessPolicy Matched rules at index 0"},
+		"failure comes before success":          {newJob(4, limit(0), successRules(batchv1.SuccessPolicyRule{SucceededCount: ptr.To(int32(1))})), []*corev1.Pod{newPodOf("a", success, index(2)), newPodOf("b", broken, index(1))}, "FailureTarget BackoffLimitExceeded " + messageBackoffLimit},
+		"what was announced stays":              {newJob(4, limit(0), announced(batchv1.JobSuccessCriteriaMet, "R", "m")), some(1, broken), "SuccessCriteriaMet R m"},
+		"a failure that was announced stays":    {newJob(1, announced(batchv1.JobFailureTarget, "R", "m")), some(1, success), "FailureTarget R m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if d := judge(look(tc.job, tc.pods, streak{}, noon)); d != nil {
+				got = fmt.Sprintf("%s %s %s", d.interim(), d.reason, d.message)
+			}
+			check(t, got, tc.want)
+		})
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for name, tc := range map[string]struct {
+		job    *batchv1.Job
+		pods   []*corev1.Pod
+		active int
+		want   bool
+	}{
+		"not yet":                    {newJob(2), some(1, success), 0, false},
+		"enough":                     {newJob(2), some(2, success), 0, true},
+		"enough, but one still runs": {newJob(2), some(2, success), 1, false},
+		"more than enough":           {newJob(2, counted(2, 0)), some(1, success), 0, true},
+		"nothing to do":              {newJob(0), nil, 0, true},
+		"a work queue that is empty": {newJob(2, workQueue), some(1, success), 0, true},
+		"a work queue that nobody has found empty": {newJob(2, workQueue), some(1, broken), 0, false},
+		"the same index twice":                     {newJob(2, indexedMode), some(2, success, index(1)), 0, false},
+		"all indexes":                              {newJob(2, indexedMode, doneIndexes("0")), some(2, success, index(1)), 0, true},
+		"an index beyond the last":                 {newJob(2, indexedMode, doneIndexes("0")), some(1, success, index(7)), 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check(t, completed(look(tc.job, tc.pods, streak{}, noon), tc.active) != nil, tc.want)
+		})
+	}
+}

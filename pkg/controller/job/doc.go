@@ -1,0 +1,24 @@
+// Package job runs Jobs: it keeps as many pods running as a Job asks for until
+// enough of them have succeeded or it is given up, and counts how they ended.
+//
+// What it keeps true: every pod that a Job made is counted once, whatever goes
+// down in between. A pod carries the finalizer batch.kubernetes.io/job-tracking
+// until it has been counted: first its UID is written to
+// status.uncountedTerminatedPods (for an Indexed Job that succeeded, its index
+// to status.completedIndexes), then the finalizer is taken off, then the UID
+// moves into the number. The condition that says how a Job will end, FailureTarget
+// or SuccessCriteriaMet, is written before the finalizers go; Failed or Complete
+// only when no pod of the Job runs any more.
+//
+// What it writes: pods (create, delete; owner reference and finalizer by patch),
+// the status of Jobs, and events on Jobs. It never writes a Job's spec, touches
+// no Job that spec.managedBy gives to somebody else, and never changes a pod that
+// another owner controls, but for the finalizer of a pod whose Job is gone.
+//
+// Where to look: view.go says what there is, failurepolicy.go, successpolicy.go
+// and verdict.go when a Job ends, plan.go and victims.go which pods to make and
+// take away, backoff.go and perindex.go when failed ones are replaced, tally.go
+// how the ended ones are counted, indexes.go how sets of indexes are written;
+// these are pure. controller.go and watch.go join them to the caches, apply.go
+// and writes.go write.
+package job

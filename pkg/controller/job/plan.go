@@ -1,0 +1,158 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+)
+
+const (
+	// burst is how many pods one reconcile creates or deletes at most, of a Job that goes on.
+	burst = 500
+	// defaultBackoffLimit is the API's default.
+	defaultBackoffLimit = 6
+)
+
+// What a reconcile was about, for the metrics.
+const (
+	actionReconciling = "reconciling"
+	actionTracking    = "tracking"
+	actionCreated     = "pods_created"
+	actionDeleted     = "pods_deleted"
+)
+
+// plan is what to do with the pods of a Job, and why.
+type plan struct {
+	// verdict is how the Job ends; nil if it goes on.
+	verdict *verdict
+	// create are the indexes of the pods to make; noIndex each where there are none.
+	create []int
+	// remove are active pods that are not wanted any more: they are not counted.
+	remove []*corev1.Pod
+	// end are the active pods of a Job that ends.
+	end []*corev1.Pod
+	// wait is when to look again without an event; 0 for not at all.
+	wait   time.Duration
+	action string
+	why    string
+}
+
+// decide plans the next step.
+func decide(v *view) plan {
+	if d := judge(v); d != nil {
+		return plan{verdict: d, end: v.active, action: actionReconciling, why: fmt.Sprintf("%s: %s", d.interim(), d.reason)}
+	}
+	p := manage(v)
+	if left, limited := untilDeadline(v); limited {
+		p.wait = sooner(p.wait, left)
+	}
+	return p
+}
+
+// manage plans the way to the wanted number of active pods.
+func manage(v *view) plan {
+	if v.job.DeletionTimestamp != nil {
+		return plan{action: actionReconciling, why: "being deleted: its pods belong to the garbage collector"}
+	}
+	if suspended(v.job) {
+		return plan{remove: v.active, action: actionDeleted, why: "suspended"}
+	}
+	want := wanted(v)
+	if extra := victims(v, len(v.active)-want); len(extra) > 0 {
+		return plan{remove: extra[:min(len(extra), burst)], action: actionDeleted, why: fmt.Sprintf("%d active, %d wanted", len(v.active), want)}
+	}
+	short := want - len(v.active)
+	if replacesOnlyFailed(v.job) {
+		short -= v.terminating
+	}
+	if short <= 0 {
+		return plan{action: actionTracking, why: fmt.Sprintf("%d active as wanted", len(v.active))}
+	}
+	return fill(v, min(short, burst))
+}
+
+// wanted is how many pods are to be active.
+func wanted(v *view) int {
+	parallelism := int(ptr.Deref(v.job.Spec.Parallelism, 1))
+	if v.job.Spec.Completions == nil {
+		if v.succeeded > 0 {
+			return len(v.active) // the pods know that the work is done: none is added, none taken away
+		}
+		return parallelism
+	}
+	return max(0, min(v.completions()-v.succeeded, parallelism))
+}
+
+// fill plans new pods, as far as backoff lets them be made.
+func fill(v *view, n int) plan {
+	p := plan{action: actionCreated, why: fmt.Sprintf("%d short", n)}
+	if !perIndex(v.job) {
+		if p.wait = v.streak.remaining(v.now); p.wait > 0 {
+			p.why += fmt.Sprintf(", held back after %d failures", len(v.streak.failures))
+			return p
+		}
+	}
+	if !v.indexed() {
+		p.create = slices.Repeat([]int{noIndex}, n)
+		return p
+	}
+	p.create = pending(v, n)
+	if perIndex(v.job) {
+		p.create, p.wait = dueIndexes(p.create, v.held, v.now)
+	}
+	return p
+}
+
+// pending are the first n indexes that need a pod.
+func pending(v *view, n int) []int {
+	taken := v.done.and(v.given).and(indexesOf(v.active))
+	if replacesOnlyFailed(v.job) {
+		taken = taken.and(indexesOf(slices.DeleteFunc(slices.Clone(v.pods), func(pod *corev1.Pod) bool { return !pods.Terminating(pod) })))
+	}
+	return taken.missing(n, v.completions())
+}
+
+// sooner is the shorter of two waits, of which zero is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// explanation is a plan as the debug endpoint shows it.
+type explanation struct {
+	Create int    `json:"create,omitempty"`
+	Delete int    `json:"delete,omitempty"`
+	End    string `json:"end,omitempty"`
+	Look   string `json:"lookAgain,omitempty"`
+	Why    string `json:"why"`
+}
+
+func (p plan) explain() explanation {
+	e := explanation{Create: len(p.create), Delete: len(p.remove) + len(p.end), Why: p.why}
+	if p.verdict != nil {
+		e.End = string(p.verdict.terminal())
+	}
+	if p.wait > 0 {
+		e.Look = p.wait.String()
+	}
+	return e
+}
+
+// reasonOf is why pods are made, as the metrics tell it.
+func (v *view) reasonOf() string {
+	switch {
+	case v.failed == 0 && v.terminating == 0:
+		return "new"
+	case ptr.Deref(v.job.Spec.PodReplacementPolicy, batchv1.TerminatingOrFailed) == batchv1.Failed:
+		return "recreate_failed"
+	}
+	return "recreate_terminating_or_failed"
+}

@@ -1,0 +1,231 @@
+package job
+
+import (
+	"cmp"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+)
+
+// mostUncounted is how many UIDs and indexes one round adds to a status at most,
+// which bounds its size and the time that one Job takes.
+const mostUncounted = 500
+
+// carried is what became of a plan.
+type carried struct {
+	created int
+	// deleted pods are not active any more, deletedReady of them were ready.
+	deleted, deletedReady int
+	// verdict is how the Job ends, as far as that can be said now.
+	verdict *verdict
+	// failed tells that not all was done.
+	failed bool
+}
+
+// tally is one round of counting: what the status says before the finalizers of
+// the counted pods go, which pods these are, and what has to be told.
+type tally struct {
+	view    *view
+	status  batchv1.JobStatus
+	changed bool
+	verdict *verdict
+	// release are the pods whose finalizer goes after the write.
+	release []*corev1.Pod
+	// waiting are the UIDs of all pods that have the finalizer.
+	waiting sets.Set[types.UID]
+	// full tells that there is more to count than one round does.
+	full bool
+	// suspended and resumed tell that the Job has become so.
+	suspended, resumed bool
+	// handled counts failures by the action of the policy that they were given to.
+	handled map[batchv1.PodFailurePolicyAction]int
+}
+
+// begin drafts the status after a plan was carried out.
+func begin(v *view, c carried) *tally {
+	t := &tally{view: v, status: *v.job.Status.DeepCopy(), verdict: c.verdict, waiting: sets.Set[types.UID]{},
+		handled: map[batchv1.PodFailurePolicyAction]int{}}
+	if t.status.UncountedTerminatedPods == nil {
+		t.status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
+	}
+	if t.status.StartTime == nil && !suspended(v.job) {
+		t.status.StartTime = ptr.To(metav1.NewTime(v.now))
+		t.changed = true
+	}
+	if t.verdict == nil && v.job.DeletionTimestamp == nil {
+		t.suspend()
+	}
+	t.status.Active = set(t, t.status.Active, int32(len(v.active)+c.created-c.deleted))
+	t.status.Ready = setPtr(t, t.status.Ready, int32(v.ready-c.deletedReady))
+	t.status.Terminating = setPtr(t, t.status.Terminating, int32(v.terminating+c.deleted))
+	t.count()
+	return t
+}
+
+func set[T comparable](t *tally, old, now T) T {
+	t.changed = t.changed || old != now
+	return now
+}
+
+func setPtr[T comparable](t *tally, old *T, now T) *T {
+	t.changed = t.changed || old == nil || *old != now
+	return &now
+}
+
+// suspend tells whether the Job is suspended. The time of one that is resumed
+// begins anew.
+func (t *tally) suspend() {
+	kind, now := batchv1.JobSuspended, t.view.now
+	if suspended(t.view.job) {
+		t.status.Conditions, t.suspended = withCondition(t.status.Conditions, condition(kind, corev1.ConditionTrue, "JobSuspended", "Job suspended", now))
+		if t.suspended {
+			t.status.StartTime = nil
+		}
+	} else {
+		t.status.Conditions, t.resumed = withCondition(t.status.Conditions, condition(kind, corev1.ConditionFalse, "JobResumed", "Job resumed", now))
+		if t.resumed {
+			t.status.StartTime = ptr.To(metav1.NewTime(now))
+		}
+	}
+	t.changed = t.changed || t.suspended || t.resumed
+}
+
+// count notes the pods that have ended, and how the Job ends.
+func (t *tally) count() {
+	all := t.view.pods
+	if t.view.indexed() {
+		all = slices.SortedStableFunc(slices.Values(all), func(a, b *corev1.Pod) int { return cmp.Compare(indexOf(a), indexOf(b)) })
+	}
+	for _, pod := range all {
+		if tracked(pod) {
+			t.waiting.Insert(pod.UID)
+		}
+	}
+	t.settle()
+	var succeeded []int
+	for _, pod := range all {
+		if !tracked(pod) || !t.releasable(pod) {
+			continue
+		}
+		t.release = append(t.release, pod)
+		if i, isNew := t.note(pod); isNew {
+			succeeded = append(succeeded, i)
+		}
+		uncounted := t.status.UncountedTerminatedPods
+		if len(succeeded)+len(uncounted.Succeeded)+len(uncounted.Failed) >= mostUncounted {
+			t.full = true
+			break
+		}
+	}
+	if t.view.indexed() {
+		t.countIndexes(succeeded)
+	}
+	if t.verdict != nil {
+		var news bool
+		t.status.Conditions, news = withCondition(t.status.Conditions, t.verdict.condition(t.verdict.interim(), t.view.now))
+		t.changed = t.changed || news
+	}
+}
+
+// releasable tells whether the pod needs its finalizer no longer, once it has been noted.
+func (t *tally) releasable(pod *corev1.Pod) bool {
+	v := t.view
+	switch {
+	case v.job.DeletionTimestamp != nil || t.verdict != nil || pod.Status.Phase == corev1.PodSucceeded:
+		return true
+	case !failed(v.job, pod):
+		return false
+	}
+	return v.held[indexOf(pod)] != pod
+}
+
+// note puts a pod down as succeeded or failed. Of an Indexed Job the index of a
+// success is enough; it is returned if it is new.
+func (t *tally) note(pod *corev1.Pod) (index int, isNew bool) {
+	v, uncounted := t.view, t.status.UncountedTerminatedPods
+	i := indexOf(pod)
+	switch {
+	case v.countedFailure.Has(pod.UID) || v.countedSuccess.Has(pod.UID):
+	case pod.Status.Phase == corev1.PodSucceeded && v.indexed():
+		if v.valid(i) && !v.reported.has(i) {
+			t.changed = true
+			return i, true
+		}
+	case pod.Status.Phase == corev1.PodSucceeded:
+		uncounted.Succeeded = append(uncounted.Succeeded, pod.UID)
+		t.changed = true
+	case v.indexed() && !v.valid(i):
+	case failed(v.job, pod) || (t.verdict != nil && !t.verdict.success): // whatever runs of a Job that fails, fails with it
+		m := matchFailure(v.job.Spec.PodFailurePolicy, pod)
+		if m.action != "" {
+			t.handled[m.action]++
+		}
+		if m.counts() {
+			uncounted.Failed = append(uncounted.Failed, pod.UID)
+			t.changed = true
+		}
+	}
+	return noIndex, false
+}
+
+func (t *tally) countIndexes(succeeded []int) {
+	done := t.view.reported.with(succeeded...)
+	t.status.Succeeded = set(t, t.status.Succeeded, int32(done.total()))
+	t.status.CompletedIndexes = set(t, t.status.CompletedIndexes, done.String())
+	if perIndex(t.view.job) {
+		t.status.FailedIndexes = setPtr(t, t.status.FailedIndexes, t.view.given.String())
+	} else if t.status.FailedIndexes != nil {
+		t.status.FailedIndexes, t.changed = nil, true
+	}
+}
+
+// released notes that finalizers are off, and tells whether that changes the status.
+func (t *tally) released(pods []*corev1.Pod) bool {
+	for _, pod := range pods {
+		t.waiting.Delete(pod.UID)
+	}
+	t.changed = false
+	t.settle()
+	return t.changed
+}
+
+// settle moves the UIDs of pods without finalizer into the numbers.
+func (t *tally) settle() {
+	uncounted := t.status.UncountedTerminatedPods
+	var succeeded, failed int
+	uncounted.Succeeded, succeeded = t.still(uncounted.Succeeded)
+	uncounted.Failed, failed = t.still(uncounted.Failed)
+	t.status.Succeeded += int32(succeeded)
+	t.status.Failed += int32(failed)
+	t.changed = t.changed || succeeded+failed > 0
+}
+
+// still are those of the UIDs that wait for their finalizer to go, and how many do not.
+func (t *tally) still(uids []types.UID) ([]types.UID, int) {
+	var left []types.UID
+	for _, uid := range uids {
+		if t.waiting.Has(uid) {
+			left = append(left, uid)
+		}
+	}
+	return left, len(uids) - len(left)
+}
+
+// conclude ends the Job if all of its pods have been counted and have ended.
+func (t *tally) conclude() bool {
+	uncounted := t.status.UncountedTerminatedPods
+	if t.verdict == nil || t.full || len(uncounted.Succeeded)+len(uncounted.Failed) > 0 || *t.status.Terminating > 0 {
+		return false
+	}
+	end := t.verdict.condition(t.verdict.terminal(), t.view.now)
+	t.status.Conditions, _ = withCondition(t.status.Conditions, end)
+	if t.verdict.success {
+		t.status.CompletionTime = &end.LastTransitionTime
+	}
+	return true
+}

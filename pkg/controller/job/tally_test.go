@@ -1,0 +1,171 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// written is a status as a test reads it.
+func written(s batchv1.JobStatus) string {
+	parts := []string{fmt.Sprintf("%d active %d ready %d terminating, %d succeeded %d failed", s.Active, ptr.Deref(s.Ready, -1), ptr.Deref(s.Terminating, -1), s.Succeeded, s.Failed)}
+	if u := s.UncountedTerminatedPods; len(u.Succeeded)+len(u.Failed) > 0 {
+		parts = append(parts, fmt.Sprintf("noted %v%v", u.Succeeded, u.Failed))
+	}
+	if s.CompletedIndexes != "" {
+		parts = append(parts, "indexes "+s.CompletedIndexes)
+	}
+	if s.FailedIndexes != nil {
+		parts = append(parts, "failed indexes "+*s.FailedIndexes)
+	}
+	for _, c := range s.Conditions {
+		if c.Status == corev1.ConditionTrue {
+			parts = append(parts, string(c.Type))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func TestCounting(t *testing.T) {
+	enough := &verdict{true, batchv1.JobReasonCompletionsReached, messageCompletions}
+	lost := &verdict{false, batchv1.JobReasonBackoffLimitExceeded, messageBackoffLimit}
+	active := func(n int32) jobOption { return func(j *batchv1.Job) { j.Status.Active = n } }
+	for name, tc := range map[string]struct {
+		job           *batchv1.Job
+		pods          []*corev1.Pod
+		did           carried
+		first, second string // "" if there is nothing to write
+		release       int
+		ends          bool
+	}{
+		"nothing has changed": {job: newJob(2, active(2), func(j *batchv1.Job) { j.Status.Ready = ptr.To(int32(2)) }), pods: some(2)},
+		"the first pods":      {job: newJob(2, fresh), did: carried{created: 2}, first: "2 active 0 ready 0 terminating, 0 succeeded 0 failed"},
+		"a success is noted, then counted": {job: newJob(2, active(2)), pods: []*corev1.Pod{newPodOf("a", success), newPodOf("b")}, release: 1,
+			first:  "1 active 1 ready 0 terminating, 0 succeeded 0 failed; noted [a][]",
+			second: "1 active 1 ready 0 terminating, 1 succeeded 0 failed"},
+		"a failure is noted, then counted": {job: newJob(2, active(2)), pods: []*corev1.Pod{newPodOf("a", broken), newPodOf("b")}, did: carried{created: 1}, release: 1,
+			first:  "2 active 1 ready 0 terminating, 0 succeeded 0 failed; noted [][a]",
+			second: "2 active 1 ready 0 terminating, 0 succeeded 1 failed"},
+		"the end is announced with the last note": {job: newJob(2, active(1), counted(1, 0)), pods: some(1, success), did: carried{verdict: enough}, release: 1, ends: true,
+			first:  "0 active 0 ready 0 terminating, 1 succeeded 0 failed; noted [p0][]; SuccessCriteriaMet",
+			second: "0 active 0 ready 0 terminating, 2 succeeded 0 failed; SuccessCriteriaMet; Complete"},
+		"what runs of a Job that fails fails": {job: newJob(2, active(2)), pods: []*corev1.Pod{newPodOf("a", broken), newPodOf("b")}, did: carried{deleted: 1, deletedReady: 1, verdict: lost}, release: 2,
+			first:  "0 active 0 ready 1 terminating, 0 succeeded 0 failed; noted [][a b]; FailureTarget",
+			second: "0 active 0 ready 1 terminating, 0 succeeded 2 failed; FailureTarget"},
+		"the end waits for the last pod": {job: newJob(2, counted(0, 2), announced(batchv1.JobFailureTarget, lost.reason, lost.message), func(j *batchv1.Job) { j.Status.Terminating = ptr.To(int32(1)) }),
+			pods: some(1, goingAway, untracked), did: carried{verdict: lost}},
+		"and comes when it is gone": {job: newJob(2, counted(0, 2), announced(batchv1.JobFailureTarget, lost.reason, lost.message), func(j *batchv1.Job) { j.Status.Terminating = ptr.To(int32(1)) }),
+			did: carried{verdict: lost}, ends: true,
+			first:  "0 active 0 ready 0 terminating, 0 succeeded 2 failed; FailureTarget",
+			second: "0 active 0 ready 0 terminating, 0 succeeded 2 failed; FailureTarget; Failed"},
+		"what runs of a Job that succeeds is not counted": {job: newJob(2, successRules(), active(2)), pods: []*corev1.Pod{newPodOf("a", success, index(0)), newPodOf("b", index(1))},
+			did: carried{deleted: 1, deletedReady: 1, verdict: &verdict{true, "SuccessPolicy", "m"}}, release: 2,
+			first: "0 active 0 ready 1 terminating, 1 succeeded 0 failed; indexes 0; SuccessCriteriaMet"},
+		"a note of before is counted when its finalizer is off": {job: newJob(3, noted([]types.UID{"a"}, []types.UID{"b", "c"})), pods: []*corev1.Pod{newPodOf("b", broken), newPodOf("c", broken, untracked)}, release: 1,
+			first:  "0 active 0 ready 0 terminating, 1 succeeded 1 failed; noted [][b]",
+			second: "0 active 0 ready 0 terminating, 1 succeeded 2 failed"},
+		"a note is not made twice": {job: newJob(3, noted([]types.UID{"p0"}, nil)), pods: some(1, success), release: 1,
+			second: "0 active 0 ready 0 terminating, 1 succeeded 0 failed"},
+		"an index is counted once": {job: newJob(3, indexedMode, doneIndexes("1")), pods: []*corev1.Pod{newPodOf("a", success, index(1)), newPodOf("b", success, index(2)), newPodOf("c", success, index(2))}, release: 3,
+			first: "0 active 0 ready 0 terminating, 2 succeeded 0 failed; indexes 1,2"},
+		"an index beyond the last is not counted":  {job: newJob(2, indexedMode), pods: []*corev1.Pod{newPodOf("a", success, index(2)), newPodOf("b", broken, index(3))}, release: 2},
+		"fewer completions":                        {job: newJob(2, indexedMode, doneIndexes("0-4")), first: "0 active 0 ready 0 terminating, 2 succeeded 0 failed; indexes 0,1"},
+		"a failure that is ignored is not counted": {job: newJob(2, rules(exit(ignore, in, 42))), pods: some(1, failedWith(42)), release: 1},
+		"per index: the last failure stays until it is replaced": {job: newJob(2, limitPerIndex(3)), pods: some(1, broken, index(0), failures(0, 0)), did: carried{created: 1},
+			first: "1 active 0 ready 0 terminating, 0 succeeded 0 failed; failed indexes "},
+		"per index: and goes when it is": {job: newJob(2, limitPerIndex(3), func(j *batchv1.Job) { j.Status.FailedIndexes = ptr.To("") }), pods: []*corev1.Pod{newPodOf("a", broken, index(0), failures(0, 0)), newPodOf("b", index(0), failures(1, 0))}, release: 1,
+			first:  "1 active 1 ready 0 terminating, 0 succeeded 0 failed; noted [][a]; failed indexes ",
+			second: "1 active 1 ready 0 terminating, 0 succeeded 1 failed; failed indexes "},
+		"per index: a failed index is told": {job: newJob(3, limitPerIndex(0)), pods: some(1, broken, index(1), failures(0, 0)), release: 1,
+			first:  "0 active 0 ready 0 terminating, 0 succeeded 0 failed; noted [][p0]; failed indexes 1",
+			second: "0 active 0 ready 0 terminating, 0 succeeded 1 failed; failed indexes 1"},
+		"a Job that is deleted lets go of all": {job: newJob(3, leaving, active(2)), pods: []*corev1.Pod{newPodOf("a", success), newPodOf("b")}, release: 2,
+			first:  "1 active 1 ready 0 terminating, 0 succeeded 0 failed; noted [a][]",
+			second: "1 active 1 ready 0 terminating, 1 succeeded 0 failed"},
+		"pods on their way out": {job: newJob(2, replaceFailed, active(2)), pods: some(2, goingAway),
+			first: "0 active 0 ready 2 terminating, 0 succeeded 0 failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tally := begin(look(tc.job, tc.pods, streak{}, noon), tc.did)
+			first, second := "", ""
+			if tally.changed {
+				first = written(tally.status)
+			}
+			counted := tally.released(tally.release)
+			ends := tally.conclude()
+			if counted || ends {
+				second = written(tally.status)
+			}
+			check(t, first, tc.first)
+			check(t, second, tc.second)
+			check(t, len(tally.release), tc.release)
+			check(t, ends, tc.ends)
+		})
+	}
+}
+
+func TestAPodWhoseFinalizerStaysIsNotCounted(t *testing.T) {
+	tally := begin(look(newJob(2), some(2, success), streak{}, noon), carried{verdict: &verdict{success: true}})
+	tally.released(tally.release[:1])
+	check(t, tally.conclude(), false)
+	check(t, written(tally.status), "0 active 0 ready 0 terminating, 1 succeeded 0 failed; noted [p1][]; SuccessCriteriaMet")
+}
+
+func TestOneRoundCountsFiveHundred(t *testing.T) {
+	for name, j := range map[string]*batchv1.Job{"by pod": newJob(1200), "by index": newJob(1200, indexedMode)} {
+		t.Run(name, func(t *testing.T) {
+			all := some(1200, success)
+			for i, p := range all {
+				index(i)(p)
+			}
+			tally := begin(look(j, all, streak{}, noon), carried{verdict: &verdict{success: true}})
+			check(t, len(tally.release), 500)
+			tally.released(tally.release)
+			check(t, tally.status.Succeeded, 500)
+			check(t, tally.conclude(), false)
+		})
+	}
+}
+
+func TestSuspending(t *testing.T) {
+	states := func(s batchv1.JobStatus) string {
+		started := "not started"
+		if s.StartTime != nil {
+			started = fmt.Sprint("started ", noon.Sub(s.StartTime.Time))
+		}
+		for _, c := range s.Conditions {
+			started += fmt.Sprintf(", %s %s %s", c.Type, c.Status, c.Reason)
+		}
+		return started
+	}
+	was := func(j *batchv1.Job) {
+		j.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended", noon.Add(-time.Hour))}
+		j.Status.StartTime = nil
+	}
+	for name, tc := range map[string]struct {
+		job                *batchv1.Job
+		suspended, resumed bool
+		want               string
+	}{
+		"it begins suspended":        {newJob(1, fresh, suspend), true, false, "not started, Suspended True JobSuspended"},
+		"it begins":                  {newJob(1, fresh), false, false, "started 0s"},
+		"it runs":                    {newJob(1), false, false, "started 1h0m0s"},
+		"it is suspended":            {newJob(1, suspend), true, false, "not started, Suspended True JobSuspended"},
+		"it stays suspended":         {newJob(1, was, suspend), false, false, "not started, Suspended True JobSuspended"},
+		"it is resumed":              {newJob(1, was), false, true, "started 0s, Suspended False JobResumed"},
+		"one being deleted stays so": {newJob(1, suspend, leaving), false, false, "started 1h0m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tally := begin(look(tc.job, nil, streak{}, noon), carried{})
+			check(t, states(tally.status), tc.want)
+			check(t, tally.suspended, tc.suspended)
+			check(t, tally.resumed, tc.resumed)
+		})
+	}
+}

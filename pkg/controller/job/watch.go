@@ -1,0 +1,124 @@
+package job
+
+import (
+	"maps"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+// jobChanged wakes a Job: at once if it is new or its spec has changed, together
+// with the changes of its pods if only its status has.
+func (c *Controller) jobChanged(change runner.Change[batchv1.Job], wake runner.Wake[Key]) {
+	if old := change.Old; old != nil && (change.New == nil || change.New.UID != old.UID) {
+		c.jobGone(old)
+	}
+	job := change.New
+	if job == nil {
+		return
+	}
+	key := Key{Namespace: job.Namespace, Name: job.Name}
+	isNew := change.Old == nil || change.Old.UID != job.UID
+	switch {
+	case managedElsewhere(job):
+		if isNew {
+			managedByOthers.WithLabelValues(*job.Spec.ManagedBy).Inc()
+		}
+	case isNew || change.Old.Generation != job.Generation:
+		wake.Add(key)
+	default:
+		wake.AddAfter(key, batchPeriod)
+	}
+}
+
+// jobGone frees the pods of a Job that is no more.
+func (c *Controller) jobGone(job *batchv1.Job) {
+	c.writes.Forget(Key{Namespace: job.Namespace, Name: job.Name})
+	c.memory.forget(job.UID)
+	if managedElsewhere(job) {
+		return
+	}
+	if err := c.leftovers(job); err != nil {
+		klog.Background().WithName(controllerName).Error(err, "Pods of a deleted Job keep their finalizers", "job", klog.KObj(job))
+	}
+}
+
+// podChanged wakes the Job that controls the pod and the one that did so before,
+// and for a pod that nobody controls the Jobs that could adopt it. A pod that is
+// to be counted by a Job which is not there is freed.
+func (c *Controller) podChanged(change runner.Change[corev1.Pod], wake runner.Wake[Key]) {
+	if change.Old != nil && change.New != nil && change.Old.ResourceVersion == change.New.ResourceVersion {
+		return // a resync; the Jobs are resynced themselves
+	}
+	countTracked(change.Old, change.New)
+	before, was := c.ownerOf(change.Old)
+	after, is := c.ownerOf(change.New)
+	if was && (!is || before != after) {
+		wake.AddAfter(before, batchPeriod)
+	}
+	pod := change.New
+	switch {
+	case is:
+		wake.AddAfter(after, batchPeriod)
+	case pod == nil:
+	case tracked(pod):
+		c.orphans.Add(Key{Namespace: pod.Namespace, Name: pod.Name})
+	}
+	if pod != nil && adoptable(pod) && !(change.Old != nil && adoptable(change.Old) && maps.Equal(change.Old.Labels, pod.Labels)) {
+		c.wakeSelecting(pod, wake)
+	}
+}
+
+func adoptable(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(pod) == nil
+}
+
+func (c *Controller) wakeSelecting(pod *corev1.Pod, wake runner.Wake[Key]) {
+	candidates, err := cache.MaySelect[batchv1.Job](c.jobIndex, pod)
+	if err != nil {
+		klog.Background().WithName(controllerName).Error(err, "Jobs that could adopt a pod are not woken", "pod", klog.KObj(pod))
+		return
+	}
+	for _, job := range candidates {
+		selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+		if err == nil && !managedElsewhere(job) && selector.Matches(labels.Set(pod.Labels)) {
+			wake.AddAfter(Key{Namespace: job.Namespace, Name: job.Name}, batchPeriod)
+		}
+	}
+}
+
+// ownerOf is the Job that controls the pod, if it is there and ours to run.
+func (c *Controller) ownerOf(pod *corev1.Pod) (Key, bool) {
+	if pod == nil {
+		return Key{}, false
+	}
+	job := c.jobOf(pod)
+	if job == nil || managedElsewhere(job) {
+		return Key{}, false
+	}
+	return Key{Namespace: job.Namespace, Name: job.Name}, true
+}
+
+// jobOf is the cached Job that controls the pod; nil if there is none.
+func (c *Controller) jobOf(pod *corev1.Pod) *batchv1.Job {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil || !ofJob(ref) {
+		return nil
+	}
+	job, err := c.cached(Key{Namespace: pod.Namespace, Name: ref.Name})
+	if err != nil || job == nil || job.UID != ref.UID {
+		return nil
+	}
+	return job
+}
+
+// ofJob tells whether an owner is a Job.
+func ofJob(ref *metav1.OwnerReference) bool {
+	return ref.Kind == kind.Kind && ref.APIVersion == batchv1.SchemeGroupVersion.String()
+}

@@ -1,0 +1,252 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
+)
+
+// world is the server, a controller whose caches lag and that is killed, and
+// what becomes of its pods.
+type world struct {
+	*testworld.World
+	t *testing.T
+	*server
+	*rig
+	seenPods, seenJobs int
+	clock              time.Time
+	waits              bool
+}
+
+func newWorld(t *testing.T, seed uint64, j *batchv1.Job) *world {
+	w := &world{World: testworld.New(seed), t: t, clock: noon}
+	w.server = newServer(w.Rand, j)
+	w.server.now = func() time.Time { return w.clock }
+	w.restart()
+	w.Add(
+		testworld.Actor{Name: "controller", Step: w.reconcile},
+		testworld.Actor{Name: "pod watch", Step: w.seePod},
+		testworld.Actor{Name: "job watch", Step: w.seeJob},
+		testworld.Actor{Name: "kubelet", Step: w.kubelet},
+		testworld.Actor{Name: "time", Step: w.pass},
+		w.times("kill", 5, func() string {
+			w.server.lifeLeft = w.Rand.IntN(6)
+			return fmt.Sprintf("due after %d more calls", w.server.lifeLeft)
+		}),
+	)
+	w.Always(w.server.broken)
+	return w
+}
+
+// restart gives a controller that knows nothing but a fresh list.
+func (w *world) restart() {
+	client := &fake.Clientset{}
+	client.AddReactor("*", "*", w.server.handle)
+	w.rig = newRig(w.t, client)
+	w.rig.time.SetTime(w.clock)
+	w.server.lifeLeft = -1
+	var pods []any
+	for _, p := range w.server.pods {
+		pods = append(pods, p)
+	}
+	version := strconv.Itoa(w.server.version)
+	if err := errors.Join(w.podIndex.Replace(pods, version), w.jobIndex.Replace([]any{w.server.job}, version)); err != nil {
+		w.t.Fatal(err)
+	}
+	w.seenPods, w.seenJobs = len(w.server.podLog), len(w.server.jobLog)
+}
+
+func (w *world) seePod() string {
+	if w.seenPods == len(w.server.podLog) {
+		return ""
+	}
+	e := w.server.podLog[w.seenPods]
+	w.seenPods++
+	if e.gone {
+		_ = w.podIndex.Delete(e.pod)
+		return "saw the end of " + e.pod.Name
+	}
+	_ = w.podIndex.Update(e.pod)
+	return "saw " + e.pod.Name
+}
+
+func (w *world) seeJob() string {
+	if w.seenJobs == len(w.server.jobLog) {
+		return ""
+	}
+	w.seenJobs++
+	_ = w.jobIndex.Update(w.server.jobLog[w.seenJobs-1])
+	return "saw the Job"
+}
+
+// reconcile does what the runner does: hold the key back, or sync it.
+func (w *world) reconcile() string {
+	if len(w.writes.Behind(pi)) > 0 {
+		return ""
+	}
+	before, waited := w.server.version, w.waits
+	result := w.sync(context.Background(), pi)
+	w.waits = result.After() > 0
+	switch {
+	case w.server.lifeLeft == 0:
+		w.restart()
+		return "was killed and started again"
+	case result.Err() != nil:
+		return "failed: " + result.Err().Error()
+	case w.server.version == before && w.waits && !waited:
+		return "waits"
+	case w.server.version == before:
+		return ""
+	}
+	s := w.server.job.Status
+	return fmt.Sprintf("made %d writes; %s", w.server.version-before, written(s))
+}
+
+// kubelet starts pods, ends them one way or the other, and finishes those that are deleted.
+func (w *world) kubelet() string {
+	for _, name := range sortedNames(w.server.pods) {
+		p := w.server.pods[name].DeepCopy()
+		terminal := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		switch {
+		case !terminal && p.DeletionTimestamp != nil:
+			w.server.end(p, corev1.PodFailed, 143)
+			return "stopped " + name
+		case terminal && p.DeletionTimestamp != nil && len(p.Finalizers) == 0:
+			w.server.remove(p)
+			return "finished " + name
+		case p.Status.Phase == "":
+			p.Status.Phase = corev1.PodRunning
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			w.server.put(p)
+			return "started " + name
+		case !terminal && w.Rand.IntN(3) == 0:
+			w.server.end(p, corev1.PodFailed, int32(1+w.Rand.IntN(2)))
+			return name + " failed"
+		case !terminal:
+			w.server.end(p, corev1.PodSucceeded, 0)
+			return name + " succeeded"
+		}
+	}
+	return ""
+}
+
+// pass lets time pass while the controller waits for it.
+func (w *world) pass() string {
+	if !w.waits {
+		return ""
+	}
+	w.waits = false
+	w.clock = w.clock.Add(15 * time.Minute)
+	w.rig.time.SetTime(w.clock)
+	return w.clock.Format(time.TimeOnly)
+}
+
+func (w *world) times(name string, n int, do func() string) testworld.Actor {
+	return testworld.Actor{Name: name, Step: func() string {
+		if n == 0 || finished(w.server.job) {
+			return ""
+		}
+		n--
+		return do()
+	}}
+}
+
+// evict deletes running pods from outside.
+func (w *world) evict(n int) testworld.Actor {
+	return w.times("eviction", n, func() string {
+		for _, name := range sortedNames(w.server.pods) {
+			if p := w.server.pods[name].DeepCopy(); p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil && len(p.Finalizers) > 0 {
+				p.DeletionTimestamp = ptr.To(ago(0))
+				w.server.put(p)
+				return name
+			}
+		}
+		return "found nobody"
+	})
+}
+
+// end runs the world and checks that all is counted once.
+func (w *world) end(seed uint64) {
+	w.t.Helper()
+	if err := w.Run(20000); err != nil {
+		w.t.Fatalf("seed %d: %v", seed, err)
+	}
+	fail := func(format string, args ...any) {
+		w.t.Helper()
+		w.t.Fatalf("seed %d: %s\n%s\n%s", seed, fmt.Sprintf(format, args...), written(w.server.job.Status), w.Transcript())
+	}
+	j := w.server.job
+	if !finished(j) {
+		fail("the Job has not ended")
+	}
+	for _, p := range w.server.pods {
+		if tracked(p) {
+			fail("%s has its finalizer", p.Name)
+		}
+	}
+	succeeded, done, failed := w.server.ledger()
+	if conditionOf(j, batchv1.JobFailed) != nil {
+		// A pod that succeeded after the Job was given up may count as failed, but once.
+		if n := int(j.Status.Succeeded + j.Status.Failed); !indexed(j) && j.Spec.PodFailurePolicy == nil && n != succeeded+failed {
+			fail("%d pods ended", succeeded+failed)
+		}
+		if n := int(j.Status.Failed); n > succeeded+failed || (n < failed && j.Spec.PodFailurePolicy == nil) {
+			fail("%d pods failed, %d succeeded", failed, succeeded)
+		}
+		succeeded = int(j.Status.Succeeded)
+		done = parseIndexes(j.Status.CompletedIndexes, 100)
+	} else if j.Spec.PodFailurePolicy == nil && j.Spec.SuccessPolicy == nil && int(j.Status.Failed) != failed {
+		fail("%d pods failed", failed)
+	}
+	if j.Spec.SuccessPolicy != nil { // what ends after the Job has succeeded need not be counted
+		done = parseIndexes(j.Status.CompletedIndexes, 100)
+		if n := int(j.Status.Failed); n+done.total() > w.server.made {
+			fail("%d pods failed of %d", failed, w.server.made)
+		}
+	}
+	if !indexed(j) && int(j.Status.Succeeded) != succeeded {
+		fail("%d pods succeeded", succeeded)
+	}
+	if indexed(j) && (j.Status.CompletedIndexes != done.String() || int(j.Status.Succeeded) != done.total()) {
+		fail("indexes %s succeeded", done)
+	}
+	if u := j.Status.UncountedTerminatedPods; len(u.Succeeded)+len(u.Failed)+int(j.Status.Active)+int(*j.Status.Terminating) > 0 {
+		fail("something is left")
+	}
+}
+
+func TestAWorldWithKillsCountsEachPodOnce(t *testing.T) {
+	for name, j := range map[string]func() *batchv1.Job{
+		"by pod":                 func() *batchv1.Job { return newJob(6, fresh, parallel(3), limit(1000)) },
+		"by pod, given up":       func() *batchv1.Job { return newJob(30, fresh, parallel(4), limit(2)) },
+		"by index":               func() *batchv1.Job { return newJob(6, fresh, indexedMode, parallel(3), limit(1000)) },
+		"by index, with limits":  func() *batchv1.Job { return newJob(6, fresh, limitPerIndex(1), parallel(3), limit(1000)) },
+		"by index, few may fail": func() *batchv1.Job { return newJob(6, fresh, limitPerIndex(0), maxFailed(1), parallel(3), limit(1000)) },
+		"replaced when failed":   func() *batchv1.Job { return newJob(5, fresh, replaceFailed, parallel(2), limit(1000)) },
+		"with a failure policy":  func() *batchv1.Job { return newJob(5, fresh, rules(exit(ignore, in, 1)), parallel(2), limit(3)) },
+		"a work queue":           func() *batchv1.Job { return newJob(3, fresh, workQueue, parallel(3), limit(1000)) },
+		"a success policy": func() *batchv1.Job {
+			return newJob(6, fresh, successRules(batchv1.SuccessPolicyRule{SucceededCount: ptr.To(int32(3))}), limit(1000))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(60) {
+				w := newWorld(t, seed, j())
+				if w.server.job.Spec.SuccessPolicy == nil {
+					w.Add(w.evict(3))
+				}
+				w.end(seed)
+			}
+		})
+	}
+}

@@ -1,0 +1,159 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/batch"
+)
+
+// errEnding stops creation in a namespace that is on its way out. It is not a
+// failure: nothing can be created there any more, so nothing is retried.
+var errEnding = errors.New("namespace is terminating")
+
+// patch changes a pod; nil if it is gone, or replaced by another of the same name.
+func (c *Controller) patch(ctx context.Context, key Key, pod *corev1.Pod, patch []byte) (*corev1.Pod, error) {
+	patched, err := c.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	c.writes.Wrote(key, podResource, patched)
+	return patched, nil
+}
+
+// release takes the finalizers off these pods, and returns those that have none now.
+func (c *Controller) release(ctx context.Context, key Key, all []*corev1.Pod) ([]*corev1.Pod, error) {
+	done := make([]bool, len(all))
+	_, err := batch.Parallel(ctx, len(all), func(ctx context.Context, i int) (err error) {
+		done[i], err = c.releaseOne(ctx, key, all[i])
+		return err
+	})
+	var released []*corev1.Pod
+	for i, pod := range all {
+		if done[i] {
+			released = append(released, pod)
+		}
+	}
+	return released, err
+}
+
+func (c *Controller) releaseOne(ctx context.Context, key Key, pod *corev1.Pod) (bool, error) {
+	_, err := c.patch(ctx, key, pod, releasePatch(pod.UID))
+	return err == nil, err
+}
+
+// releasePatch takes the finalizer off the pod with this UID.
+func releasePatch(pod types.UID) []byte {
+	patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": pod, "$deleteFromPrimitiveList/finalizers": []string{batchv1.JobTrackingFinalizer},
+	}})
+	return patch
+}
+
+func (c *Controller) createPod(ctx context.Context, key Key, job *batchv1.Job, pod *corev1.Pod) error {
+	created, err := c.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return errEnding
+	case err != nil:
+		if outcomeUnknown(err) {
+			c.memory.raise(job.UID)
+		}
+		c.events.Eventf(job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+		return err
+	}
+	c.writes.Wrote(key, podResource, created)
+	c.events.Eventf(job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", created.Name)
+	return nil
+}
+
+// discardPod deletes a pod that is not to be counted: its finalizer goes first.
+func (c *Controller) discardPod(ctx context.Context, key Key, job *batchv1.Job, pod *corev1.Pod) error {
+	if tracked(pod) {
+		if _, err := c.releaseOne(ctx, key, pod); err != nil {
+			return err
+		}
+	}
+	return c.deletePod(ctx, key, job, pod)
+}
+
+func (c *Controller) deletePod(ctx context.Context, key Key, job *batchv1.Job, pod *corev1.Pod) error {
+	err := c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, *metav1.NewPreconditionDeleteOptions(string(pod.UID)))
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+		// Gone, or replaced by another of the same name: only the cache does not know yet.
+	case err != nil:
+		c.events.Eventf(job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
+		return err
+	default:
+		c.events.Eventf(job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", pod.Name)
+	}
+	c.writes.Deleted(key, podResource, pod)
+	return nil
+}
+
+// writeStatus writes the status if the Job is still the one that was read: what
+// was counted is only right together with what it was counted on.
+func (c *Controller) writeStatus(ctx context.Context, key Key, job *batchv1.Job, status batchv1.JobStatus) (*batchv1.Job, error) {
+	changed := *job
+	status.DeepCopyInto(&changed.Status)
+	written, err := c.client.BatchV1().Jobs(job.Namespace).UpdateStatus(ctx, &changed, metav1.UpdateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	countPods(job, status)
+	c.writes.Wrote(key, jobResource, written)
+	return written, nil
+}
+
+// ignoreGone lets a Job end that was deleted meanwhile; its pods are freed by then.
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// outcomeUnknown tells whether a failed call may have been carried out.
+func outcomeUnknown(err error) bool {
+	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		utilnet.IsTimeout(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+}
+
+// tell says what the status now shows.
+func (c *Controller) tell(t *tally) {
+	job := t.view.job
+	switch {
+	case t.suspended:
+		c.events.Event(job, corev1.EventTypeNormal, "Suspended", "Job suspended")
+	case t.resumed:
+		c.events.Event(job, corev1.EventTypeNormal, "Resumed", "Job resumed")
+	}
+	countHandled(t.handled)
+}
+
+// tellEnd says how the Job has ended.
+func (c *Controller) tellEnd(t *tally) {
+	job, d := t.view.job, t.verdict
+	countEnd(job, d)
+	if !d.success {
+		c.events.Event(job, corev1.EventTypeWarning, d.reason, d.message)
+		return
+	}
+	if job.Spec.Completions != nil && t.status.Succeeded > *job.Spec.Completions {
+		c.events.Event(job, corev1.EventTypeWarning, "TooManySucceededPods", "Too many succeeded pods running after completion count reached")
+	}
+	c.events.Event(job, corev1.EventTypeNormal, "Completed", "Job completed")
+}
