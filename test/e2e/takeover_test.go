@@ -91,6 +91,7 @@ func (c *cluster) furnish(t *testing.T) {
 		Spec: corev1.ReplicationControllerSpec{Replicas: new(int32(2)), Selector: map[string]string{"app": "rc"}, Template: &corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "rc"}}, Spec: harness.Deployment("rc", 1).Spec.Template.Spec}},
 	}, metav1.CreateOptions{}))
+	c.furnishSets(t)
 	for i := range 3 {
 		must(t)(c.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("team-%d", i)}}, metav1.CreateOptions{}))
 	}

@@ -35,6 +35,7 @@ func NewControllerInitializers() map[string]InitFunc {
 		names.RootCACertificatePublisherController:         startRootCACertificatePublisherController,
 		names.ServiceAccountController:                     startServiceAccountController,
 		names.ServiceCIDRController:                        startServiceCIDRController,
+		names.StatefulSetController:                        startStatefulSetController,
 		names.TaintEvictionController:                      startTaintEvictionController,
 		names.TokenCleanerController:                       startTokenCleanerController,
 		names.ValidatingAdmissionPolicyStatusController:    startValidatingAdmissionPolicyStatusController,

@@ -16,7 +16,7 @@ import (
 
 // everythingServed is what the wired controllers ask for beyond the core group.
 var everythingServed = map[string][]string{
-	"apps/v1":                {"controllerrevisions", "daemonsets", "deployments", "replicasets"},
+	"apps/v1":                {"controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"},
 	"certificates.k8s.io/v1": {"certificatesigningrequests"},
 	"coordination.k8s.io/v1": {"leases"},
 	"discovery.k8s.io/v1":    {"endpointslices"},

@@ -1,0 +1,405 @@
+package statefulset
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+var (
+	_ runner.Loop = (*Controller)(nil)
+	// web is the key of newSet.
+	web = Key{Namespace: "ns", Name: "web"}
+)
+
+// rig is a controller whose caches are filled by hand and whose API server fails
+// as told.
+type rig struct {
+	*Controller
+	client *fake.Clientset
+	events *record.FakeRecorder
+	in     informers.SharedInformerFactory
+}
+
+func newRig(t testing.TB, cached ...runtime.Object) *rig {
+	t.Helper()
+	return rigWith(t, fake.NewClientset(cached...), cached...)
+}
+
+// rigWith has an API server that knows other objects than the caches.
+func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *rig {
+	t.Helper()
+	in := informers.NewSharedInformerFactory(client, 0)
+	apps, core, events := in.Apps().V1(), in.Core().V1(), record.NewFakeRecorder(1000)
+	c, err := New(Caches{Sets: apps.StatefulSets(), Revisions: apps.ControllerRevisions(), Pods: core.Pods(), Claims: core.PersistentVolumeClaims()},
+		client, events, Options{Workers: 1, Clock: clocktesting.NewFakeClock(noon), SemanticRevisions: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{c, client, events, in}
+	for _, object := range cached {
+		r.cache(t, object)
+	}
+	client.ClearActions()
+	return r
+}
+
+func (r *rig) cache(t testing.TB, object runtime.Object) {
+	t.Helper()
+	var err error
+	switch object.(type) {
+	case *appsv1.StatefulSet:
+		err = r.in.Apps().V1().StatefulSets().Informer().GetStore().Add(object)
+	case *appsv1.ControllerRevision:
+		err = r.in.Apps().V1().ControllerRevisions().Informer().GetStore().Add(object)
+	case *corev1.Pod:
+		err = r.in.Core().V1().Pods().Informer().GetStore().Add(object)
+	case *corev1.PersistentVolumeClaim:
+		err = r.in.Core().V1().PersistentVolumeClaims().Informer().GetStore().Add(object)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fails makes requests of this kind fail.
+func (r *rig) fails(verb, resource string, err error) {
+	r.client.PrependReactor(verb, resource, func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+}
+
+// done lists the requests that were made.
+func (r *rig) done() string {
+	var did []string
+	for _, a := range r.client.Actions() {
+		did = append(did, strings.TrimSuffix(a.GetVerb()+" "+a.GetResource().Resource+"/"+a.GetSubresource(), "/"))
+	}
+	return strings.Join(did, ", ")
+}
+
+func (r *rig) told() string {
+	var told []string
+	for len(r.events.Events) > 0 {
+		told = append(told, <-r.events.Events)
+	}
+	return strings.Join(told, "; ")
+}
+
+// revisionFor is the revision of the template, as the controller makes it.
+func revisionFor(t testing.TB, set *appsv1.StatefulSet, image string, number int64) *appsv1.ControllerRevision {
+	t.Helper()
+	with := set.DeepCopy()
+	with.Spec.Template, with.Status = template(image), appsv1.StatefulSetStatus{}
+	e, err := edit(with, nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := e.create
+	hash := revisions.Hash(r.Data.Raw, new(int32))
+	r.Name, r.Revision, r.Labels[revisions.HashLabel] = revisions.Name(set.Name, hash), number, hash
+	r.UID, r.ResourceVersion = "r-uid", "1"
+	return r
+}
+
+// settled is a set with pods that are all as wanted, and its history.
+func settled(t testing.TB, replicas int32, options ...setOption) []runtime.Object {
+	t.Helper()
+	set := newSet(replicas, options...)
+	r := revisionFor(t, set, "v2", 1)
+	set.Status = appsv1.StatefulSetStatus{ObservedGeneration: 1, Replicas: replicas, ReadyReplicas: replicas, AvailableReplicas: replicas,
+		CurrentReplicas: replicas, UpdatedReplicas: replicas, CurrentRevision: r.Name, UpdateRevision: r.Name, CollisionCount: new(int32)}
+	all := []runtime.Object{set, r}
+	for i := range int(replicas) {
+		pod := newTestPod(i, at(r.Name))
+		if len(set.Spec.VolumeClaimTemplates) > 0 {
+			mounts("data", "data-"+pod.Name)(pod)
+			all = append(all, newTestClaim(i))
+		}
+		all = append(all, pod)
+	}
+	return all
+}
+
+var (
+	denied   = apierrors.NewForbidden(corev1.Resource("pods"), "web-0", errors.New("exceeded quota"))
+	conflict = apierrors.NewConflict(appsv1.Resource("statefulsets"), "web", errors.New("changed"))
+	gone     = apierrors.NewNotFound(corev1.Resource("pods"), "web-0")
+	exists   = apierrors.NewAlreadyExists(corev1.Resource("pods"), "web-0")
+	nsEnds   = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Message: "ending",
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}}}
+)
+
+const begins = "create controllerrevisions, "
+
+func TestRequests(t *testing.T) {
+	for name, tc := range map[string]struct {
+		objects   []runtime.Object
+		faults    func(*rig)
+		did, told string
+		err       bool
+	}{
+		"a settled set costs nothing":      {objects: settled(t, 3)},
+		"nor does one with claims":         {objects: settled(t, 3, withData)},
+		"a new set gets its first pod":     {objects: []runtime.Object{newSet(2)}, did: begins + "create pods, update statefulsets/status", told: "Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful"},
+		"claims come first":                {objects: []runtime.Object{newSet(2, withData)}, did: begins + "create persistentvolumeclaims, create pods, update statefulsets/status", told: "Normal SuccessfulCreate Create Claim data-web-0 Pod web-0 in StatefulSet web success; Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful"},
+		"a claim that is refused":          {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.fails("create", "persistentvolumeclaims", denied) }, did: begins + "create persistentvolumeclaims, update statefulsets/status", err: true, told: `Warning FailedCreate Create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota; Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: pods "web-0" is forbidden: exceeded quota`},
+		"a claim that another made":        {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.fails("create", "persistentvolumeclaims", exists) }, did: begins + "create persistentvolumeclaims, update statefulsets/status", err: true, told: `Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: pods "web-0" already exists`},
+		"a pod that is refused":            {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.fails("create", "pods", denied) }, did: begins + "create pods, update statefulsets/status", err: true, told: `Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
+		"a name that is taken":             {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.fails("create", "pods", exists) }, did: begins + "create pods, update statefulsets/status", err: true},
+		"a namespace that ends":            {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.fails("create", "pods", nsEnds) }, did: begins + "create pods, update statefulsets/status"},
+		"a claim in one":                   {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.fails("create", "persistentvolumeclaims", nsEnds) }, did: begins + "create persistentvolumeclaims, update statefulsets/status"},
+		"a pod too many goes":              {objects: with(settled(t, 1), newTestPod(1)), did: "delete pods, update statefulsets/status", told: "Normal SuccessfulDelete Delete Pod web-1 in StatefulSet web successful"},
+		"one that is gone is not told of":  {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.fails("delete", "pods", gone) }, did: "delete pods, update statefulsets/status"},
+		"nor one that is another":          {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.fails("delete", "pods", conflict) }, did: "delete pods, update statefulsets/status"},
+		"a deletion that is refused":       {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.fails("delete", "pods", denied) }, did: "delete pods, update statefulsets/status", err: true, told: `Warning FailedDelete Delete Pod web-1 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
+		"a pod without its name":           {objects: mending(settled(t, 1)), did: "patch pods", told: "Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful"},
+		"a repair that is refused":         {objects: mending(settled(t, 1)), faults: func(r *rig) { r.fails("patch", "pods", denied) }, did: "patch pods", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
+		"claims that go with the set":      {objects: settled(t, 2, withData, retaining(del, keeps)), did: "update persistentvolumeclaims, update persistentvolumeclaims", told: "Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful; Normal SuccessfulUpdate Update Pod web-1 in StatefulSet web successful"},
+		"one that cannot be handed over":   {objects: settled(t, 2, withData, retaining(del, keeps)), faults: func(r *rig) { r.fails("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: set the owners of claim data-web-0: Operation cannot be fulfilled on statefulsets.apps "web": changed`},
+		"the pod waits for its claim then": {objects: away(settled(t, 2, withData, retaining(keeps, del))), faults: func(r *rig) { r.fails("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims, update statefulsets/status", err: true},
+		"an orphan is adopted":             {objects: orphaned(settled(t, 1)), did: "get statefulsets, patch pods"},
+		"a pod that differs is let go":     {objects: relabelled(settled(t, 1)), did: "patch pods, create pods, update statefulsets/status", err: true},
+		"the status, on a conflict anew":   {objects: with(settled(t, 0), newTestPod(9, ending)), faults: conflictOnce, did: "update statefulsets/status, get statefulsets, update statefulsets/status"},
+		"a set that goes, without history": {objects: []runtime.Object{newSet(1, deleted)}, did: "update statefulsets/status"},
+		"a set without sense":              {objects: []runtime.Object{newSet(1, func(s *appsv1.StatefulSet) { s.Spec.Template.Labels = nil })}, err: true},
+		"one that selects all":             {objects: []runtime.Object{newSet(1, func(s *appsv1.StatefulSet) { s.Spec.Selector = &metav1.LabelSelector{} })}, err: true},
+		"one with a bad selector":          {objects: []runtime.Object{newSet(1, badSelector)}, err: true},
+		"no set":                           {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, tc.objects...)
+			if tc.faults != nil {
+				tc.faults(r)
+			}
+			if err := r.sync(t.Context(), web).Err(); (err != nil) != tc.err {
+				t.Errorf("got %v", err)
+			}
+			same(t, r.done(), tc.did)
+			same(t, r.told(), tc.told)
+		})
+	}
+}
+
+func badSelector(s *appsv1.StatefulSet) {
+	s.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}
+}
+
+func with(objects []runtime.Object, more ...runtime.Object) []runtime.Object {
+	return append(objects, more...)
+}
+
+func onFirstPod(objects []runtime.Object, do func(*corev1.Pod)) []runtime.Object {
+	for _, o := range objects {
+		if pod, ok := o.(*corev1.Pod); ok {
+			do(pod)
+			break
+		}
+	}
+	return objects
+}
+
+func mending(objects []runtime.Object) []runtime.Object { return onFirstPod(objects, nameless) }
+func orphaned(objects []runtime.Object) []runtime.Object {
+	return onFirstPod(objects, func(p *corev1.Pod) { p.OwnerReferences = nil })
+}
+func relabelled(objects []runtime.Object) []runtime.Object {
+	return onFirstPod(objects, func(p *corev1.Pod) { p.Labels["app"] = "debug" })
+}
+
+// away scales the set to one below.
+func away(objects []runtime.Object) []runtime.Object {
+	set := objects[0].(*appsv1.StatefulSet)
+	*set.Spec.Replicas--
+	set.Generation++
+	return objects
+}
+
+func conflictOnce(r *rig) {
+	once := false
+	r.client.PrependReactor("update", "statefulsets", func(ktesting.Action) (bool, runtime.Object, error) {
+		once = !once
+		return once, nil, conflict
+	})
+}
+
+// TestDeletesAreOfThePodThatWasLookedAt holds what keeps a stale cache from
+// costing the next pod of the same name its life.
+func TestDeletesAreOfThePodThatWasLookedAt(t *testing.T) {
+	r := newRig(t, with(settled(t, 1), newTestPod(1))...)
+	r.sync(t.Context(), web)
+	for _, a := range r.client.Actions() {
+		if d, ok := a.(ktesting.DeleteActionImpl); ok {
+			if p := d.DeleteOptions.Preconditions; p == nil || p.UID == nil || *p.UID != "uweb-1" {
+				t.Errorf("deletes with %+v", p)
+			}
+		}
+	}
+}
+
+// TestHistory follows which revisions are written for a change of the template.
+func TestHistory(t *testing.T) {
+	set := newSet(0)
+	first, second, third := revisionFor(t, set, "v1", 1), revisionFor(t, set, "v2", 2), revisionFor(t, set, "v3", 3)
+	set.Status = appsv1.StatefulSetStatus{CurrentRevision: third.Name, UpdateRevision: third.Name, CollisionCount: new(int32)}
+	limited := set.DeepCopy()
+	limited.Spec.RevisionHistoryLimit = new(int32)
+	spelt := second.DeepCopy()
+	spelt.Name, spelt.Revision = "web-older", 4
+	spelt.Data.Raw = []byte(strings.Replace(string(second.Data.Raw), `"$patch"`, `"metadata":{"creationTimestamp":null,"labels":{"app":"web"}},"$patch"`, 1))
+	taken := second.DeepCopy()
+	taken.OwnerReferences, taken.Labels, taken.Data.Raw = nil, nil, []byte(`{}`)
+	for name, tc := range map[string]struct {
+		set     *appsv1.StatefulSet
+		history []*appsv1.ControllerRevision
+		did     string
+		update  string
+		count   int32
+	}{
+		"a new template":              {set, list(first), "create controllerrevisions, update statefulsets/status", second.Name, 0},
+		"the latest":                  {set, list(first, second), "update statefulsets/status", second.Name, 0},
+		"an earlier one":              {set, list(first, second, third), "patch controllerrevisions, update statefulsets/status", second.Name, 0},
+		"the latest, spelt otherwise": {set, list(first, spelt), "update statefulsets/status", "web-older", 0},
+		"a name that is taken":        {set, list(taken), "create controllerrevisions, get controllerrevisions, create controllerrevisions, update statefulsets/status", "", 1},
+		"beyond the limit":            {limited, list(first, second), "update statefulsets/status, delete controllerrevisions", second.Name, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, tc.set.DeepCopy())
+			for i, h := range tc.history {
+				h = h.DeepCopy()
+				h.UID = types.UID(fmt.Sprint("history-", i))
+				if err := r.client.Tracker().Add(h); err != nil {
+					t.Fatal(err)
+				}
+				r.cache(t, h)
+			}
+			r.client.ClearActions()
+			if err := r.sync(t.Context(), web).Err(); err != nil {
+				t.Fatal(err)
+			}
+			same(t, r.done(), tc.did)
+			got, err := r.client.AppsV1().StatefulSets("ns").Get(t.Context(), "web", metav1.GetOptions{})
+			if err != nil || tc.update != "" && got.Status.UpdateRevision != tc.update || *got.Status.CollisionCount != tc.count {
+				t.Errorf("got %+v, %v", got.Status, err)
+			}
+		})
+	}
+}
+
+func list(r ...*appsv1.ControllerRevision) []*appsv1.ControllerRevision { return r }
+
+// TestTheRevisionIsTheOriginals holds a name that a cluster of the original has.
+func TestTheRevisionIsTheOriginals(t *testing.T) {
+	set := newSet(1)
+	if got := revisionFor(t, set, "v2", 1); !strings.HasPrefix(got.Name, "web-") || got.Annotations == nil {
+		t.Errorf("got %+v", got.ObjectMeta)
+	}
+}
+
+// woken are the keys that a change wakes.
+type woken []string
+
+func TestWhatWakes(t *testing.T) {
+	r := newRig(t, newSet(1), named("data-web"), named("b"))
+	stranger := newTestPod(0, func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "ReplicaSet" })
+	orphan := newTestPod(0, func(p *corev1.Pod) { p.OwnerReferences = nil })
+	changed := newTestPod(0, func(p *corev1.Pod) { p.ResourceVersion = "2" })
+	for name, tc := range map[string]struct {
+		before, after *corev1.Pod
+		want          string
+	}{
+		"a new pod":           {nil, newTestPod(0), "web"},
+		"a changed pod":       {newTestPod(0), changed, "web"},
+		"a resync":            {newTestPod(0), newTestPod(0), ""},
+		"a pod that is gone":  {newTestPod(0), nil, "web"},
+		"another's":           {nil, stranger, ""},
+		"an orphan":           {nil, orphan, "web"},
+		"one that was let go": {changed, orphan, "web,web"},
+		"an orphan that goes": {nil, newTestPod(0, ending, func(p *corev1.Pod) { p.OwnerReferences = nil }), ""},
+		"one of no set":       {nil, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "other-0", Namespace: "ns"}}, ""},
+	} {
+		var keys woken
+		r.podChanged(runner.Change[corev1.Pod]{Old: tc.before, New: tc.after}, &recorder{&keys})
+		if got := strings.Join(keys, ","); got != tc.want {
+			t.Errorf("%s wakes %q", name, got)
+		}
+	}
+	for name, want := range map[string]string{"data-web-0": "web", "x-data-web-1": "data-web,web", "a-b-7": "b", "data-web": "", "other": ""} {
+		var keys woken
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}}
+		r.claimChanged(runner.Change[corev1.PersistentVolumeClaim]{New: claim}, &recorder{&keys})
+		r.claimChanged(runner.Change[corev1.PersistentVolumeClaim]{Old: claim}, &recorder{&keys})
+		slices.Sort(keys)
+		if got := strings.Join(keys, ","); got != want {
+			t.Errorf("the end of claim %s wakes %q", name, got)
+		}
+	}
+	var keys woken
+	r.writes.Wrote(web, schema.GroupResource{Resource: "pods"}, newTestPod(0))
+	r.setChanged(runner.Change[appsv1.StatefulSet]{Old: newSet(1)}, &recorder{&keys})
+	if len(keys) != 1 || len(r.writes.Behind(web)) > 0 {
+		t.Errorf("the end of a set wakes %v and leaves %v", keys, r.writes.Behind(web))
+	}
+}
+
+func named(name string) *appsv1.StatefulSet {
+	return newSet(1, func(s *appsv1.StatefulSet) { s.Name, s.UID = name, "other" })
+}
+
+// BenchmarkOnePodChange shows that one change of a pod costs the same however
+// many pods of others there are.
+func BenchmarkOnePodChange(b *testing.B) {
+	for _, size := range []int{1000, 10000} {
+		b.Run(fmt.Sprintf("namespace=%d", size), func(b *testing.B) {
+			all := settled(b, 10, withData)
+			r := rigWith(b, fake.NewClientset(), all...)
+			for i := range size {
+				name := fmt.Sprintf("other-%d-%d", i%100, i)
+				pod := newTestPod(0, func(p *corev1.Pod) {
+					p.Name, p.UID = name, p.UID+"x"
+					p.Labels["app"] = fmt.Sprint("other", i%100)
+					if p.OwnerReferences[0].UID = "another"; i%10 == 0 {
+						p.OwnerReferences = nil
+					}
+				})
+				r.cache(b, pod)
+			}
+			before := newTestPod(0)
+			after := newTestPod(0, func(p *corev1.Pod) { p.ResourceVersion = "2" })
+			b.ReportAllocs()
+			for b.Loop() {
+				var keys woken
+				r.podChanged(runner.Change[corev1.Pod]{Old: before, New: after}, &recorder{&keys})
+				if err := r.sync(b.Context(), web).Err(); err != nil || len(keys) != 1 {
+					b.Fatal(keys, err)
+				}
+			}
+			if did := r.done(); did != "" {
+				b.Fatal(did)
+			}
+		})
+	}
+}
+
+// recorder writes down whom a rule wakes.
+type recorder struct{ keys *woken }
+
+func (r *recorder) Add(key Key)                       { *r.keys = append(*r.keys, key.Name) }
+func (r *recorder) AddAfter(key Key, _ time.Duration) { r.Add(key) }

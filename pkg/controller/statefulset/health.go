@@ -1,0 +1,44 @@
+package statefulset
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+)
+
+// running tells whether the pod runs and is ready.
+func running(pod *corev1.Pod) bool {
+	return pod != nil && pod.Status.Phase == corev1.PodRunning && pods.Ready(pod)
+}
+
+// available tells whether the pod has been running and ready for long enough.
+func available(pod *corev1.Pod, minReadySeconds int32, now time.Time) bool {
+	return running(pod) && pods.Available(pod, minReadySeconds, now)
+}
+
+func terminating(pod *corev1.Pod) bool { return pod != nil && pod.DeletionTimestamp != nil }
+
+// healthy tells whether the pod runs, is ready and stays.
+func healthy(pod *corev1.Pod) bool { return running(pod) && !terminating(pod) }
+
+// slack covers two times of one moment that were rounded to seconds apart.
+const slack = time.Second
+
+// neverReady tells whether the pod has not been ready since it was started. One
+// that was lost its readiness later than it began.
+func neverReady(pod *corev1.Pod) bool {
+	if pods.Terminal(pod) || pods.Ready(pod) {
+		return false
+	}
+	c := pods.Condition(pod, corev1.PodReady)
+	if c == nil || pod.Status.Phase == corev1.PodPending {
+		return true
+	}
+	began := pod.CreationTimestamp.Time
+	if pod.Status.StartTime != nil {
+		began = pod.Status.StartTime.Time
+	}
+	return !c.LastTransitionTime.After(began.Add(slack))
+}

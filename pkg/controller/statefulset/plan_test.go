@@ -1,0 +1,143 @@
+package statefulset
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
+)
+
+type podList = []*corev1.Pod
+
+func TestPlans(t *testing.T) {
+	p := newTestPod
+	for name, tc := range map[string]struct {
+		set    *appsv1.StatefulSet
+		pods   podList
+		claims []*corev1.PersistentVolumeClaim
+		want   []string
+	}{
+		"nothing to do":                          {set: newSet(2), pods: podList{p(1), p(0)}},
+		"an ordered set begins with its first":   {set: newSet(3), want: []string{"create web-0 at r2"}},
+		"the next comes when the last is ready":  {set: newSet(3), pods: podList{p(0)}, want: []string{"create web-1 at r2"}},
+		"not while the last is not ready":        {set: newSet(3), pods: podList{p(0, lost)}},
+		"nor while it is pending":                {set: newSet(3), pods: podList{p(0, pending)}},
+		"nor while it goes":                      {set: newSet(3), pods: podList{p(0, ending)}},
+		"nor before it is available":             {set: newSet(3, minReady(10)), pods: podList{p(0, readySince(5*time.Second))}},
+		"but then":                               {set: newSet(3, minReady(10)), pods: podList{p(0, readySince(10*time.Second))}, want: []string{"create web-1 at r2"}},
+		"a hole is filled first":                 {set: newSet(3), pods: podList{p(0), p(2)}, want: []string{"create web-1 at r2"}},
+		"a parallel set makes all":               {set: newSet(3, parallel), pods: podList{p(1, lost)}, want: []string{"create web-0 at r2; create web-2 at r2"}},
+		"a failed pod goes":                      {set: newSet(2), pods: podList{p(0, phase(corev1.PodFailed)), p(1)}, want: []string{"delete web-0"}},
+		"so does one that succeeded":             {set: newSet(2), pods: podList{p(0), p(1, phase(corev1.PodSucceeded))}, want: []string{"delete web-1"}},
+		"not twice":                              {set: newSet(2), pods: podList{p(0, phase(corev1.PodFailed), ending), p(1)}},
+		"of a parallel set all go":               {set: newSet(2, parallel), pods: podList{p(0, phase(corev1.PodFailed)), p(1, phase(corev1.PodFailed))}, want: []string{"delete web-0; delete web-1"}},
+		"ordinals begin where told":              {set: newSet(1, starting(5)), want: []string{"create web-5 at r2"}},
+		"pods before the start go":               {set: newSet(1, starting(5)), pods: podList{p(5), p(3), p(4)}, want: []string{"delete web-4"}},
+		"the highest goes first":                 {set: newSet(1), pods: podList{p(0), p(1), p(2)}, want: []string{"delete web-2"}},
+		"one at a time":                          {set: newSet(1), pods: podList{p(0), p(1), p(2, ending)}},
+		"none while a lower one is not well":     {set: newSet(1), pods: podList{p(0, lost), p(1)}},
+		"an unwell one goes itself":              {set: newSet(1), pods: podList{p(0), p(1), p(2, lost)}, want: []string{"delete web-2"}},
+		"not before the lowest that is unwell":   {set: newSet(1), pods: podList{p(0), p(1, lost), p(2, lost)}},
+		"a parallel set lets all go":             {set: newSet(1, parallel), pods: podList{p(0, lost), p(1, lost), p(2), p(3, ending)}, want: []string{"delete web-2; delete web-1"}},
+		"an update begins at the highest":        {set: newSet(3), pods: podList{p(0, at("r1")), p(1, at("r1")), p(2, at("r1"))}, want: []string{"delete web-2"}},
+		"and goes on when that is ready":         {set: newSet(3), pods: podList{p(0, at("r1")), p(1, at("r1")), p(2)}, want: []string{"delete web-1"}},
+		"not before":                             {set: newSet(3, parallel), pods: podList{p(0, at("r1")), p(1, at("r1")), p(2, lost)}},
+		"nor before it is available long enough": {set: newSet(3, parallel, minReady(10)), pods: podList{p(0, at("r1")), p(1, at("r1")), p(2, readySince(5*time.Second))}},
+		"a lost index is given back":             {set: newSet(1), pods: podList{p(0, func(pod *corev1.Pod) { delete(pod.Labels, appsv1.PodIndexLabel) })}, want: []string{"repair web-0 labels"}},
+		"an ended one goes once":                 {set: newSet(2, parallel), pods: podList{p(0), p(1, at("r1"), phase(corev1.PodFailed))}, want: []string{"delete web-1"}},
+		"not while it goes":                      {set: newSet(3, parallel), pods: podList{p(0, at("r1")), p(1, at("r1")), p(2, at("r1"), ending)}},
+		"an outdated one that is unwell goes":    {set: newSet(2, parallel), pods: podList{p(0, at("r1")), p(1, at("r0"), broken)}, want: []string{"delete web-1"}},
+		"an ordered set waits for it":            {set: newSet(2), pods: podList{p(0, at("r1")), p(1, at("r0"), broken)}},
+		"an update ends at the partition":        {set: newSet(3, partitioned(2)), pods: podList{p(0, at("r1")), p(1, at("r1")), p(2)}},
+		"below it the old revision comes back":   {set: newSet(3, partitioned(2)), pods: podList{p(1, at("r1")), p(2)}, want: []string{"create web-0 at r1"}},
+		"above it the new one":                   {set: newSet(3, partitioned(1)), pods: podList{p(0, at("r1")), p(2)}, want: []string{"create web-1 at r2"}},
+		"the partition counts from the start":    {set: newSet(2, partitioned(1), starting(5)), want: []string{"create web-5 at r1"}},
+		"nothing is replaced on delete":          {set: newSet(2, onDelete), pods: podList{p(0, at("r1")), p(1, at("r1"))}},
+		"but new pods are of the new revision":   {set: newSet(2, onDelete), pods: podList{p(0, at("r1"))}, want: []string{"create web-1 at r2"}},
+		"a set that goes does nothing":           {set: newSet(3, deleted), pods: podList{p(5)}},
+		"strangers are left alone":               {set: newSet(0), pods: podList{{ObjectMeta: metav1.ObjectMeta{Name: "other-1", Namespace: "ns"}}}},
+		"claims come before pods":                {set: newSet(1, withData), want: []string{"create web-0 at r2 claim data-web-0"}},
+		"those that are there are taken":         {set: newSet(1, withData), claims: claims(newTestClaim(0)), want: []string{"create web-0 at r2"}},
+		"a claim that goes blocks":               {set: newSet(1, withData), claims: claims(going(newTestClaim(0))), want: []string{"create web-0 at r2 blocked: pvc data-web-0 is being deleted"}},
+		"a pending pod gets a lost claim again":  {set: newSet(1, withData), pods: podList{p(0, pending, mounts("data", "data-web-0"))}, want: []string{"keep web-0 claim data-web-0"}},
+		"a running one does not":                 {set: newSet(1, withData), pods: podList{p(0, mounts("data", "data-web-0"))}},
+		"a pod without its claim is mended":      {set: newSet(1, withData), pods: podList{p(0)}, want: []string{"repair web-0 claim data-web-0 volume data"}},
+		"so is one with another's":               {set: newSet(1, withData), pods: podList{p(0, mounts("data", "data-web-1"))}, claims: claims(newTestClaim(0)), want: []string{"repair web-0 volume data"}},
+		"a lost name is given back":              {set: newSet(2), pods: podList{p(0, nameless), p(1)}, want: []string{"repair web-0 labels"}},
+		"not while the pod is unwell":            {set: newSet(2), pods: podList{p(0, nameless, lost), p(1)}},
+		"a claim goes with the set":              {set: newSet(1, withData, retaining(del, keeps)), pods: podList{p(0, mounts("data", "data-web-0"))}, claims: claims(newTestClaim(0)), want: []string{"repair web-0 owner of data-web-0 set"}},
+		"a claim goes with a pod scaled away":    {set: newSet(0, withData, retaining(keeps, del)), pods: podList{p(0, mounts("data", "data-web-0"))}, claims: claims(newTestClaim(0)), want: []string{"keep web-0 owner of data-web-0 uweb-0", "delete web-0"}},
+		"it is given back when it is not":        {set: newSet(1, withData, retaining(keeps, del)), pods: podList{p(0, mounts("data", "data-web-0"))}, claims: claims(newTestClaim(0, *ownership.ControllerRef(p(0), podKind))), want: []string{"repair web-0 owner of data-web-0"}},
+		"a former pod's claim is waited for":     {set: newSet(1, withData, retaining(keeps, del)), claims: claims(newTestClaim(0, *ownership.ControllerRef(p(0), podKind)))},
+		"unless claims of scaled away pods stay": {set: newSet(1, withData), claims: claims(newTestClaim(0, *ownership.ControllerRef(p(0), podKind))), want: []string{"create web-0 at r2"}},
+		"a broken pod waits without a word":      {set: newSet(3), pods: podList{p(0, at("r1")), p(1, at("r1")), p(2, at("r0"), broken)}},
+		"asked for, it goes first":               {set: newSet(3, replacing), pods: podList{p(0, at("r1"), lost), p(1, at("r1")), p(2, at("r0"), broken)}, want: []string{"delete web-2"}},
+		"pending counts as never ready":          {set: newSet(1, replacing), pods: podList{p(0, at("r0"), pending)}, want: []string{"delete web-0"}},
+		"one that was ready stays":               {set: newSet(1, replacing), pods: podList{p(0, at("r0"), lost)}},
+		"one of the wanted revision stays":       {set: newSet(1, replacing), pods: podList{p(0, broken)}},
+		"one below the partition stays":          {set: newSet(2, replacing, partitioned(1)), pods: podList{p(0, at("r0"), broken)}},
+		"one that goes already stays":            {set: newSet(1, replacing), pods: podList{p(0, at("r0"), broken, ending)}},
+		"on delete none goes":                    {set: newSet(1, replacing, onDelete), pods: podList{p(0, at("r0"), broken)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			same(t, told(decide(look(tc.set, tc.pods, tc.claims...), noon)), tc.want)
+		})
+	}
+}
+
+func claims(c ...*corev1.PersistentVolumeClaim) []*corev1.PersistentVolumeClaim { return c }
+
+func going(c *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	c.DeletionTimestamp = ptr.To(metav1.NewTime(noon))
+	return c
+}
+
+func nameless(pod *corev1.Pod) { delete(pod.Labels, appsv1.StatefulSetPodNameLabel) }
+
+func TestSeveralAtOnce(t *testing.T) {
+	p := newTestPod
+	most := func(v intstr.IntOrString) setOption {
+		return func(set *appsv1.StatefulSet) { set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = &v }
+	}
+	old := func() podList { return podList{p(0, at("r1")), p(1, at("r1")), p(2, at("r1")), p(3, at("r1"))} }
+	for name, tc := range map[string]struct {
+		set  *appsv1.StatefulSet
+		pods podList
+		want []string
+	}{
+		"one when nothing is said":      {set: newSet(4, parallel), pods: old(), want: []string{"delete web-3"}},
+		"as many as told":               {set: newSet(4, most(intstr.FromInt32(2))), pods: old(), want: []string{"delete web-3", "delete web-2"}},
+		"percentages round down":        {set: newSet(4, most(intstr.FromString("60%"))), pods: old(), want: []string{"delete web-3", "delete web-2"}},
+		"to one at least":               {set: newSet(4, most(intstr.FromString("10%"))), pods: old(), want: []string{"delete web-3"}},
+		"a percentage that is none":     {set: newSet(4, most(intstr.FromString("many"))), pods: old(), want: []string{"delete web-3"}},
+		"not below the partition":       {set: newSet(4, most(intstr.FromInt32(4)), partitioned(3)), pods: old(), want: []string{"delete web-3"}},
+		"less those that are down":      {set: newSet(4, parallel, most(intstr.FromInt32(2))), pods: podList{p(0, at("r1")), p(1, at("r1")), p(2, at("r1")), p(3, ending)}, want: []string{"delete web-2"}},
+		"none when enough are":          {set: newSet(4, parallel, most(intstr.FromInt32(2))), pods: podList{p(0, at("r1")), p(1, at("r1")), p(2, lost), p(3, lost)}},
+		"one not available yet is down": {set: newSet(4, parallel, minReady(10)), pods: podList{p(0, at("r1")), p(1, at("r1")), p(2, at("r1")), p(3, readySince(time.Second))}},
+		"nothing to replace":            {set: newSet(1), pods: podList{p(0)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := look(tc.set, tc.pods)
+			o.severalAtOnce = true
+			same(t, told(decide(o, noon)), tc.want)
+		})
+	}
+}
+
+func TestAnUpdateIsCountedAtOnce(t *testing.T) {
+	p := decide(look(newSet(2), podList{newTestPod(0, at("r1")), newTestPod(1, at("r1"))}), noon)
+	if p.status.CurrentReplicas != 1 || p.status.Replicas != 2 {
+		t.Errorf("got %+v", p.status)
+	}
+}
+
+func TestWhatIsExplained(t *testing.T) {
+	got := decide(look(newSet(3, parallel), podList{newTestPod(0, nameless), newTestPod(3)}), noon).explain()
+	same(t, got, explanation{Create: 2, Delete: 1, Repair: 1, First: []string{"web-0", "web-1", "web-2", "web-3"}, Why: "pods are made, taken or mended side by side"})
+}

@@ -1,0 +1,131 @@
+package statefulset
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+)
+
+// need is what the pod of a place needs, and what has to be waited for before
+// the places after it get theirs.
+func (o observed) need(at int, p place, ordered bool, now time.Time) (step, string) {
+	pod := p.pod
+	switch {
+	case pod == nil:
+		return o.missing(at, p.ordinal)
+	case pods.Terminal(pod):
+		// Whatever its exit codes: a pod that ended on a lost node may have succeeded.
+		if terminating(pod) {
+			return step{}, pod.Name + " has ended and is terminating"
+		}
+		return step{verb: remove, pod: pod}, pod.Name + " has ended"
+	}
+	s := step{pod: pod}
+	if pod.Status.Phase == corev1.PodPending {
+		s.claims, s.blocked = o.missingClaims(p.ordinal)
+		s.owners = o.handovers(pod)
+	}
+	if ordered {
+		switch {
+		case terminating(pod):
+			return s, pod.Name + " is terminating"
+		case !running(pod):
+			return s, pod.Name + " is not ready"
+		case !available(pod, o.set.Spec.MinReadySeconds, now):
+			return s, pod.Name + " is not available"
+		}
+	}
+	return o.repaired(s, p.ordinal), ""
+}
+
+// missing is how a place gets its pod.
+func (o observed) missing(at, ordinal int) (step, string) {
+	name := podName(o.set.Name, ordinal)
+	for i := range o.set.Spec.VolumeClaimTemplates {
+		claim := o.claims[claimName(o.set, &o.set.Spec.VolumeClaimTemplates[i], ordinal)]
+		if claim != nil && leftOver(claim, o.set, ordinal) {
+			return step{}, fmt.Sprintf("claim %s goes with the former %s", claim.Name, name)
+		}
+	}
+	s := step{verb: create, pod: newPod(o.set, o.wantedRevision(at), ordinal)}
+	s.claims, s.blocked = o.missingClaims(ordinal)
+	s.owners = o.handovers(s.pod)
+	return s, name + " is missing"
+}
+
+// missingClaims are the claims to make for a pod. One that is being deleted
+// blocks it, and the others are made all the same.
+func (o observed) missingClaims(ordinal int) (missing []*corev1.PersistentVolumeClaim, blocked error) {
+	for i := range o.set.Spec.VolumeClaimTemplates {
+		template := &o.set.Spec.VolumeClaimTemplates[i]
+		switch claim := o.claims[claimName(o.set, template, ordinal)]; {
+		case claim == nil:
+			missing = append(missing, newClaim(o.set, template, ordinal))
+		case claim.DeletionTimestamp != nil && blocked == nil:
+			blocked = fmt.Errorf("pvc %s is being deleted", claim.Name)
+		}
+	}
+	return missing, blocked
+}
+
+// handovers are the claims of a pod whose owner is not as the policy says. A pod
+// that is to be made is no owner yet.
+func (o observed) handovers(pod *corev1.Pod) []handover {
+	ordinal, ok := ordinalIn(o.set, pod)
+	if !ok {
+		return nil
+	}
+	if pod.UID == "" {
+		pod = nil
+	}
+	var changes []handover
+	for i := range o.set.Spec.VolumeClaimTemplates {
+		claim := o.claims[claimName(o.set, &o.set.Spec.VolumeClaimTemplates[i], ordinal)]
+		if claim == nil {
+			continue
+		}
+		if refs, ok := owned(claim, o.set, pod); !ok {
+			changes = append(changes, handover{claim, refs})
+		}
+	}
+	return changes
+}
+
+// repaired adds to a step what gives the pod back its identity and its storage,
+// and its claims their owners.
+func (o observed) repaired(s step, ordinal int) step {
+	s.labels = missingLabels(o.set, s.pod, ordinal)
+	s.volumes = missingVolumes(o.set, s.pod, ordinal)
+	pending := s.pod.Status.Phase == corev1.PodPending
+	if !pending {
+		s.owners = o.handovers(s.pod)
+		if len(s.volumes) > 0 {
+			s.claims, s.blocked = o.missingClaims(ordinal)
+		}
+	}
+	if len(s.labels)+len(s.volumes) > 0 || len(s.owners) > 0 && !pending {
+		s.verb = repair
+	}
+	return s
+}
+
+// patchOf is the strategic merge patch of a repair. The server refuses it when
+// the pod was replaced by another of the same name.
+func (s step) patchOf() map[string]any {
+	patch := map[string]any{"metadata": map[string]any{"uid": s.pod.UID}}
+	if len(s.labels) > 0 {
+		patch["metadata"].(map[string]any)["labels"] = s.labels
+	}
+	if len(s.volumes) > 0 {
+		volumes := make([]map[string]any, 0, len(s.volumes))
+		for _, v := range s.volumes {
+			volumes = append(volumes, map[string]any{
+				"name": v.Name, "persistentVolumeClaim": v.PersistentVolumeClaim, "$retainKeys": []string{"name", "persistentVolumeClaim"}})
+		}
+		patch["spec"] = map[string]any{"volumes": volumes}
+	}
+	return patch
+}

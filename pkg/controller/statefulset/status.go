@@ -1,0 +1,131 @@
+package statefulset
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+)
+
+// statusOf is what the set reports of its pods.
+func statusOf(o observed, now time.Time) appsv1.StatefulSetStatus {
+	status := appsv1.StatefulSetStatus{
+		ObservedGeneration: o.set.Generation,
+		CurrentRevision:    o.current.name,
+		UpdateRevision:     o.update.name,
+		CollisionCount:     ptr.To(o.collisions),
+		Conditions:         o.set.Status.Conditions,
+	}
+	for _, pod := range o.pods {
+		if _, ok := ordinalIn(o.set, pod); !ok {
+			continue
+		}
+		status.Replicas++
+		if running(pod) {
+			status.ReadyReplicas++
+		}
+		if available(pod, o.set.Spec.MinReadySeconds, now) {
+			status.AvailableReplicas++
+		}
+		if terminating(pod) {
+			continue
+		}
+		if revisionOf(pod) == o.current.name {
+			status.CurrentReplicas++
+		}
+		if revisionOf(pod) == o.update.name {
+			status.UpdatedReplicas++
+		}
+	}
+	return status
+}
+
+// completed returns the status with the update declared done, once all pods are
+// at its revision and ready.
+func completed(set *appsv1.StatefulSet, status appsv1.StatefulSetStatus) appsv1.StatefulSetStatus {
+	if set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType &&
+		status.UpdatedReplicas == status.Replicas && status.ReadyReplicas == status.Replicas {
+		status.CurrentReplicas, status.CurrentRevision = status.UpdatedReplicas, status.UpdateRevision
+	}
+	return status
+}
+
+// reported tells whether the API server has this status already. A count of
+// collisions alone is not worth a write.
+func reported(old, now appsv1.StatefulSetStatus) bool {
+	return old.ObservedGeneration >= now.ObservedGeneration &&
+		old.CurrentRevision == now.CurrentRevision && old.UpdateRevision == now.UpdateRevision &&
+		old.Replicas == now.Replicas && old.ReadyReplicas == now.ReadyReplicas && old.AvailableReplicas == now.AvailableReplicas &&
+		old.CurrentReplicas == now.CurrentReplicas && old.UpdatedReplicas == now.UpdatedReplicas
+}
+
+// underWay tells whether the status is only a step of a rollout or of a change of
+// size: its numbers differ, no revision does, and it is not the end. A loss that
+// is not part of such a change is no step, for others act on it.
+func underWay(set *appsv1.StatefulSet, now appsv1.StatefulSetStatus) bool {
+	old, want := set.Status, int32(wanted(set))
+	if old.ObservedGeneration != now.ObservedGeneration || old.CurrentRevision != now.CurrentRevision || old.UpdateRevision != now.UpdateRevision {
+		return false
+	}
+	rolling, shrinking := now.CurrentRevision != now.UpdateRevision, old.Replicas > want
+	if (now.ReadyReplicas < old.ReadyReplicas || now.AvailableReplicas < old.AvailableReplicas) && !rolling && !shrinking {
+		return false
+	}
+	updated := !rolling || int(now.UpdatedReplicas) >= wanted(set)-partition(set)
+	return now.Replicas != want || now.AvailableReplicas != want || !updated
+}
+
+// nextLook is how long until the next ready pod becomes available, which no
+// event tells; zero if none will.
+func nextLook(o observed, now time.Time) time.Duration {
+	var soonest time.Duration
+	for _, pod := range o.pods {
+		if wait := pods.UntilAvailable(pod, o.set.Spec.MinReadySeconds, now); wait > 0 && (soonest == 0 || wait < soonest) {
+			soonest = wait
+		}
+	}
+	return soonest
+}
+
+// sooner is the shorter of two waits, of which zero is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// shown is how many pods an explanation names.
+const shown = 10
+
+// explanation is a plan as the debug endpoint shows it. It holds no pods,
+// because it is kept for long.
+type explanation struct {
+	Create int      `json:"create,omitempty"`
+	Delete int      `json:"delete,omitempty"`
+	Repair int      `json:"repair,omitempty"`
+	First  []string `json:"first,omitempty"`
+	Why    string   `json:"why"`
+}
+
+func (p plan) explain() explanation {
+	e := explanation{Why: p.why}
+	for _, stage := range p.stages {
+		for _, s := range stage {
+			switch s.verb {
+			case create:
+				e.Create++
+			case remove:
+				e.Delete++
+			case repair:
+				e.Repair++
+			}
+			if len(e.First) < shown {
+				e.First = append(e.First, s.pod.Name)
+			}
+		}
+	}
+	return e
+}

@@ -1,0 +1,87 @@
+package statefulset
+
+import (
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+// watch adds what wakes a set: its own changes, those of its pods, an orphan with
+// the name of one, and the end of a claim that a pod to come may wait for.
+func (c *Controller) watch(sets, pods, claims toolscache.SharedInformer) error {
+	if err := runner.Watch(c.Runner, sets, c.setChanged); err != nil {
+		return err
+	}
+	if err := runner.Watch(c.Runner, pods, c.podChanged); err != nil {
+		return err
+	}
+	return runner.Watch(c.Runner, claims, c.claimChanged)
+}
+
+func (c *Controller) setChanged(change runner.Change[appsv1.StatefulSet], wake runner.Wake[Key]) {
+	set := change.Now()
+	key := Key{Namespace: set.Namespace, Name: set.Name}
+	if change.New == nil {
+		c.writes.Forget(key)
+		forgetMetrics(set)
+	}
+	wake.Add(key)
+}
+
+func (c *Controller) podChanged(change runner.Change[corev1.Pod], wake runner.Wake[Key]) {
+	before, was := ownerOf(change.Old)
+	after, is := ownerOf(change.New)
+	if change.Old != nil && change.New != nil && change.Old.ResourceVersion == change.New.ResourceVersion {
+		return // a resync; the sets are resynced themselves
+	}
+	if was && (!is || before != after) {
+		wake.Add(before)
+	}
+	if is {
+		wake.Add(after)
+		return
+	}
+	// Only the set whose pod would have this name could adopt it.
+	if pod := change.New; pod != nil && pod.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(pod) == nil {
+		if of, _, ok := parent(pod.Name); ok {
+			c.wakeExisting(pod.Namespace, of, wake)
+		}
+	}
+}
+
+// ownerOf is the set that the pod names as its controller.
+func ownerOf(pod *corev1.Pod) (Key, bool) {
+	if pod == nil {
+		return Key{}, false
+	}
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil || ref.Kind != kind.Kind {
+		return Key{}, false
+	}
+	return Key{Namespace: pod.Namespace, Name: ref.Name}, true
+}
+
+// claimChanged wakes the set whose pod may wait for the end of a claim of this
+// name: after each dash in it a set's name may begin.
+func (c *Controller) claimChanged(change runner.Change[corev1.PersistentVolumeClaim], wake runner.Wake[Key]) {
+	if change.New != nil {
+		return
+	}
+	name, _, ok := parent(change.Old.Name)
+	for ok {
+		if _, name, ok = strings.Cut(name, "-"); ok {
+			c.wakeExisting(change.Old.Namespace, name, wake)
+		}
+	}
+}
+
+func (c *Controller) wakeExisting(namespace, name string, wake runner.Wake[Key]) {
+	if _, err := c.sets.StatefulSets(namespace).Get(name); err == nil {
+		wake.Add(Key{Namespace: namespace, Name: name})
+	}
+}
