@@ -70,6 +70,7 @@ func TestStories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stories = slices.DeleteFunc(stories, func(s *scenarios.Story) bool { return s.Ours })
 	chosen := choose(t, stories, *storyFlag)
 	work := make(chan []*scenarios.Story)
 	var lanes sync.WaitGroup

@@ -23,6 +23,7 @@ var commands map[string]command
 func init() {
 	commands = map[string]command{
 		"slow":  {noWords, nil},
+		"ours":  {noWords, nil},
 		"flags": {wantFlags, (*run).flags},
 		// The control plane is there before the story begins.
 		"apiserver": {wantFlags, nil},
@@ -47,6 +48,7 @@ func init() {
 		"succeed": {wantWords(1, 1), (*run).succeed},
 		"ready":   {wantWords(1, 1), (*run).ready},
 		"unready": {wantWords(1, 1), (*run).unready},
+		"evict":   {wantWords(1, 1), (*run).evict},
 
 		"expect":       {wantCondition, (*run).expect},
 		"expect-count": {wantCondition, (*run).expect},

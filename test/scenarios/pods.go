@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -82,6 +83,18 @@ func (r *run) unready(ctx context.Context, step Step) error { return r.setReady(
 func (r *run) setReady(ctx context.Context, step Step, ready bool) error {
 	return r.eachPod(ctx, step, step.Rest, func(pod *corev1.Pod) error {
 		return r.suite.kubelet.SetPodReady(ctx, pod.Namespace, pod.Name, ready)
+	})
+}
+
+// evict asks for the eviction of a pod until a disruption budget lets it go.
+func (r *run) evict(ctx context.Context, step Step) error {
+	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: step.Rest}}
+	return r.until(ctx, step.Within, func() (bool, string, error) {
+		err := r.suite.typed.PolicyV1().Evictions(r.namespace).Evict(ctx, eviction)
+		if apierrors.IsTooManyRequests(err) {
+			return false, err.Error(), nil
+		}
+		return err == nil, "", err
 	})
 }
 

@@ -30,6 +30,9 @@ type Story struct {
 	Private bool
 	// Slow means that the story waits for long, so that it is spread over the lanes.
 	Slow bool
+	// Ours means that the story shows what the reference does not do, so that it is
+	// only for our binary.
+	Ours bool
 	// Steps are the commands in order.
 	Steps []Step
 	// Files are the objects, by section name.
@@ -167,6 +170,9 @@ func (s *Story) add(step Step, used map[string]bool) error {
 		s.Private = true
 	case "slow":
 		s.Slow = true
+		return nil
+	case "ours":
+		s.Ours = true
 		return nil
 	case "apiserver":
 		if len(s.Steps) > 0 {
