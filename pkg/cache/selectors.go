@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -23,11 +24,12 @@ var (
 		return ByLabel.of(object)
 	}}
 	// BySelector finds the objects of a namespace that may select a pod, by one
-	// label that their selector requires; see MaySelect.
+	// label that their selector requires; see MaySelect. The empty selector of a
+	// workload selects nothing, that of a disruption budget everything.
 	BySelector = Index{"requiredLabel", func(object any) ([]string, error) {
 		o, ok := object.(metav1.Object)
 		selector := selectorOf(object)
-		if !ok || selector == nil || selector.Empty() {
+		if _, budget := object.(*policyv1.PodDisruptionBudget); !ok || selector == nil || selector.Empty() && !budget {
 			return nil, nil
 		}
 		required := requiredLabels(selector)
@@ -59,6 +61,41 @@ func Adoptable[T any](indexer toolscache.Indexer, namespace string, selector lab
 	}
 	return Lookup[T](indexer, index, rarest)
 }
+
+// Matching returns the objects of a namespace that match the selector, at the
+// cost of those that carry the rarest label it requires, or of all where it
+// requires none. The index ByLabel must have been ensured; that of namespaces
+// every shared informer has.
+func Matching[T any](indexer toolscache.Indexer, namespace string, selector labels.Selector) ([]*T, error) {
+	requirements, selectable := selector.Requirements()
+	if !selectable {
+		return nil, nil
+	}
+	required := map[string]string{}
+	for _, label := range requiredLabels(selector) {
+		required[label[0]] = label[1]
+	}
+	var candidates []*T
+	var err error
+	if len(required) > 0 {
+		candidates, err = Selected[T](indexer, namespace, required)
+	} else {
+		candidates, err = Lookup[T](indexer, byNamespace, namespace)
+	}
+	if err != nil || len(requirements) == len(required) {
+		return candidates, err
+	}
+	matching := candidates[:0]
+	for _, candidate := range candidates {
+		if o, ok := any(candidate).(metav1.Object); ok && selector.Matches(labels.Set(o.GetLabels())) {
+			matching = append(matching, candidate)
+		}
+	}
+	return matching, nil
+}
+
+// byNamespace is the index that informers bring along.
+var byNamespace = Index{name: toolscache.NamespaceIndex}
 
 // MaySelect returns the objects whose selector may match the labels of a
 // namespaced object: all that do, and some that do not. The index BySelector
@@ -116,6 +153,8 @@ func selectorOf(object any) labels.Selector {
 	case *appsv1.DaemonSet:
 		selector = o.Spec.Selector
 	case *batchv1.Job:
+		selector = o.Spec.Selector
+	case *policyv1.PodDisruptionBudget:
 		selector = o.Spec.Selector
 	}
 	parsed, err := metav1.LabelSelectorAsSelector(selector)

@@ -6,15 +6,24 @@ import (
 	"net/http"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/scale"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/clusterroleaggregation"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/disruption"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/validatingadmissionpolicystatus"
 )
 
 // aggregationWorkers is how many aggregated roles are worked on at once.
 const aggregationWorkers = 5
 
-var validatingAdmissionPoliciesResource = admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies")
+var (
+	validatingAdmissionPoliciesResource = admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies")
+	podDisruptionBudgetsResource        = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
+)
 
 func startClusterRoleAggregationController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
 	client, err := cc.Client("clusterrole-aggregation-controller")
@@ -23,6 +32,30 @@ func startClusterRoleAggregationController(ctx context.Context, cc ControllerCon
 	}
 	c, err := clusterroleaggregation.New(cc.Informers.Rbac().V1().ClusterRoles(), client,
 		clusterroleaggregation.Options{Workers: aggregationWorkers, Clock: cc.Clock})
+	return cc.run(ctx, c, err)
+}
+
+func startDisruptionController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	if err := cc.require(podDisruptionBudgetsResource, deploymentsResource, replicaSetsResource,
+		appsv1.SchemeGroupVersion.WithResource("statefulsets")); err != nil {
+		return nil, false, err
+	}
+	const account = "disruption-controller"
+	config, err := cc.Clients.Config(account)
+	if err != nil {
+		return nil, false, fmt.Errorf("configure the client of %s: %w", account, err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, false, fmt.Errorf("make the client of %s: %w", account, err)
+	}
+	kinds := scale.NewDiscoveryScaleKindResolver(client.Discovery())
+	scales, err := scale.NewForConfig(config, cc.RESTMapper, dynamic.LegacyAPIPathResolverFunc, kinds)
+	if err != nil {
+		return nil, false, fmt.Errorf("make the scale client of %s: %w", account, err)
+	}
+	c, err := disruption.New(cc.Informers, client, cc.Recorder(ctx, client, disruption.EventComponent),
+		disruption.Options{Clock: cc.Clock, Mapper: cc.RESTMapper, Scales: scales, Discovery: client.Discovery()})
 	return cc.run(ctx, c, err)
 }
 

@@ -20,6 +20,7 @@ func NewControllerInitializers() map[string]InitFunc {
 		names.ClusterRoleAggregationController:             startClusterRoleAggregationController,
 		names.DaemonSetController:                          startDaemonSetController,
 		names.DeploymentController:                         startDeploymentController,
+		names.DisruptionController:                         startDisruptionController,
 		names.EndpointsController:                          startEndpointsController,
 		names.EndpointSliceController:                      startEndpointSliceController,
 		names.GarbageCollectorController:                   startGarbageCollectorController,

@@ -20,6 +20,7 @@ var everythingServed = map[string][]string{
 	"certificates.k8s.io/v1": {"certificatesigningrequests"},
 	"coordination.k8s.io/v1": {"leases"},
 	"discovery.k8s.io/v1":    {"endpointslices"},
+	"policy/v1":              {"poddisruptionbudgets"},
 
 	"admissionregistration.k8s.io/v1": {"validatingadmissionpolicies"},
 	"networking.k8s.io/v1":            {"ipaddresses", "servicecidrs"},

@@ -1,0 +1,54 @@
+package disruption
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+// BenchmarkPodChange is of one pod that becomes ready and its budget for 10 pods,
+// in namespaces of different sizes with a budget for every 10 pods.
+func BenchmarkPodChange(b *testing.B) {
+	for _, size := range []int{1000, 10000} {
+		b.Run(fmt.Sprintf("namespace=%d", size), func(b *testing.B) {
+			f := newFixture(b)
+			for i := range size {
+				app := map[string]string{"app": fmt.Sprint("app-", i/10), "tier": "front"}
+				if err := f.pods.Add(pod(fmt.Sprint("p", i), labeled(app))); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for i := range size / 10 {
+				app := map[string]string{"app": fmt.Sprint("app-", i), "tier": "front"}
+				budget := budget(minAvailable("1"))
+				budget.Name, budget.Spec.Selector.MatchLabels = app["app"], app
+				p := decide(f.observe(b.Context(), budget), noon)
+				budget.Status = p.status
+				if err := f.budgets.Add(budget); err != nil {
+					b.Fatal(err)
+				}
+			}
+			app := labeled(map[string]string{"app": "app-7", "tier": "front"})
+			change := runner.Change[corev1.Pod]{Old: pod("p70", app, unready), New: pod("p70", app)}
+			b.ReportAllocs()
+			for b.Loop() {
+				woken := woken[key]{}
+				f.podChanged(change, woken)
+				for k := range woken {
+					if err := f.sync(b.Context(), k).Err(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if len(woken) != 1 {
+					b.Fatalf("woke %d budgets", len(woken))
+				}
+			}
+			if wrote := f.wrote(); wrote != nil {
+				b.Fatalf("wrote %d times", len(wrote))
+			}
+		})
+	}
+}

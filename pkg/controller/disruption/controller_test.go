@@ -1,0 +1,309 @@
+package disruption
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+var budgetKey = key{Namespace: "ns", Name: "budget"}
+
+// fixture is a controller with filled caches, and what it talks to.
+type fixture struct {
+	*Controller
+	shared informers.SharedInformerFactory
+	client *fake.Clientset
+	clock  *testclock.FakeClock
+	events *record.FakeRecorder
+	kinds  *kinds
+}
+
+func newFixture(t testing.TB, cached ...runtime.Object) *fixture {
+	t.Helper()
+	f := &fixture{client: fake.NewClientset(), clock: testclock.NewFakeClock(noon), events: record.NewFakeRecorder(100), kinds: newKinds()}
+	f.shared = informers.NewSharedInformerFactory(f.client, 0)
+	c, err := New(f.shared, f.client, f.events, Options{Clock: f.clock, Mapper: f.kinds.mapper(), Scales: f.kinds.scales, Discovery: f.kinds.discovery})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Controller = c
+	for _, object := range cached {
+		f.put(t, object)
+	}
+	return f
+}
+
+// put makes the object known to the server and to the caches.
+func (f *fixture) put(t testing.TB, object runtime.Object) {
+	t.Helper()
+	informer := f.shared.Core().V1().Pods().Informer()
+	switch object.(type) {
+	case *policyv1.PodDisruptionBudget:
+		informer = f.shared.Policy().V1().PodDisruptionBudgets().Informer()
+	case *corev1.Pod:
+	default:
+		informer = f.informerOf(t, object)
+	}
+	if err := errors.Join(f.client.Tracker().Add(object), informer.GetStore().Add(object)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *fixture) said() []string {
+	var all []string
+	for len(f.events.Events) > 0 {
+		all = append(all, <-f.events.Events)
+	}
+	return all
+}
+
+// wrote are the writes since the last call.
+func (f *fixture) wrote() []string {
+	var all []string
+	for _, action := range f.client.Actions() {
+		if !slices.Contains([]string{"get", "list", "watch"}, action.GetVerb()) {
+			all = append(all, strings.Join([]string{action.GetVerb(), action.GetResource().Resource, action.GetSubresource()}, " "))
+		}
+	}
+	f.client.ClearActions()
+	return all
+}
+
+func (f *fixture) status(t testing.TB) policyv1.PodDisruptionBudgetStatus {
+	t.Helper()
+	b, err := f.client.PolicyV1().PodDisruptionBudgets("ns").Get(context.Background(), "budget", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Status
+}
+
+func TestAStatusIsWrittenOnce(t *testing.T) {
+	f := newFixture(t, budget(minAvailable("1")), pod("a"), pod("b"), pod("other", labeled(nil)))
+	if err := f.sync(t.Context(), budgetKey).Err(); err != nil {
+		t.Fatal(err)
+	}
+	status := f.status(t)
+	if status.DisruptionsAllowed != 1 || status.ExpectedPods != 2 || status.ObservedGeneration != 2 {
+		t.Errorf("got %+v", status)
+	}
+	if d := cmp.Diff([]string{"update poddisruptionbudgets status"}, f.wrote()); d != "" {
+		t.Error(d)
+	}
+	done := budget(minAvailable("1"))
+	done.Status = status
+	f = newFixture(t, done, pod("a"), pod("b"))
+	if err := f.sync(t.Context(), budgetKey).Err(); err != nil || f.wrote() != nil {
+		t.Errorf("a status that is right was written again; %v", err)
+	}
+}
+
+func TestAWriteCarriesTheVersionThatWasJudged(t *testing.T) {
+	b := budget(minAvailable("1"))
+	b.ResourceVersion = "5"
+	f := newFixture(t, b, pod("a"))
+	f.client.PrependReactor("update", "poddisruptionbudgets", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		sent := action.(clienttesting.UpdateAction).GetObject().(*policyv1.PodDisruptionBudget)
+		if sent.ResourceVersion != "5" {
+			t.Errorf("sent version %q", sent.ResourceVersion)
+		}
+		return true, nil, apierrors.NewConflict(budgetResource, sent.Name, errors.New("evicted meanwhile"))
+	})
+	if err := f.sync(t.Context(), budgetKey).Err(); !apierrors.IsConflict(err) || f.said() != nil {
+		t.Errorf("got %v, %v", err, f.said())
+	}
+}
+
+func TestAFailureIsReportedAndTriedAgain(t *testing.T) {
+	f := newFixture(t, budget(maxUnavailable("1")), pod("a", of("batch/v1", "Job", "job")))
+	const message = "jobs.batch does not implement the scale subresource"
+	if err := f.sync(t.Context(), budgetKey).Err(); err == nil || err.Error() != message {
+		t.Errorf("got %v", err)
+	}
+	c := f.status(t).Conditions[0]
+	if c.Reason != "SyncFailed" || c.Message != message || c.Status != "False" {
+		t.Errorf("got %+v", c)
+	}
+	if d := cmp.Diff([]string{"Warning CalculateExpectedPodCountFailed Failed to calculate the number of expected pods: " + message}, f.said()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestABudgetThatIsGoneIsDone(t *testing.T) {
+	f := newFixture(t)
+	if err := f.sync(t.Context(), budgetKey).Err(); err != nil || f.wrote() != nil {
+		t.Errorf("got %v", err)
+	}
+	f = newFixture(t, budget(minAvailable("1")))
+	f.client.PrependReactor("update", "poddisruptionbudgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewNotFound(budgetResource, "budget")
+	})
+	if err := f.sync(t.Context(), budgetKey).Err(); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnOverdueEvictionIsTold(t *testing.T) {
+	f := newFixture(t, budget(minAvailable("1"), disrupted("a", time.Hour), disrupted("b", time.Minute)), pod("a"), pod("b"), pod("c"))
+	result := f.sync(t.Context(), budgetKey)
+	if result.Err() != nil || result.After() != time.Minute {
+		t.Errorf("got %v, next look in %v", result.Err(), result.After())
+	}
+	if d := cmp.Diff([]string{"Warning NotDeleted Pod was expected by PDB ns/ns to be deleted but it wasn't"}, f.said()); d != "" {
+		t.Error(d)
+	}
+	if status := f.status(t); len(status.DisruptedPods) != 1 || status.CurrentHealthy != 2 {
+		t.Errorf("got %+v", status)
+	}
+}
+
+func TestCountsThatNobodyActsOnWait(t *testing.T) {
+	b := budget(minAvailable("5"))
+	f := newFixture(t, b, pod("a"))
+	f.client.PrependReactor("update", "poddisruptionbudgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		f.clock.Step(50 * time.Millisecond)
+		return false, nil, nil
+	})
+	if err := f.sync(t.Context(), budgetKey).Err(); err != nil {
+		t.Fatal(err)
+	}
+	now := b.DeepCopy()
+	now.Status = f.status(t)
+	if err := f.budgets.Update(now); err != nil {
+		t.Fatal(err)
+	}
+	f.put(t, pod("b"))
+	f.wrote()
+	result := f.sync(t.Context(), budgetKey)
+	if f.wrote() != nil || result.After() != time.Second {
+		t.Errorf("next look in %v", result.After())
+	}
+	f.clock.Step(time.Second)
+	if f.sync(t.Context(), budgetKey); len(f.wrote()) != 1 {
+		t.Error("the last state was not written")
+	}
+}
+
+func TestAStaleConditionIsTakenBack(t *testing.T) {
+	f := newFixture(t, pod("old", targeted(time.Hour, "EvictionByEvictionAPI")), pod("new", targeted(time.Minute, "EvictionByEvictionAPI")), pod("none"))
+	at := func(name string) look { return look{key{Namespace: "ns", Name: name}, false} }
+	if err := f.syncPod(t.Context(), at("old")).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"patch pods status"}, f.wrote()); d != "" {
+		t.Error(d)
+	}
+	if result := f.syncPod(t.Context(), at("new")); result.After() != time.Minute {
+		t.Errorf("got %v", result.After())
+	}
+	for _, name := range []string{"none", "gone"} {
+		if result := f.syncPod(t.Context(), at(name)); result.Err() != nil || result.After() != 0 {
+			t.Errorf("%s: got %v", name, result)
+		}
+	}
+	if f.wrote() != nil {
+		t.Error("a condition was taken back too early")
+	}
+}
+
+func TestAPodOfSeveralBudgetsIsTold(t *testing.T) {
+	all := budget(minAvailable("1"), func(b *policyv1.PodDisruptionBudget) { b.Name, b.Spec.Selector = "all", &metav1.LabelSelector{} })
+	f := newFixture(t, budget(minAvailable("1")), all, pod("a"), pod("b", labeled(nil)))
+	for name, want := range map[string][]string{
+		"a": {`Warning MultiplePodDisruptionBudgets Pod "ns"/"a" matches multiple PodDisruptionBudgets.  Chose "all" arbitrarily.`}, "b": nil,
+	} {
+		if err := f.syncPod(t.Context(), look{key{Namespace: "ns", Name: name}, true}).Err(); err != nil {
+			t.Error(err)
+		}
+		if d := cmp.Diff(want, f.said()); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
+// woken collects what a watch rule wakes.
+type woken[K comparable] map[K]time.Duration
+
+func (w woken[K]) Add(k K)                       { w[k] = 0 }
+func (w woken[K]) AddAfter(k K, d time.Duration) { w[k] = d }
+
+func TestWhichBudgetsAPodWakes(t *testing.T) {
+	db := map[string]string{"app": "db"}
+	other := budget(func(b *policyv1.PodDisruptionBudget) { b.Name, b.Spec.Selector.MatchLabels = "db", db })
+	elsewhere := budget(func(b *policyv1.PodDisruptionBudget) { b.Namespace = "other" })
+	nothing := budget(func(b *policyv1.PodDisruptionBudget) { b.Name, b.Spec.Selector = "nothing", nil })
+	f := newFixture(t, budget(), other, elsewhere, nothing)
+	touched := pod("a", func(p *corev1.Pod) { p.ResourceVersion, p.Annotations = "8", map[string]string{"a": "b"} })
+	for name, tc := range map[string]struct {
+		change runner.Change[corev1.Pod]
+		want   []string
+	}{
+		"a new pod":                             {runner.Change[corev1.Pod]{New: pod("a")}, []string{"budget"}},
+		"a pod that is gone":                    {runner.Change[corev1.Pod]{Old: pod("a")}, []string{"budget"}},
+		"a pod nobody selects":                  {runner.Change[corev1.Pod]{New: pod("a", labeled(nil))}, nil},
+		"a change nobody counts by":             {runner.Change[corev1.Pod]{Old: pod("a"), New: touched}, nil},
+		"a pod that is not ready any more":      {runner.Change[corev1.Pod]{Old: pod("a"), New: pod("a", unready)}, []string{"budget"}},
+		"a pod that is asked to go":             {runner.Change[corev1.Pod]{Old: pod("a"), New: pod("a", leaving)}, []string{"budget"}},
+		"a pod that was adopted":                {runner.Change[corev1.Pod]{Old: pod("a"), New: pod("a", of("apps/v1", "ReplicaSet", "rs"))}, []string{"budget"}},
+		"a pod that moves from one to another":  {runner.Change[corev1.Pod]{Old: pod("a"), New: pod("a", labeled(db))}, []string{"budget", "db"}},
+		"a pod that leaves the budget's labels": {runner.Change[corev1.Pod]{Old: pod("a"), New: pod("a", labeled(nil))}, []string{"budget"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := woken[key]{}
+			f.podChanged(tc.change, w)
+			var got []string
+			for k := range w {
+				got = append(got, k.Name)
+			}
+			slices.Sort(got)
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestWhenAConditionWakesAPod(t *testing.T) {
+	f := newFixture(t)
+	fresh, old := pod("a", targeted(30*time.Second, "EvictionByEvictionAPI")), pod("a", targeted(time.Hour, "EvictionByEvictionAPI"))
+	for name, tc := range map[string]struct {
+		change runner.Change[corev1.Pod]
+		want   woken[look]
+	}{
+		"none":                   {runner.Change[corev1.Pod]{New: pod("a")}, woken[look]{}},
+		"gone":                   {runner.Change[corev1.Pod]{Old: old}, woken[look]{}},
+		"a fresh one, later":     {runner.Change[corev1.Pod]{Old: pod("a"), New: fresh}, woken[look]{{key{Namespace: "ns", Name: "a"}, false}: 90 * time.Second}},
+		"an old one, at once":    {runner.Change[corev1.Pod]{New: old}, woken[look]{{key{Namespace: "ns", Name: "a"}, false}: 0}},
+		"one that is due anyway": {runner.Change[corev1.Pod]{Old: fresh, New: fresh}, woken[look]{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := woken[look]{}
+			f.conditionChanged(tc.change, got)
+			if len(got) != len(tc.want) {
+				t.Fatalf("got %v", got)
+			}
+			for k, wait := range tc.want {
+				if after, ok := got[k]; !ok || after != wait {
+					t.Errorf("got %v", got)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,18 @@
+// Package disruption keeps the status of PodDisruptionBudgets, from which the
+// API server decides whether a pod may be evicted.
+//
+// What it keeps true: a budget says how many pods it expects, how many of them
+// are healthy and should be, and how many may go. What cannot be computed allows
+// no eviction. An eviction that was allowed counts against the budget until the
+// pod is being deleted, for two minutes at most. A pod that was called the
+// target of a disruption and is there after two minutes is called so no more.
+//
+// It reads budgets, pods and what controls them: from caches where the kind is
+// built in, else through the scale subresource, at most once in two seconds for
+// each owner. It writes the status of budgets, the condition DisruptionTarget of
+// pods, and events.
+//
+// Where to look: expected.go says how many pods are expected, plan.go what the
+// status is, stale.go when a condition is out of date; these are pure. observe.go
+// reads, apply.go writes.
+package disruption

@@ -1,0 +1,210 @@
+package disruption
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	expiring "k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/client-go/discovery"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/scale"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+)
+
+const (
+	// fresh is how long a scale that was read is used again.
+	fresh = 2 * time.Second
+	// unscalableFor is how long a resource without a scale is not asked again.
+	unscalableFor = 30 * time.Second
+)
+
+// observe reads the pods of the budget, and how many there should be.
+func (c *Controller) observe(ctx context.Context, budget *policyv1.PodDisruptionBudget) observed {
+	o := observed{budget: budget}
+	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+	if err == nil {
+		o.pods, err = cache.Matching[corev1.Pod](c.pods, budget.Namespace, selector)
+	}
+	if err != nil {
+		o.failed, o.failedReason, o.failedFormat = err, reasonNoPods, noPodsFormat
+		return o
+	}
+	if !byScale(&budget.Spec) {
+		return o
+	}
+	o.expected, err = expect(o.pods, func(ref *metav1.OwnerReference) (*owner, error) {
+		found, wait, err := c.owners.find(ctx, ref, budget.Namespace)
+		o.confirm = sooner(o.confirm, wait)
+		return found, err
+	})
+	if err != nil {
+		o.failed, o.failedReason, o.failedFormat = err, reasonCountFailed, countFailedFormat
+	}
+	return o
+}
+
+// budgetsOf returns the budgets that select the pod.
+func (c *Controller) budgetsOf(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
+	candidates, err := cache.MaySelect[policyv1.PodDisruptionBudget](c.budgets, pod)
+	if err != nil {
+		return nil, err
+	}
+	matching := candidates[:0]
+	for _, budget := range candidates {
+		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		if err == nil && selector.Matches(labels.Set(pod.Labels)) {
+			matching = append(matching, budget)
+		}
+	}
+	return matching, nil
+}
+
+// owners finds what controls pods. Of kinds that are not built in it reads the
+// scale subresource, and remembers for a moment what that said: a rollout changes
+// many pods of one owner.
+type owners struct {
+	controllers  corelisters.ReplicationControllerLister
+	sets         appslisters.ReplicaSetLister
+	deployments  appslisters.DeploymentLister
+	statefulSets appslisters.StatefulSetLister
+
+	mapper    meta.RESTMapper
+	scales    scale.ScalesGetter
+	discovery discovery.ServerResourcesInterface
+	clock     clock.PassiveClock
+	// read are the answers of scales by the UID of the owner, unscalable the
+	// resources that have none.
+	read, unscalable *expiring.Expiring
+}
+
+// answer is what a scale said.
+type answer struct {
+	found *owner
+	err   error
+	at    time.Time
+}
+
+// find returns what the reference names, nil if that is not there any more, and
+// how long until an answer that was remembered may be confirmed.
+func (f *owners) find(ctx context.Context, ref *metav1.OwnerReference, namespace string) (*owner, time.Duration, error) {
+	found, err := f.cached(ref, namespace)
+	if found != nil || err != nil {
+		return found, 0, err
+	}
+	key := types.NamespacedName{Namespace: namespace, Name: string(ref.UID)}
+	if known, ok := f.read.Get(key); ok {
+		known := known.(answer)
+		return known.found, max(known.at.Add(fresh).Sub(f.clock.Now()), time.Millisecond), known.err
+	}
+	found, err = f.scaleOf(ctx, ref, namespace)
+	f.read.Set(key, answer{found, err, f.clock.Now()}, fresh)
+	return found, 0, err
+}
+
+// cached finds the kinds that caches hold. The ReplicaSets of a Deployment count
+// as the Deployment.
+func (f *owners) cached(ref *metav1.OwnerReference, namespace string) (*owner, error) {
+	group, err := schema.ParseGroupVersion(ref.APIVersion)
+	if err != nil {
+		return nil, err
+	}
+	apps := group.Group == appsv1.GroupName || group.Group == "extensions"
+	switch {
+	case ref.Kind == "ReplicationController" && group.Group == "":
+		rc, err := f.controllers.ReplicationControllers(namespace).Get(ref.Name)
+		return own(rc, err, ref.UID, func() *int32 { return rc.Spec.Replicas })
+	case ref.Kind == "ReplicaSet" && apps:
+		return f.replicaSet(ref, namespace)
+	case ref.Kind == "StatefulSet" && apps:
+		set, err := f.statefulSets.StatefulSets(namespace).Get(ref.Name)
+		return own(set, err, ref.UID, func() *int32 { return set.Spec.Replicas })
+	}
+	return nil, nil
+}
+
+func (f *owners) replicaSet(ref *metav1.OwnerReference, namespace string) (*owner, error) {
+	set, err := f.sets.ReplicaSets(namespace).Get(ref.Name)
+	found, err := own(set, err, ref.UID, func() *int32 { return set.Spec.Replicas })
+	if found == nil || err != nil {
+		return nil, err
+	}
+	above := metav1.GetControllerOfNoCopy(set)
+	if above == nil || above.Kind != "Deployment" {
+		return found, nil
+	}
+	deployment, err := f.deployments.Deployments(namespace).Get(above.Name)
+	return own(deployment, err, above.UID, func() *int32 { return deployment.Spec.Replicas })
+}
+
+// own is the object as an owner, nil if it is not there or is another one.
+func own(object metav1.Object, err error, uid types.UID, replicas func() *int32) (*owner, error) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case object.GetUID() != uid:
+		return nil, nil
+	}
+	return &owner{uid, ptr.Deref(replicas(), 1)}, nil // the API's default
+}
+
+// scaleOf reads the scale subresource of what the reference names.
+func (f *owners) scaleOf(ctx context.Context, ref *metav1.OwnerReference, namespace string) (*owner, error) {
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	mapping, err := f.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, err
+	}
+	if _, known := f.unscalable.Get(mapping.Resource); known {
+		return nil, unscalable(mapping.Resource)
+	}
+	found, err := f.scales.Scales(namespace).Get(ctx, mapping.Resource.GroupResource(), ref.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		// Either the object is gone, or its kind has no scale.
+		scalable, err := f.scalable(mapping.Resource)
+		if err != nil || scalable {
+			return nil, err
+		}
+		f.unscalable.Set(mapping.Resource, true, unscalableFor)
+		return nil, unscalable(mapping.Resource)
+	case err != nil:
+		return nil, err
+	case found.UID != ref.UID:
+		return nil, nil
+	}
+	return &owner{found.UID, found.Spec.Replicas}, nil
+}
+
+func unscalable(resource schema.GroupVersionResource) error {
+	return fmt.Errorf("%s does not implement the scale subresource", resource.GroupResource())
+}
+
+// scalable asks whether the API server serves the scale of the resource.
+func (f *owners) scalable(resource schema.GroupVersionResource) (bool, error) {
+	served, err := f.discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	if err != nil {
+		return false, err
+	}
+	for i := range served.APIResources {
+		if served.APIResources[i].Name == resource.Resource+"/scale" {
+			return true, nil
+		}
+	}
+	return false, nil
+}
