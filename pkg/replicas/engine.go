@@ -36,6 +36,9 @@ type Options struct {
 	TerminatingReplicas bool
 	// PodDeletionCost heeds the annotation controller.kubernetes.io/pod-deletion-cost.
 	PodDeletionCost bool
+	// RejectedPodBackoff replaces pods that kubelets reject at once ever more
+	// rarely, in place of at once.
+	RejectedPodBackoff bool
 }
 
 // Engine reconciles the sets of one kind.
@@ -104,13 +107,21 @@ func (e *Engine) Reconcile(ctx context.Context, key Key) runner.Result {
 		}
 	}
 	now := e.o.Clock.Now()
+	if e.o.RejectedPodBackoff {
+		if observed.Judged, err = e.judge(set, adopted, now); err != nil {
+			return done(err)
+		}
+	}
 	plan := decide(observed, e.o.PodDeletionCost, now)
 	failed, err := e.apply(ctx, key, observed, plan, now)
 	if plan.idle() {
 		e.looks.Sent(key, began)
 	}
-	wait, reported := e.report(ctx, key, set, statusOf(observed, e.o.TerminatingReplicas, failed, now))
-	return runner.Done(err, reported).LookAgain(sooner(wait, nextLook(observed, now))).Because(plan.explain())
+	status := statusOf(observed, e.o.TerminatingReplicas, failed, now)
+	status.Conditions = withBackoff(status.Conditions, observed.Judged, plan, now)
+	wait, reported := e.report(ctx, key, set, status)
+	wait = sooner(sooner(wait, nextLook(observed, now)), plan.wait(now))
+	return runner.Done(err, reported).LookAgain(wait).Because(plan.explain())
 }
 
 // done ends a reconcile that came to no plan.

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
 )
 
 // burst is how many pods one reconcile creates or deletes at most.
@@ -23,6 +24,9 @@ type Observed struct {
 	// OnNode counts by node the active pods of the set and of its siblings. It
 	// is only filled in when there are too many pods, and empty without siblings.
 	OnNode map[string]int
+	// Judged is what pods that kubelets rejected mean for the next ones; nil when
+	// every pod is replaced at once.
+	Judged *rejections.Verdict
 }
 
 // Plan is how many pods to create, or which to delete, and why.
@@ -30,6 +34,8 @@ type Plan struct {
 	Create int
 	Delete []*corev1.Pod
 	Why    string
+	// Until is when the next pod is made that is missing now and held back.
+	Until time.Time
 }
 
 // idle tells whether there is nothing to do.
@@ -42,7 +48,7 @@ func decide(o Observed, byCost bool, now time.Time) Plan {
 	case o.Set.Object.GetDeletionTimestamp() != nil:
 		return Plan{Why: "being deleted: its pods belong to the garbage collector"}
 	case short > 0:
-		return Plan{Create: min(short, burst), Why: fmt.Sprintf("%d short of %d", short, o.Set.Replicas)}
+		return o.holdBack(Plan{Create: min(short, burst), Why: fmt.Sprintf("%d short of %d", short, o.Set.Replicas)})
 	case short < 0:
 		return Plan{
 			Delete: victims(o.Active, min(-short, burst), ranking{onNode: o.OnNode, byCost: byCost, now: now}),

@@ -47,6 +47,7 @@ func startReplicaSetController(ctx context.Context, cc ControllerContext) (http.
 		Clock:               cc.Clock,
 		TerminatingReplicas: cc.Gates.Enabled(features.DeploymentReplicaSetTerminatingReplicas),
 		PodDeletionCost:     cc.Gates.Enabled(features.PodDeletionCost),
+		RejectedPodBackoff:  cc.process.RejectedPodBackoff,
 	})
 	return cc.run(ctx, c, err)
 }
@@ -61,6 +62,8 @@ func startReplicationControllerController(ctx context.Context, cc ControllerCont
 		Workers:         int(cc.Config.ReplicationController.ConcurrentRCSyncs),
 		Clock:           cc.Clock,
 		PodDeletionCost: cc.Gates.Enabled(features.PodDeletionCost),
+
+		RejectedPodBackoff: cc.process.RejectedPodBackoff,
 	})
 	return cc.run(ctx, c, err)
 }

@@ -28,6 +28,8 @@ type Options struct {
 	TerminatingReplicas bool
 	// PodDeletionCost heeds the annotation of that name (gate PodDeletionCost).
 	PodDeletionCost bool
+	// RejectedPodBackoff replaces pods that kubelets reject at once ever more rarely (--rejected-pod-backoff).
+	RejectedPodBackoff bool
 }
 
 // Controller keeps the pods of ReplicaSets.
@@ -45,7 +47,7 @@ func New(sets appsinformers.ReplicaSetInformer, pods coreinformers.PodInformer,
 	}
 	engine, err := replicas.New(kind{informer.GetIndexer(), client.AppsV1()}, informer, pods, client, events, replicas.Options{
 		Name: controllerName, Queue: queueName, Workers: o.Workers, Clock: o.Clock,
-		TerminatingReplicas: o.TerminatingReplicas, PodDeletionCost: o.PodDeletionCost,
+		TerminatingReplicas: o.TerminatingReplicas, PodDeletionCost: o.PodDeletionCost, RejectedPodBackoff: o.RejectedPodBackoff,
 	})
 	if err != nil {
 		return nil, err

@@ -25,6 +25,8 @@ type Options struct {
 	Clock clock.WithTicker
 	// PodDeletionCost heeds the annotation of that name (gate PodDeletionCost).
 	PodDeletionCost bool
+	// RejectedPodBackoff replaces pods that kubelets reject at once ever more rarely (--rejected-pod-backoff).
+	RejectedPodBackoff bool
 }
 
 // Controller keeps the pods of ReplicationControllers.
@@ -42,6 +44,7 @@ func New(sets coreinformers.ReplicationControllerInformer, pods coreinformers.Po
 	}
 	engine, err := replicas.New(kind{informer.GetIndexer(), client.CoreV1()}, informer, pods, client, events, replicas.Options{
 		Name: controllerName, Queue: queueName, Workers: o.Workers, Clock: o.Clock, PodDeletionCost: o.PodDeletionCost,
+		RejectedPodBackoff: o.RejectedPodBackoff,
 	})
 	if err != nil {
 		return nil, err

@@ -40,6 +40,8 @@ type Config struct {
 
 	// ControllerShutdownTimeout is how long controllers may take to stop.
 	ControllerShutdownTimeout time.Duration
+	// RejectedPodBackoff replaces pods that kubelets reject at once ever more rarely.
+	RejectedPodBackoff bool
 
 	// ComponentGlobalsRegistry knows the feature gates and the emulated version.
 	ComponentGlobalsRegistry compatibility.ComponentGlobalsRegistry

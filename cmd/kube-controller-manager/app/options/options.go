@@ -58,6 +58,8 @@ type KubeControllerManagerOptions struct {
 	Master string
 	// ControllerShutdownTimeout is how long controllers may take to stop.
 	ControllerShutdownTimeout time.Duration
+	// RejectedPodBackoff replaces pods that kubelets reject at once ever more rarely.
+	RejectedPodBackoff bool
 
 	// ComponentGlobalsRegistry has the flags of feature gates and versions. Its
 	// Set must be called after parsing and before anything reads a gate.
@@ -118,6 +120,7 @@ func (o *KubeControllerManagerOptions) Flags(all, disabledByDefault []string, al
 	for _, s := range each[1:] {
 		addSection(s)
 	}
+	o.addOwnFlags(flags.FlagSet(ownSection))
 	o.Metrics.AddFlags(flags.FlagSet("metrics"))
 	logsapi.AddFlags(o.Logs, flags.FlagSet("logs"))
 
@@ -175,6 +178,7 @@ func (o *KubeControllerManagerOptions) Config(ctx context.Context, all, disabled
 	}
 	c := &config.Config{
 		ControllerShutdownTimeout: o.ControllerShutdownTimeout,
+		RejectedPodBackoff:        o.RejectedPodBackoff,
 		ComponentGlobalsRegistry:  o.ComponentGlobalsRegistry,
 	}
 	if o.ParsedFlags != nil {

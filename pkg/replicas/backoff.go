@@ -1,0 +1,81 @@
+package replicas
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
+)
+
+// The condition of a set whose pods kubelets reject, and its reason. It is there
+// until one is accepted.
+const (
+	conditionBackoff = "ReplacementBackoff"
+	reasonRejected   = "PodsRejected"
+)
+
+// judge looks at all pods of the set, also those that have ended, and at those
+// that were adopted just now.
+func (e *Engine) judge(set *Set, adopted []*corev1.Pod, now time.Time) (*rejections.Verdict, error) {
+	owned, err := cache.Lookup[corev1.Pod](e.pods, cache.ByController, string(set.Object.GetUID()))
+	if err != nil {
+		return nil, err
+	}
+	verdict := rejections.Judge(append(owned, adopted...), set.Replicas, now)
+	return &verdict, nil
+}
+
+// holdBack makes of the pods that are missing only as many as may be tried now.
+func (o Observed) holdBack(p Plan) Plan {
+	v := o.Judged
+	if v == nil || v.Allowed >= p.Create {
+		return p
+	}
+	p.Create = v.Allowed
+	p.Why = fmt.Sprintf("%s, held back: %s", p.Why, rejectionMessage(v))
+	if p.Create == 0 {
+		p.Until = v.Until
+	}
+	return p
+}
+
+// wait is how long until a pod that was held back may be made; zero if none was.
+func (p Plan) wait(now time.Time) time.Duration {
+	if p.Until.IsZero() {
+		return 0
+	}
+	return max(p.Until.Sub(now), time.Millisecond)
+}
+
+func rejectionMessage(v *rejections.Verdict) string {
+	return fmt.Sprintf("pods are rejected by their nodes (%d in a row, the last with reason %s)", v.InARow, v.Reason)
+}
+
+// withBackoff adds the condition when a pod is held back, and removes it when
+// there is nothing more to hold back for, or pods are not held back any more.
+// Between two tries it stays as it is.
+func withBackoff(conditions []appsv1.ReplicaSetCondition, v *rejections.Verdict, p Plan, now time.Time) []appsv1.ReplicaSetCondition {
+	at := slices.IndexFunc(conditions, func(c appsv1.ReplicaSetCondition) bool { return c.Type == conditionBackoff })
+	switch {
+	case !p.Until.IsZero():
+		c := appsv1.ReplicaSetCondition{
+			Type: conditionBackoff, Status: corev1.ConditionTrue, Reason: reasonRejected, LastTransitionTime: metav1.NewTime(now),
+			Message: fmt.Sprintf("%s; the next one is made at %s", rejectionMessage(v), p.Until.UTC().Format(time.RFC3339)),
+		}
+		if at < 0 {
+			return append(slices.Clone(conditions), c)
+		}
+		c.LastTransitionTime = conditions[at].LastTransitionTime
+		conditions = slices.Clone(conditions)
+		conditions[at] = c
+	case at >= 0 && (v == nil || v.InARow == 0):
+		return slices.Delete(slices.Clone(conditions), at, at+1)
+	}
+	return conditions
+}
