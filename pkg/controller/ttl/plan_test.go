@@ -1,0 +1,124 @@
+package ttl
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+)
+
+func TestStagesByTheSizeOfTheCluster(t *testing.T) {
+	for name, tc := range map[string]struct{ at, nodes, want int }{
+		"none":                              {0, 0, 0},
+		"a hundred stay":                    {0, 100, 0},
+		"one more":                          {0, 101, 15},
+		"ninety on the way down stay":       {1, 90, 15},
+		"one less":                          {1, 89, 0},
+		"five hundred stay":                 {1, 500, 15},
+		"501":                               {1, 501, 30},
+		"450 on the way down stay":          {2, 450, 30},
+		"449":                               {2, 449, 15},
+		"a thousand stay":                   {2, 1000, 30},
+		"1001":                              {2, 1001, 60},
+		"900 on the way down stay":          {3, 900, 60},
+		"899":                               {3, 899, 30},
+		"two thousand stay":                 {3, 2000, 60},
+		"2001":                              {3, 2001, 300},
+		"1800 on the way down stay":         {4, 1800, 300},
+		"1799":                              {4, 1799, 60},
+		"ten thousand stay":                 {4, 10000, 300},
+		"10001":                             {4, 10001, 600},
+		"9000 on the way down stay":         {5, 9000, 600},
+		"8999":                              {5, 8999, 300},
+		"any number more":                   {5, math.MaxInt, 600},
+		"all at once on the way up":         {0, 5000, 300},
+		"all at once on the way down":       {5, 3, 0},
+		"as many as can be, from the start": {0, math.MaxInt, 600},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := stages[follow(tc.at, tc.nodes)].seconds; got != tc.want {
+				t.Errorf("got %d seconds, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestAWalkThroughSizesKeepsItsStage walks one node at a time, as the watch does.
+func TestAWalkThroughSizesKeepsItsStage(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	at, nodes := 0, 0
+	for range 200_000 {
+		if r.IntN(100) < 52 || nodes == 0 {
+			nodes++
+		} else {
+			nodes--
+		}
+		before := at
+		at = follow(at, nodes)
+		if nodes < stages[at].least || nodes > stages[at].most {
+			t.Fatalf("%d nodes are in the stage of %d to %d", nodes, stages[at].least, stages[at].most)
+		}
+		if at != before && nodes >= stages[before].least && nodes <= stages[before].most {
+			t.Fatalf("left the stage of %d to %d with %d nodes", stages[before].least, stages[before].most, nodes)
+		}
+	}
+}
+
+func node(name string, annotations map[string]string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid", Annotations: annotations}}
+}
+
+func says(text string) map[string]string {
+	return map[string]string{corev1.ObjectTTLAnnotationKey: text}
+}
+
+func TestDecide(t *testing.T) {
+	for name, tc := range map[string]struct {
+		annotations map[string]string
+		seconds     int
+		want        string
+	}{
+		"no annotation":              {nil, 0, "0"},
+		"another annotation":         {map[string]string{"a": "b"}, 15, "15"},
+		"the right time":             {says("15"), 15, ""},
+		"none is right":              {says("0"), 0, ""},
+		"too short":                  {says("0"), 15, "15"},
+		"too long":                   {says("600"), 300, "300"},
+		"written in another way":     {says("015"), 15, ""},
+		"empty":                      {says(""), 0, "0"},
+		"no number":                  {says("soon"), 0, "0"},
+		"a duration":                 {says("15s"), 15, "15"},
+		"a number that is too large": {says("99999999999999999999"), 30, "30"},
+		"negative":                   {says("-1"), 0, "0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := decide(node("a", tc.annotations), tc.seconds); got.Set != tc.want || got.Why == "" {
+				t.Errorf("got %+v, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAPatchLeavesOtherAnnotations(t *testing.T) {
+	before := node("a", map[string]string{"a": "b", corev1.ObjectTTLAnnotationKey: "x"})
+	patch, err := plan{Set: "15"}.patch(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	original, _ := json.Marshal(before)
+	merged, err := strategicpatch.StrategicMergePatch(original, patch, corev1.Node{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var after corev1.Node
+	if err := json.Unmarshal(merged, &after); err != nil {
+		t.Fatal(err)
+	}
+	if len(after.Annotations) != 2 || after.Annotations["a"] != "b" || after.Annotations[corev1.ObjectTTLAnnotationKey] != "15" {
+		t.Errorf("annotations %v", after.Annotations)
+	}
+}
