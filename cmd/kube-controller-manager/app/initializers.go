@@ -39,6 +39,7 @@ func NewControllerInitializers() map[string]InitFunc {
 		names.StatefulSetController:                        startStatefulSetController,
 		names.TaintEvictionController:                      startTaintEvictionController,
 		names.TokenCleanerController:                       startTokenCleanerController,
+		names.TTLAfterFinishedController:                   startTTLAfterFinishedController,
 		names.TTLController:                                startTTLController,
 		names.ValidatingAdmissionPolicyStatusController:    startValidatingAdmissionPolicyStatusController,
 		names.ServiceLBController:                          needsCloudProvider,

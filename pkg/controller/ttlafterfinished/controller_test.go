@@ -1,0 +1,238 @@
+package ttlafterfinished
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/testutil"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+var (
+	_   runner.Loop = (*Controller)(nil)
+	key             = types.NamespacedName{Namespace: "ns", Name: "a"}
+)
+
+// rig returns a controller whose cache holds one state of the Job and whose
+// server holds another; nil is none.
+func rig(t testing.TB, cached, live *batchv1.Job) (*Controller, *fake.Clientset) {
+	t.Helper()
+	client := fake.NewClientset()
+	informer := informers.NewSharedInformerFactory(client, 0).Batch().V1().Jobs()
+	c, err := New(informer, client, Options{Clock: testclock.NewFakeClock(noon)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cached != nil {
+		err = informer.Informer().GetStore().Add(cached)
+	}
+	if live != nil {
+		err = errors.Join(err, client.Tracker().Add(live))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, client
+}
+
+func TestTheLiveJobDecides(t *testing.T) {
+	due := job(30, complete(time.Minute))
+	for name, tc := range map[string]struct {
+		cached, live *batchv1.Job
+		requests     string
+		again        time.Duration
+		fail         bool
+	}{
+		"due in the cache and live":        {due, due, "[get delete]", 0, false},
+		"not in the cache":                 {nil, due, "[]", 0, false},
+		"not due in the cache":             {job(90, complete(time.Minute)), due, "[]", 30 * time.Second, false},
+		"gone meanwhile":                   {due, nil, "[get]", 0, false},
+		"its time was prolonged meanwhile": {due, job(120, complete(time.Minute)), "[get]", time.Minute, false},
+		"it is to live for ever meanwhile": {due, job(0, complete(time.Minute), forEver), "[get]", 0, false},
+		"it is being deleted meanwhile":    {due, job(30, complete(time.Minute), deleted), "[get]", 0, false},
+		"another of its name, which runs":  {due, job(30), "[get]", 0, false},
+		"nobody knows when it ended":       {job(0, complete(0), timeless), nil, "[]", 0, true},
+		"nobody knows it of the live one":  {due, job(0, complete(0), timeless), "[get]", 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, client := rig(t, tc.cached, tc.live)
+			got := c.sync(t.Context(), key)
+			if got.After() != tc.again || (got.Err() != nil) != tc.fail {
+				t.Errorf("again after %s, %v", got.After(), got.Err())
+			}
+			verbs := []string{}
+			for _, action := range client.Actions() {
+				verbs = append(verbs, action.GetVerb())
+			}
+			if fmt.Sprint(verbs) != tc.requests {
+				t.Errorf("sent %v, want %s", verbs, tc.requests)
+			}
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	broken := errors.New("connection refused")
+	for name, tc := range map[string]struct {
+		verb string
+		err  error
+		fail bool
+	}{
+		"a job that cannot be read is tried again":   {"get", broken, true},
+		"a deletion that is refused is tried again":  {"delete", apierrors.NewForbidden(jobResource, "a", broken), true},
+		"a job that is gone is gone":                 {"delete", apierrors.NewNotFound(jobResource, "a"), false},
+		"one that has just changed has another turn": {"delete", apierrors.NewConflict(jobResource, "a", broken), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			due := job(30, complete(time.Minute))
+			c, client := rig(t, due, due)
+			client.PrependReactor(tc.verb, "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
+			if got := c.sync(t.Context(), key).Err(); (got != nil) != tc.fail || tc.fail && !errors.Is(got, tc.err) {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+// observed is the sum of what the metric has seen.
+func observed(t *testing.T) float64 {
+	t.Helper()
+	seen, err := testutil.GetHistogramVecFromGatherer(legacyregistry.DefaultGatherer, "ttl_after_finished_controller_job_deletion_duration_seconds", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen.GetAggregatedSampleSum()
+}
+
+func TestADeletionIsInTheForegroundAndOfThatVersion(t *testing.T) {
+	due := job(30, complete(time.Minute))
+	c, client := rig(t, due, due) // it registers the metric
+	before := observed(t)
+	if err := c.sync(t.Context(), key).Err(); err != nil {
+		t.Fatal(err)
+	}
+	options := client.Actions()[1].(clienttesting.DeleteActionImpl).DeleteOptions
+	if *options.PropagationPolicy != metav1.DeletePropagationForeground || *options.Preconditions.UID != "uid" || *options.Preconditions.ResourceVersion != "7" {
+		t.Errorf("options %+v", options)
+	}
+	if got := observed(t) - before; got != 30 {
+		t.Errorf("observed %v s, want 30", got)
+	}
+	// The cache does not show the deletion, so the key is held back.
+	if behind := c.writes.Behind(key); len(behind) != 1 {
+		t.Errorf("behind %v", behind)
+	}
+}
+
+func TestAJobGoesWhenItsTimeComes(t *testing.T) {
+	client := fake.NewClientset()
+	clock := testclock.NewFakeClock(noon)
+	shared := informers.NewSharedInformerFactory(client, 0)
+	c, err := New(shared.Batch().V1().Jobs(), client, Options{Clock: clock, Workers: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	shared.Start(ctx.Done())
+	ended := make(chan struct{})
+	go func() { defer close(ended); c.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended; shared.Shutdown() })
+	if _, err := client.BatchV1().Jobs("ns").Create(ctx, job(60), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.BatchV1().Jobs("ns").UpdateStatus(ctx, job(60, complete(0)), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until := func(what string, ok func() bool) {
+		t.Helper()
+		err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) { return ok(), nil })
+		if err != nil {
+			t.Fatalf("waited for %s", what)
+		}
+	}
+	there := func() bool {
+		_, err := client.BatchV1().Jobs("ns").Get(ctx, "a", metav1.GetOptions{})
+		return !apierrors.IsNotFound(err)
+	}
+	until("a planned look", func() bool { k, _ := c.Key("ns/a"); return k.NextLook == "1m0s" })
+	clock.Step(59 * time.Second)
+	if !there() {
+		t.Error("gone before its time")
+	}
+	until("its end", func() bool { clock.Step(100 * time.Millisecond); return !there() })
+}
+
+// woken notes what a watch rule wakes.
+type woken []types.NamespacedName
+
+func (w *woken) Add(key types.NamespacedName)                       { *w = append(*w, key) }
+func (w *woken) AddAfter(key types.NamespacedName, _ time.Duration) { *w = append(*w, key) }
+
+func TestOnlyJobsThatWillGoWakeAnybody(t *testing.T) {
+	for name, tc := range map[string]struct {
+		job  *batchv1.Job
+		wake int
+	}{
+		"it ended":         {job(9, complete(0)), 1},
+		"it goes on":       {job(9), 0},
+		"it has no time":   {job(9, complete(0), forEver), 0},
+		"it is on its way": {job(9, complete(0), deleted), 0},
+		"it is gone":       {nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w woken
+			jobChanged(runner.Change[batchv1.Job]{Old: job(9), New: tc.job}, &w)
+			if len(w) != tc.wake {
+				t.Errorf("woke %v", w)
+			}
+		})
+	}
+}
+
+// BenchmarkJobChange shows that the change of a Job costs the same in a namespace of any size.
+func BenchmarkJobChange(b *testing.B) {
+	for _, n := range []int{1_000, 10_000} {
+		b.Run(fmt.Sprintf("jobs=%d", n), func(b *testing.B) {
+			client := fake.NewClientset()
+			informer := informers.NewSharedInformerFactory(client, 0).Batch().V1().Jobs()
+			c, err := New(informer, client, Options{Clock: testclock.NewFakeClock(noon)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			young := job(600, complete(time.Minute))
+			for i := range n {
+				other := young.DeepCopy()
+				other.Name = fmt.Sprintf("job-%d", i)
+				if err := informer.Informer().GetStore().Add(other); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := informer.Informer().GetStore().Add(young); err != nil {
+				b.Fatal(err)
+			}
+			var w woken
+			for b.Loop() {
+				w = w[:0]
+				jobChanged(runner.Change[batchv1.Job]{Old: young, New: young}, &w)
+				if got := c.sync(b.Context(), w[0]); got.Err() != nil || got.After() == 0 {
+					b.Fatal(got)
+				}
+			}
+		})
+	}
+}
