@@ -18,6 +18,7 @@ func NewControllerInitializers() map[string]InitFunc {
 		names.CertificateSigningRequestSigningController:   startCertificateSigningRequestSigningController,
 		names.CloudNodeLifecycleController:                 needsCloudProvider,
 		names.ClusterRoleAggregationController:             startClusterRoleAggregationController,
+		names.CronJobController:                            startCronJobController,
 		names.DaemonSetController:                          startDaemonSetController,
 		names.DeploymentController:                         startDeploymentController,
 		names.DisruptionController:                         startDisruptionController,

@@ -25,7 +25,7 @@ var everythingServed = map[string][]string{
 	"admissionregistration.k8s.io/v1": {"validatingadmissionpolicies"},
 	"networking.k8s.io/v1":            {"ipaddresses", "servicecidrs"},
 
-	"batch/v1": {"jobs"},
+	"batch/v1": {"cronjobs", "jobs"},
 }
 
 // wireUp starts all controllers against an API server that serves these

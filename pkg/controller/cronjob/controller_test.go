@@ -1,0 +1,356 @@
+package cronjob
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/testutil"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+var (
+	_   runner.Loop = (*Controller)(nil)
+	web             = types.NamespacedName{Namespace: "ns", Name: "web"}
+)
+
+// rig is a controller with caches that are filled by hand, and a fake server.
+type rig struct {
+	*Controller
+	client *fake.Clientset
+	events *record.FakeRecorder
+}
+
+// rigWith fills both the caches and the server.
+func rigWith(t testing.TB, objects ...runtime.Object) *rig {
+	t.Helper()
+	return rigApart(t, objects, objects)
+}
+
+func rigApart(t testing.TB, cached, live []runtime.Object) *rig {
+	t.Helper()
+	client := fake.NewClientset(live...)
+	in := informers.NewSharedInformerFactory(client, 0).Batch().V1()
+	events := record.NewFakeRecorder(100)
+	c, err := New(in.CronJobs(), in.Jobs(), client, events, Options{Clock: clocktesting.NewFakeClock(noon)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range cached {
+		if _, ok := object.(*batchv1.Job); ok {
+			err = errors.Join(err, in.Jobs().Informer().GetIndexer().Add(object))
+		} else {
+			err = errors.Join(err, in.CronJobs().Informer().GetIndexer().Add(object))
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig{c, client, events}
+}
+
+func (r *rig) fails(verb, resource string, err error) {
+	r.client.PrependReactor(verb, resource, func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+}
+
+// done lists the requests that were made.
+func (r *rig) done() string {
+	var did []string
+	for _, a := range r.client.Actions() {
+		did = append(did, strings.TrimSuffix(a.GetVerb()+" "+a.GetResource().Resource+"/"+a.GetSubresource(), "/"))
+	}
+	return strings.Join(did, ", ")
+}
+
+func (r *rig) told() string {
+	var all []string
+	for {
+		select {
+		case e := <-r.events.Events:
+			all = append(all, e)
+		default:
+			return strings.Join(all, "; ")
+		}
+	}
+}
+
+func (r *rig) status(t *testing.T) batchv1.CronJobStatus {
+	t.Helper()
+	c, err := r.client.BatchV1().CronJobs("ns").Get(t.Context(), "web", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Status
+}
+
+var noonJob = jobName(hourly(), hour(12))
+
+// observations is how often the metric has seen a start.
+func observations(t *testing.T) uint64 {
+	t.Helper()
+	seen, err := testutil.GetHistogramVecFromGatherer(legacyregistry.DefaultGatherer, "cronjob_controller_job_creation_skew_duration_seconds", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen.GetAggregatedSampleCount()
+}
+
+func TestAStart(t *testing.T) {
+	r := rigWith(t, hourly(last(hour(11)))) // it registers the metric
+	before := observations(t)
+	result := r.sync(t.Context(), web)
+	if result.Err() != nil || result.After() != 59*time.Minute+50*time.Second+afterTime {
+		t.Errorf("%v, again after %s", result.Err(), result.After())
+	}
+	if got := r.done(); got != "create jobs, update cronjobs/status" {
+		t.Errorf("did %s", got)
+	}
+	if got := r.told(); got != "Normal SuccessfulCreate Created job "+noonJob {
+		t.Errorf("told %s", got)
+	}
+	status := r.status(t)
+	if activeNames(status) != noonJob || !status.LastScheduleTime.Time.Equal(hour(12)) {
+		t.Errorf("status %+v", status)
+	}
+	if ref := status.Active[0]; ref.Kind != "Job" || ref.APIVersion != "batch/v1" || ref.Namespace != "ns" {
+		t.Errorf("active %+v", ref)
+	}
+	if after := observations(t); after != before+1 {
+		t.Errorf("%d observations after %d", after, before)
+	}
+}
+
+func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
+	r := rigWith(t, hourly(last(hour(12)), lists("a"), succeededAt(noon.Add(-time.Minute))), job("a"), job("b", complete(time.Minute)))
+	if result := r.sync(t.Context(), web); result.Err() != nil || r.done() != "" || r.told() != "" {
+		t.Errorf("%v, did %s, told %s", result.Err(), r.done(), r.told())
+	}
+	if result := r.sync(t.Context(), types.NamespacedName{Namespace: "ns", Name: "none"}); result.Err() != nil || r.done() != "" {
+		t.Errorf("a CronJob that is gone: %v, did %s", result.Err(), r.done())
+	}
+}
+
+func TestSteps(t *testing.T) {
+	broken := errors.New("connection refused")
+	jobs := jobResource
+	ending := apierrors.NewForbidden(jobs, noonJob, broken)
+	ending.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}
+	type failure struct {
+		verb, resource string
+		err            error
+	}
+	objects := func(all ...runtime.Object) []runtime.Object { return all }
+	due := hourly(last(hour(11)))
+	theirs := job(noonJob, func(j *batchv1.Job) { j.OwnerReferences = nil })
+	ours := job(noonJob)
+	for name, tc := range map[string]struct {
+		cached, live []runtime.Object
+		fails        []failure
+		did, told    string
+		failed       bool
+		after        time.Duration
+		active       string
+	}{
+		"the job was made before the status could be written": {cached: objects(due), live: objects(due, ours),
+			did: "create jobs, get jobs, update cronjobs/status", active: noonJob, after: time.Hour},
+		"the name is somebody else's": {cached: objects(due), live: objects(due, theirs), did: "create jobs, get jobs", after: time.Hour},
+		"the name is taken, by whom cannot be read": {cached: objects(due), live: objects(due, ours), fails: []failure{{"get", "jobs", broken}},
+			did: "create jobs, get jobs", failed: true},
+		"the server refuses it": {cached: objects(due), live: objects(due), fails: []failure{{"create", "jobs", apierrors.NewForbidden(jobs, noonJob, broken)}},
+			did: "create jobs", failed: true, told: `Warning FailedCreate Error creating job: jobs.batch "` + noonJob + `" is forbidden: connection refused`},
+		"its namespace is being deleted": {cached: objects(due), live: objects(due), fails: []failure{{"create", "jobs", ending}}, did: "create jobs", failed: true},
+		"the status cannot be written": {cached: objects(due), live: objects(due), fails: []failure{{"update", "cronjobs", broken}},
+			did: "create jobs, update cronjobs/status", failed: true, told: "Normal SuccessfulCreate Created job " + noonJob},
+		"it is gone when the status is written": {cached: objects(due), live: objects(due), fails: []failure{{"update", "cronjobs", apierrors.NewNotFound(cronJobResource, "web")}},
+			did: "create jobs, update cronjobs/status", told: "Normal SuccessfulCreate Created job " + noonJob, after: time.Hour},
+
+		"one is replaced": {cached: objects(hourly(last(hour(11)), lists("a"), replace), job("a")), live: objects(hourly(last(hour(11)), lists("a"), replace), job("a")),
+			did: "delete jobs, create jobs, update cronjobs/status", told: "Normal SuccessfulDelete Deleted job a; Normal SuccessfulCreate Created job " + noonJob, active: noonJob, after: time.Hour},
+		"one cannot be replaced": {cached: objects(hourly(last(hour(11)), lists("a"), replace), job("a")), live: objects(hourly(last(hour(11)), lists("a"), replace), job("a")),
+			fails: []failure{{"delete", "jobs", broken}}, did: "delete jobs", told: "Warning FailedDelete Deleted job: connection refused", failed: true, active: "a"},
+		"one is replaced and the next refused": {cached: objects(hourly(last(hour(11)), lists("a"), replace), job("a")), live: objects(hourly(last(hour(11)), lists("a"), replace), job("a")),
+			fails: []failure{{"create", "jobs", broken}}, did: "delete jobs, create jobs, update cronjobs/status", failed: true,
+			told: "Normal SuccessfulDelete Deleted job a; Warning FailedCreate Error creating job: connection refused"},
+
+		"the history is shortened": {cached: objects(hourly(last(hour(12))), job("a", failed), job("b", failed)), live: objects(hourly(last(hour(12))), job("a", failed), job("b", failed)),
+			did: "delete jobs", told: "Normal SuccessfulDelete Deleted job a", after: time.Hour},
+		"what is on its way is not deleted again": {cached: objects(hourly(last(hour(12))), job("a", failed, leaving), job("b", failed)), live: objects(hourly(last(hour(12)))), after: time.Hour},
+		"what is gone needs no word":              {cached: objects(hourly(last(hour(12))), job("a", failed), job("b", failed)), live: objects(hourly(last(hour(12)))), did: "delete jobs", after: time.Hour},
+		"the history cannot be shortened, the start goes on": {cached: objects(due, job("a", failed), job("b", failed)), live: objects(due), fails: []failure{{"delete", "jobs", broken}},
+			did: "delete jobs, create jobs, update cronjobs/status", active: noonJob, after: historyRetry,
+			told: "Warning FailedDelete Deleted job: connection refused; Normal SuccessfulCreate Created job " + noonJob},
+
+		"a stranger runs": {cached: objects(hourly(last(hour(12))), job("a")), live: objects(hourly(last(hour(12)))), did: "get cronjobs",
+			told: "Warning UnexpectedJob Saw a job that the controller did not create or forgot: a", after: time.Hour},
+		"only the cached status does not list it": {cached: objects(due, job(noonJob)), live: objects(hourly(last(hour(12)), lists(noonJob))), did: "get cronjobs", active: noonJob, after: time.Hour},
+		"the live status cannot be read":          {cached: objects(due, job("a")), live: objects(due), fails: []failure{{"get", "cronjobs", broken}}, did: "get cronjobs", failed: true},
+		"another CronJob has its name now": {cached: objects(hourly(last(hour(12))), job("a")), live: objects(hourly(func(c *batchv1.CronJob) { c.UID = "other" })), did: "get cronjobs",
+			told: "Warning UnexpectedJob Saw a job that the controller did not create or forgot: a", after: time.Hour},
+		"an active job went missing": {cached: objects(hourly(last(hour(12)), lists("a"))), live: objects(hourly(last(hour(12)), lists("a"))), did: "get jobs, update cronjobs/status",
+			told: "Normal MissingJob Active job went missing: a", after: time.Hour},
+		"its name is another's now": {cached: objects(hourly(last(hour(12)), lists("a"))), live: objects(hourly(last(hour(12)), lists("a")), job("a", func(j *batchv1.Job) { j.UID = "other" })),
+			did: "get jobs, update cronjobs/status", told: "Normal MissingJob Active job went missing: a", after: time.Hour},
+		"only the cache misses it": {cached: objects(hourly(last(hour(12)), lists("a"))), live: objects(hourly(last(hour(12)), lists("a")), job("a")), did: "get jobs", active: "a", after: time.Hour},
+		"whether it went missing cannot be found out": {cached: objects(hourly(last(hour(12)), lists("a"))), live: objects(hourly(last(hour(12)), lists("a"))),
+			fails: []failure{{"get", "jobs", broken}}, did: "get jobs", failed: true, active: "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rigApart(t, tc.cached, tc.live)
+			for _, f := range tc.fails {
+				r.fails(f.verb, f.resource, f.err)
+			}
+			result := r.sync(t.Context(), web)
+			if (result.Err() != nil) != tc.failed {
+				t.Errorf("error %v", result.Err())
+			}
+			if tc.after == time.Hour {
+				tc.after = 59*time.Minute + 50*time.Second + afterTime
+			}
+			if !tc.failed && result.After() != tc.after {
+				t.Errorf("again after %s", result.After())
+			}
+			if got := r.done(); got != tc.did {
+				t.Errorf("did %s", got)
+			}
+			if got := r.told(); got != tc.told {
+				t.Errorf("told %s", got)
+			}
+			if slices.ContainsFunc(tc.fails, func(f failure) bool { return f.resource == "cronjobs" }) {
+				return
+			}
+			if got := activeNames(r.status(t)); got != tc.active {
+				t.Errorf("active %s", got)
+			}
+		})
+	}
+}
+
+func TestDeletionsAreOfTheJobThatWasMeant(t *testing.T) {
+	c := hourly(last(hour(11)), lists("a"), replace)
+	r := rigWith(t, c, job("a"), job("b", failed), job("c", failed))
+	if err := r.sync(t.Context(), web).Err(); err != nil {
+		t.Fatal(err)
+	}
+	var deleted []string
+	for _, action := range r.client.Actions() {
+		if d, ok := action.(ktesting.DeleteActionImpl); ok {
+			if *d.DeleteOptions.PropagationPolicy != metav1.DeletePropagationBackground || string(*d.DeleteOptions.Preconditions.UID) != d.Name {
+				t.Errorf("options %+v", d.DeleteOptions)
+			}
+			deleted = append(deleted, d.Name)
+		}
+	}
+	if !slices.Equal(deleted, []string{"b", "a"}) {
+		t.Errorf("deleted %v", deleted)
+	}
+	if behind := r.writes.Behind(web); len(behind) == 0 {
+		t.Error("the next look does not wait for the caches")
+	}
+}
+
+// woken notes what a watch rule wakes.
+type woken struct {
+	now   int
+	later time.Duration
+}
+
+func (w *woken) Add(types.NamespacedName)                         { w.now++ }
+func (w *woken) AddAfter(_ types.NamespacedName, d time.Duration) { w.later = d }
+
+func TestWhichJobsWakeTheirCronJob(t *testing.T) {
+	pods := func(n int32) jobOption { return func(j *batchv1.Job) { j.Status.Active = n } }
+	orphan := func(j *batchv1.Job) { j.OwnerReferences = nil }
+	of := func(owner, kind, uid string) jobOption {
+		return func(j *batchv1.Job) { r := &j.OwnerReferences[0]; r.Name, r.Kind, r.UID = owner, kind, types.UID(uid) }
+	}
+	for name, tc := range map[string]struct {
+		before, after *batchv1.Job
+		want          int
+	}{
+		"it is there":                     {nil, job("a"), 1},
+		"it is gone":                      {job("a"), nil, 1},
+		"pods come and go":                {job("a", pods(1)), job("a", pods(2)), 0},
+		"it has begun":                    {job("a"), job("a", begun(0)), 0},
+		"it has ended":                    {job("a"), job("a", complete(0)), 1},
+		"it has ended, and stays so":      {job("a", complete(0)), job("a", complete(0)), 0},
+		"it says later when it ended":     {job("a", over(batchv1.JobComplete)), job("a", complete(0)), 1},
+		"it is being deleted":             {job("a"), job("a", leaving), 1},
+		"another of its name":             {job("a"), job("a", func(j *batchv1.Job) { j.UID = "b" }), 1},
+		"it was released":                 {job("a"), job("a", orphan), 1},
+		"it was adopted":                  {job("a", orphan), job("a"), 1},
+		"nobody's":                        {nil, job("a", orphan), 0},
+		"of a CronJob that is not there":  {nil, job("a", of("none", "CronJob", "web")), 0},
+		"of one that had the name before": {nil, job("a", of("web", "CronJob", "old")), 0},
+		"of something else":               {nil, job("a", of("web", "Workflow", "web")), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w woken
+			rigWith(t, hourly()).jobChanged(runner.Change[batchv1.Job]{Old: tc.before, New: tc.after}, &w)
+			if w.now != tc.want {
+				t.Errorf("woke %d", w.now)
+			}
+		})
+	}
+}
+
+func TestItRunsByTheClock(t *testing.T) {
+	client := fake.NewClientset()
+	clock := clocktesting.NewFakeClock(noon)
+	shared := informers.NewSharedInformerFactory(client, 0)
+	c, err := New(shared.Batch().V1().CronJobs(), shared.Batch().V1().Jobs(), client, record.NewFakeRecorder(100), Options{Clock: clock, Workers: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	shared.Start(ctx.Done())
+	ended := make(chan struct{})
+	go func() { defer close(ended); c.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended; shared.Shutdown() })
+	made := func() (names []string) {
+		list, err := client.BatchV1().Jobs("ns").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range list.Items {
+			names = append(names, list.Items[i].Name)
+		}
+		return names
+	}
+	until := func(what string, ok func() bool) {
+		t.Helper()
+		err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) { return ok(), nil })
+		if err != nil {
+			t.Fatalf("waited for %s", what)
+		}
+	}
+	if _, err := client.BatchV1().CronJobs("ns").Create(ctx, hourly(created(noon)), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until("a planned look", func() bool { k, _ := c.Key("ns/web"); return k.NextLook == "59m50.1s" })
+	clock.Step(59*time.Minute + 50*time.Second)
+	if got := made(); len(got) != 0 {
+		t.Errorf("made %v before the time", got)
+	}
+	until("the job", func() bool { clock.Step(10 * time.Millisecond); return len(made()) == 1 })
+	until("the look after the next hour", func() bool { k, _ := c.Key("ns/web"); return strings.HasPrefix(k.NextLook, "59m5") && k.Failures == 0 })
+	if got := made(); !slices.Equal(got, []string{jobName(hourly(), hour(13))}) {
+		t.Errorf("made %v", got)
+	}
+}

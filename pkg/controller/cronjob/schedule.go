@@ -1,0 +1,154 @@
+package cronjob
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+const (
+	// afterTime is how long after a time of the schedule it is looked at, because
+	// clocks are never quite the same.
+	afterTime = 100 * time.Millisecond
+	// manyMissed is how many times may have been missed before somebody is told.
+	manyMissed = 100
+)
+
+var (
+	errNoInterval = errors.New("time difference between two schedules is less than 1 second")
+	errZoneOnly   = errors.New("a time zone and nothing else")
+)
+
+// zones are the time zones that were asked for and exist.
+var zones sync.Map
+
+// zoneOf is the time zone of the CronJob; nil when it names none.
+func zoneOf(spec *batchv1.CronJobSpec) (*time.Location, error) {
+	if spec.TimeZone == nil {
+		return nil, nil
+	}
+	if known, ok := zones.Load(*spec.TimeZone); ok {
+		return known.(*time.Location), nil
+	}
+	zone, err := time.LoadLocation(*spec.TimeZone)
+	if err == nil {
+		zones.Store(*spec.TimeZone, zone)
+	}
+	return zone, err
+}
+
+// parse reads the schedule, in its zone unless it names another one itself. In a
+// zone that does not exist it is read as if there were none.
+func parse(spec *batchv1.CronJobSpec) (cron.Schedule, error) {
+	text := spec.Schedule
+	// The library takes for granted that something follows the zone.
+	if (strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=")) && !strings.Contains(text, " ") {
+		return nil, errZoneOnly
+	}
+	schedule, err := cron.ParseStandard(text)
+	if err != nil {
+		return nil, err
+	}
+	if zone, err := zoneOf(spec); zone != nil && err == nil && !zoneInside(text) {
+		if fields, ok := schedule.(*cron.SpecSchedule); ok {
+			fields.Location = zone
+		}
+	}
+	return schedule, nil
+}
+
+// zoneInside tells whether the schedule names a time zone itself, in a way that
+// was never supported and is no longer admitted.
+func zoneInside(schedule string) bool { return strings.Contains(schedule, "TZ") }
+
+// starts is what a schedule has come to between two times.
+type starts struct {
+	// latest is the last time that has come, zero when none has.
+	latest time.Time
+	// missed is about how many have come before and been left out.
+	missed int64
+}
+
+// startsIn looks for the times of a schedule after earliest and not after now. It
+// does not look at each of them, because there may be millions: their number is
+// estimated from the first two, and the last of them is looked for from shortly
+// before the time that the estimate names. A schedule that has long pauses may
+// have none there.
+func startsIn(schedule cron.Schedule, earliest, now time.Time) (starts, error) {
+	first := schedule.Next(earliest)
+	if first.IsZero() {
+		return starts{}, errNoInterval
+	}
+	if now.Before(first) {
+		return starts{}, nil
+	}
+	second := schedule.Next(first)
+	if now.Before(second) {
+		return starts{latest: first}, nil
+	}
+	apart := int64(second.Sub(first) / time.Second)
+	if apart < 1 {
+		return starts{}, errNoInterval
+	}
+	found := starts{missed: (now.Unix()-first.Unix())/apart + 1}
+	from := time.Unix(first.Unix()+(found.missed-2)*apart, 0).In(first.Location())
+	for t := schedule.Next(from); !t.IsZero() && !t.After(now); t = schedule.Next(t) {
+		found.latest = t
+	}
+	return found, nil
+}
+
+// nextLook is when the CronJob wants to be looked at again; zero is never.
+func nextLook(schedule cron.Schedule, earliest, now time.Time) time.Time {
+	from := now
+	switch found, err := startsIn(schedule, earliest, now); {
+	case err != nil:
+	case !found.latest.IsZero():
+		from = found.latest
+	case found.missed == 0:
+		from = earliest
+	}
+	next := schedule.Next(from)
+	if next.IsZero() {
+		return next
+	}
+	return next.Add(afterTime)
+}
+
+// since is the time from which on starts are owed: the latest start, or else the
+// creation of the CronJob.
+func since(c *batchv1.CronJob, last *time.Time) time.Time {
+	if last != nil {
+		return *last
+	}
+	return c.CreationTimestamp.Time
+}
+
+// withinDeadline moves the time up to which starts are owed.
+func withinDeadline(c *batchv1.CronJob, earliest, now time.Time) time.Time {
+	if c.Spec.StartingDeadlineSeconds == nil {
+		return earliest
+	}
+	if limit := now.Add(-seconds(*c.Spec.StartingDeadlineSeconds)); limit.After(earliest) {
+		return limit
+	}
+	return earliest
+}
+
+// tooLate tells whether a start may not be made up for any more.
+func tooLate(c *batchv1.CronJob, at, now time.Time) bool {
+	return c.Spec.StartingDeadlineSeconds != nil && at.Add(seconds(*c.Spec.StartingDeadlineSeconds)).Before(now)
+}
+
+// seconds is that long, or as long as can be said.
+func seconds(n int64) time.Duration {
+	if n > int64(math.MaxInt64/time.Second) {
+		return math.MaxInt64
+	}
+	return time.Duration(n) * time.Second
+}

@@ -1,0 +1,251 @@
+package cronjob
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
+)
+
+// sim is a CronJob and its Jobs, on a server and in caches that lag behind it,
+// with the plan under test, whose process is killed now and then, a clock, Jobs
+// that end, and a user.
+type sim struct {
+	*testworld.World
+	cron, cachedCron *batchv1.CronJob
+	version, cached  int
+	jobs, cachedJobs []*batchv1.Job
+	// behind is set from the controller's own writes, or its start, until the
+	// caches have been brought up to date.
+	behind bool
+	now    time.Time
+	ticks  int
+	user   int
+	// safe is set when nobody kills the process any more.
+	safe bool
+	// made is how often a Job of that name was created, wrong what went wrong.
+	made  map[string]int
+	wrong string
+}
+
+func newSim(seed uint64, policy batchv1.ConcurrencyPolicy) *sim {
+	c := hourly(created(noon))
+	c.Spec.ConcurrencyPolicy = policy
+	s := &sim{World: testworld.New(seed), cron: c, cachedCron: c, now: noon, ticks: 60, user: 8, made: map[string]int{}}
+	s.Add(testworld.Actor{Name: "controller", Step: s.stepController}, testworld.Actor{Name: "caches", Step: s.stepCaches},
+		testworld.Actor{Name: "clock", Step: s.stepClock}, testworld.Actor{Name: "pods", Step: s.stepPods}, testworld.Actor{Name: "user", Step: s.stepUser})
+	s.Always(func() string { return s.wrong }, s.oneAJobATime, s.policyHolds)
+	return s
+}
+
+func (s *sim) stepController() string {
+	if s.behind {
+		return ""
+	}
+	o := observed{cron: s.cachedCron, jobs: s.cachedJobs, live: map[types.UID]bool{}}
+	version := s.cached
+	if forgotten(o.cron, o.jobs) {
+		o.cron, version = s.cron, s.version
+	}
+	for _, ref := range missing(&o.cron.Status, o.jobs) {
+		o.live[ref.UID] = slices.ContainsFunc(s.jobs, func(j *batchv1.Job) bool { return j.UID == ref.UID })
+	}
+	p := decide(o, s.now)
+	var did []string
+	for _, j := range p.remove {
+		did = append(did, s.remove(j.Name)...)
+	}
+	if p.start != nil {
+		did = append(did, s.start(&p)...)
+	}
+	if !s.safe && s.Rand.IntN(8) == 0 {
+		s.behind = s.behind || did != nil
+		if did != nil {
+			did = append(did, "killed")
+		}
+		return strings.Join(did, ", ")
+	}
+	if before, after := statusLine(o.cron.Status), statusLine(p.status); before != after {
+		did = append(did, s.write(version, p.status))
+	}
+	s.behind = s.behind || did != nil
+	return strings.Join(did, ", ")
+}
+
+func (s *sim) start(p *plan) []string {
+	var did []string
+	for _, ref := range p.start.replace {
+		did = append(did, s.remove(ref.Name)...)
+		deactivate(&p.status, ref.UID)
+	}
+	j := newJob(s.cron, p.start.at, p.start.zone)
+	if at := slices.IndexFunc(s.jobs, func(other *batchv1.Job) bool { return other.Name == j.Name }); at >= 0 {
+		if !uids(p.status.Active)[s.jobs[at].UID] {
+			started(&p.status, s.jobs[at], p.start.at)
+		}
+		return append(did, j.Name+" is there")
+	}
+	s.made[j.Name]++
+	j.UID = types.UID(fmt.Sprintf("%s-%d", j.Name, s.made[j.Name]))
+	j.Status.StartTime = &metav1.Time{Time: s.now}
+	s.jobs = append(slices.Clone(s.jobs), j)
+	started(&p.status, j, p.start.at)
+	return append(did, "create "+j.Name)
+}
+
+func (s *sim) remove(name string) []string {
+	before := len(s.jobs)
+	s.jobs = slices.DeleteFunc(slices.Clone(s.jobs), func(j *batchv1.Job) bool { return j.Name == name })
+	if len(s.jobs) == before {
+		return nil
+	}
+	return []string{"delete " + name}
+}
+
+func (s *sim) write(version int, status batchv1.CronJobStatus) string {
+	if version != s.version {
+		return "conflict"
+	}
+	if a, b := lastOf(&s.cron.Status), lastOf(&status); a != nil && (b == nil || b.Before(*a)) {
+		s.wrong = "the last start went back"
+	}
+	s.cron = s.cron.DeepCopy()
+	s.cron.Status = status
+	s.version++
+	return "status " + statusLine(status)
+}
+
+func statusLine(status batchv1.CronJobStatus) string {
+	return fmt.Sprint(names(status.Active), lastOf(&status), status.LastSuccessfulTime)
+}
+
+func (s *sim) stepCaches() string {
+	if !s.behind && s.cached == s.version && slices.Equal(s.cachedJobs, s.jobs) {
+		return ""
+	}
+	s.cachedCron, s.cached, s.behind = s.cron, s.version, false
+	s.cachedJobs = slices.Clone(s.jobs)
+	return "up to date"
+}
+
+func (s *sim) stepClock() string {
+	if s.ticks == 0 {
+		return ""
+	}
+	s.ticks--
+	s.now = s.now.Add(time.Duration(1+s.Rand.IntN(50)) * time.Minute)
+	return s.now.Format("02 15:04")
+}
+
+// stepPods lets a Job end, well or not.
+func (s *sim) stepPods() string {
+	at := slices.IndexFunc(s.jobs, func(j *batchv1.Job) bool { return ended(j) == "" })
+	if at < 0 || s.Rand.IntN(3) > 0 {
+		return ""
+	}
+	j := s.jobs[at].DeepCopy()
+	if s.Rand.IntN(2) == 0 {
+		failed(j)
+	} else {
+		over(batchv1.JobComplete)(j)
+		j.Status.CompletionTime = &metav1.Time{Time: s.now}
+	}
+	s.jobs = slices.Clone(s.jobs)
+	s.jobs[at] = j
+	return fmt.Sprintf("%s is %s", j.Name, ended(j))
+}
+
+// stepUser deletes a Job that the status knows of, or touches the CronJob.
+func (s *sim) stepUser() string {
+	if s.user == 0 || s.Rand.IntN(4) > 0 {
+		return ""
+	}
+	s.user--
+	if s.Rand.IntN(2) == 0 {
+		s.version++
+		return "touches it"
+	}
+	for _, j := range s.jobs {
+		at, _ := madeFor(s.cron, j)
+		if known := lastOf(&s.cron.Status); known != nil && !at.After(*known) {
+			return strings.Join(s.remove(j.Name), "")
+		}
+	}
+	return ""
+}
+
+func (s *sim) oneAJobATime() string {
+	for name, times := range s.made {
+		if times > 1 {
+			return fmt.Sprintf("%s was created %d times", name, times)
+		}
+	}
+	for _, j := range s.jobs {
+		if at, _ := madeFor(s.cron, j); at.After(s.now) {
+			return j.Name + " came too early"
+		}
+	}
+	return ""
+}
+
+func (s *sim) policyHolds() string {
+	running := 0
+	for _, j := range s.jobs {
+		if ended(j) == "" {
+			running++
+		}
+	}
+	if running > 1 && s.cron.Spec.ConcurrencyPolicy != batchv1.AllowConcurrent {
+		return fmt.Sprintf("%d run with %s", running, s.cron.Spec.ConcurrencyPolicy)
+	}
+	return ""
+}
+
+// settled is what must hold when nobody has anything to do any more.
+func (s *sim) settled() string {
+	var running []string
+	ends := map[batchv1.JobConditionType]int{}
+	for _, j := range s.jobs {
+		ends[ended(j)]++
+		if ended(j) == "" {
+			running = append(running, j.Name)
+		}
+	}
+	listed := slices.Sorted(slices.Values(strings.FieldsFunc(names(s.cron.Status.Active), func(r rune) bool { return r == ',' || r == ' ' })))
+	slices.Sort(running)
+	switch {
+	case !slices.Equal(listed, running):
+		return fmt.Sprintf("%v run, and %v are listed", running, listed)
+	case ends[batchv1.JobComplete] > 3 || ends[batchv1.JobFailed] > 1:
+		return fmt.Sprintf("the history is %v", ends)
+	case len(s.made) == 0:
+		return "nothing was ever started"
+	}
+	return ""
+}
+
+func TestSmallWorld(t *testing.T) {
+	for _, policy := range []batchv1.ConcurrencyPolicy{batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent} {
+		t.Run(string(policy), func(t *testing.T) {
+			for seed := range uint64(300) {
+				s := newSim(seed, policy)
+				if err := s.Run(5000); err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+				s.safe = true
+				for s.stepCaches()+s.stepController() != "" {
+				}
+				if what := s.settled(); what != "" {
+					t.Fatalf("seed %d: %s\n%s", seed, what, s.Transcript())
+				}
+			}
+		})
+	}
+}
