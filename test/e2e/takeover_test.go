@@ -83,6 +83,7 @@ func (c *cluster) furnish(t *testing.T) {
 	}
 	must(t)(c.client.AppsV1().Deployments("default").Patch(ctx, "paused", types.MergePatchType, []byte(`{"spec":{"paused":true}}`), metav1.PatchOptions{}))
 	harness.SetImage(t, c.client, "paused", "web:held")
+	c.furnishDaemons(t, 4)
 	headless := harness.Service("headless")
 	headless.Spec.ClusterIP, headless.Spec.Selector = "None", map[string]string{"app": "rolled"}
 	must(t)(c.client.CoreV1().Services("default").Create(ctx, headless, metav1.CreateOptions{}))

@@ -12,21 +12,26 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// AddNodes adds simulated nodes named node-0, node-1 ... in three zones and
-// waits until they are Ready.
-func (k *Kwok) AddNodes(ctx context.Context, count int) error {
+// KwokNode is the simulated node of this number.
+func KwokNode(i int) *corev1.Node {
+	name := fmt.Sprintf("node-%d", i)
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"), corev1.ResourcePods: resource.MustParse("110"),
 	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			AliveLabel: "alive", corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+			corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%3)}},
+		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
+	}
+}
+
+// AddNodes adds simulated nodes named node-0, node-1 ... in three zones and
+// waits until they are Ready.
+func (k *Kwok) AddNodes(ctx context.Context, count int) error {
 	errs := make([]error, count)
 	workqueue.ParallelizeUntil(ctx, 16, count, func(i int) {
-		name := fmt.Sprintf("node-%d", i)
-		_, errs[i] = k.Client.CoreV1().Nodes().Create(ctx, &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-				AliveLabel: "alive", corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
-				corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%3)}},
-			Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
-		}, metav1.CreateOptions{})
+		_, errs[i] = k.Client.CoreV1().Nodes().Create(ctx, KwokNode(i), metav1.CreateOptions{})
 	})
 	for _, err := range errs {
 		if err != nil {

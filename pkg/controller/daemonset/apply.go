@@ -172,7 +172,7 @@ func (c *Controller) lookForLate(ctx context.Context, key types.NamespacedName, 
 func (c *Controller) remove(ctx context.Context, key types.NamespacedName, ds *appsv1.DaemonSet, r removal) error {
 	switch r.why {
 	case failed:
-		c.backoffs.Next(failures(ds, r.node), c.clock.Now())
+		c.backOff(failures(ds, r.node))
 		c.recorder.Eventf(ds, corev1.EventTypeWarning, "FailedDaemonPod", "Found failed daemon pod %s/%s on node %s, will try to kill it", r.pod.Namespace, r.pod.Name, r.node)
 	case succeeded:
 		c.recorder.Eventf(ds, corev1.EventTypeNormal, "SucceededDaemonPod", "Found succeeded daemon pod %s/%s on node %s, will try to delete it", r.pod.Namespace, r.pod.Name, r.node)
@@ -191,6 +191,22 @@ func (c *Controller) remove(ctx context.Context, key types.NamespacedName, ds *a
 	}
 	c.writes.Deleted(key, podResource, r.pod)
 	return nil
+}
+
+// backOff has the next failed pod of a node wait longer, and forgets now and then
+// those that failed long ago.
+func (c *Controller) backOff(id string) {
+	now := c.clock.Now()
+	c.backoffs.Next(id, now)
+	c.mu.Lock()
+	due := now.Sub(c.swept) > backoffSweep
+	if due {
+		c.swept = now
+	}
+	c.mu.Unlock()
+	if due {
+		c.backoffs.GC()
+	}
 }
 
 // report writes the status if it differs, unless it can wait: then it says how

@@ -40,6 +40,7 @@ const (
 	// A node whose pods keep failing gets new ones ever more rarely.
 	firstBackoff   = time.Second
 	longestBackoff = 15 * time.Minute
+	backoffSweep   = time.Minute
 )
 
 var (
@@ -84,6 +85,7 @@ type Controller struct {
 
 	mu    sync.Mutex
 	books map[types.NamespacedName]*book
+	swept time.Time // when backoffs were last cleared of old ones
 }
 
 // New returns the controller, which is not running yet.
