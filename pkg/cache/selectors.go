@@ -32,7 +32,7 @@ var (
 		if _, budget := object.(*policyv1.PodDisruptionBudget); !ok || selector == nil || selector.Empty() && !budget {
 			return nil, nil
 		}
-		required := requiredLabels(selector)
+		required := RequiredLabels(selector)
 		if len(required) == 0 {
 			return []string{labelValue(o.GetNamespace(), "", "")}, nil
 		}
@@ -46,7 +46,7 @@ var (
 // it requires. The indexes Orphans and OrphansByLabel must have been ensured.
 func Adoptable[T any](indexer toolscache.Indexer, namespace string, selector labels.Selector) ([]*T, error) {
 	index, rarest, fewest := Orphans, namespace, -1
-	for _, label := range requiredLabels(selector) {
+	for _, label := range RequiredLabels(selector) {
 		value := labelValue(namespace, label[0], label[1])
 		keys, err := indexer.IndexKeys(OrphansByLabel.name, value)
 		if err != nil {
@@ -72,7 +72,7 @@ func Matching[T any](indexer toolscache.Indexer, namespace string, selector labe
 		return nil, nil
 	}
 	required := map[string]string{}
-	for _, label := range requiredLabels(selector) {
+	for _, label := range RequiredLabels(selector) {
 		required[label[0]] = label[1]
 	}
 	var candidates []*T
@@ -115,8 +115,8 @@ func MaySelect[T any](indexer toolscache.Indexer, selected metav1.Object) ([]*T,
 	return found, nil
 }
 
-// requiredLabels are the labels without which nothing matches, by key.
-func requiredLabels(selector labels.Selector) [][2]string {
+// RequiredLabels are the labels without which nothing matches, by key.
+func RequiredLabels(selector labels.Selector) [][2]string {
 	requirements, selectable := selector.Requirements()
 	if !selectable {
 		return nil

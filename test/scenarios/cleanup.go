@@ -17,7 +17,7 @@ import (
 // cleanUp removes everything of a story without help from any controller, as
 // none may be running.
 func (r *run) cleanUp(ctx context.Context) {
-	var errs []error
+	errs := []error{r.suite.endMetrics(ctx)}
 	for _, namespace := range r.namespaces {
 		r.suite.kubelet.Forget(namespace)
 		// From here on the controllers can create nothing in it.

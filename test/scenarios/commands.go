@@ -43,6 +43,7 @@ func init() {
 		"label":    {wantPairs, (*run).label},
 		"annotate": {wantPairs, (*run).annotate},
 
+		"metrics": {wantMetrics, (*run).measure},
 		"node":    {wantNode, (*run).node},
 		"fail":    {wantOutcome, (*run).fail},
 		"succeed": {wantWords(1, 1), (*run).succeed},

@@ -36,6 +36,8 @@ type suite struct {
 
 	manager *harness.Manager
 	key     string
+	// metrics are the metrics APIs of a story that has any.
+	metrics *harness.MetricsAPI
 	// stopped means that the manager was asked to end.
 	stopped    bool
 	kubeletOff bool

@@ -25,6 +25,7 @@ func NewControllerInitializers() map[string]InitFunc {
 		names.EndpointsController:                          startEndpointsController,
 		names.EndpointSliceController:                      startEndpointSliceController,
 		names.GarbageCollectorController:                   startGarbageCollectorController,
+		names.HorizontalPodAutoscalerController:            startHorizontalPodAutoscalerController,
 		names.JobController:                                startJobController,
 		names.LegacyServiceAccountTokenCleanerController:   startLegacyServiceAccountTokenCleanerController,
 		names.NamespaceController:                          startNamespaceController,

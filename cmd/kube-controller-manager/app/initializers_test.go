@@ -17,6 +17,7 @@ import (
 // everythingServed is what the wired controllers ask for beyond the core group.
 var everythingServed = map[string][]string{
 	"apps/v1":                {"controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"},
+	"autoscaling/v2":         {"horizontalpodautoscalers"},
 	"certificates.k8s.io/v1": {"certificatesigningrequests"},
 	"coordination.k8s.io/v1": {"leases"},
 	"discovery.k8s.io/v1":    {"endpointslices"},

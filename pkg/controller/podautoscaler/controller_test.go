@@ -1,0 +1,365 @@
+package podautoscaler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/scale"
+	clienttesting "k8s.io/client-go/testing"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
+	metricsfake "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1/fake"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+var _ runner.Loop = (*Controller)(nil)
+
+// scales is the scale of a Deployment, with optimistic locking.
+type scales struct {
+	scale.ScaleInterface
+	is *autoscalingv1.Scale
+	// before is called before an update, as something that happens meanwhile.
+	before  func(*scales)
+	updates int
+}
+
+func (s *scales) Scales(string) scale.ScaleInterface { return s }
+
+func (s *scales) Get(_ context.Context, of schema.GroupResource, name string, _ metav1.GetOptions) (*autoscalingv1.Scale, error) {
+	if of.Resource != "deployments" || name != s.is.Name {
+		return nil, apierrors.NewNotFound(of, name)
+	}
+	return s.is.DeepCopy(), nil
+}
+
+func (s *scales) Update(_ context.Context, of schema.GroupResource, to *autoscalingv1.Scale, _ metav1.UpdateOptions) (*autoscalingv1.Scale, error) {
+	if s.before != nil {
+		s.before(s)
+	}
+	if to.ResourceVersion != s.is.ResourceVersion {
+		return nil, apierrors.NewConflict(of, to.Name, errors.New("modified"))
+	}
+	s.updates++
+	s.is = to.DeepCopy()
+	s.touch()
+	return s.is.DeepCopy(), nil
+}
+
+func (s *scales) touch() { s.is.ResourceVersion += "1" }
+
+// test is a controller on fakes, with one autoscaler of a Deployment called web.
+type test struct {
+	*Controller
+	t       testing.TB
+	client  *fake.Clientset
+	target  *scales
+	used    string
+	clock   *clocktesting.FakeClock
+	events  chan string
+	hpas    toolscache.Indexer
+	factory informers.SharedInformerFactory
+}
+
+func newTest(t testing.TB, replicas int32, hpas ...*autoscalingv2.HorizontalPodAutoscaler) *test {
+	t.Helper()
+	recorder := record.NewFakeRecorder(1000)
+	w := &test{t: t, client: fake.NewClientset(), clock: clocktesting.NewFakeClock(noon), events: recorder.Events, used: "500m"}
+	w.target = &scales{is: &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "web", ResourceVersion: "1"},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: replicas}, Status: autoscalingv1.ScaleStatus{Replicas: replicas, Selector: "app=web"}}}
+	w.factory = informers.NewSharedInformerFactory(w.client, 0)
+	w.start(recorder)
+	w.hpas = w.factory.Autoscaling().V2().HorizontalPodAutoscalers().Informer().GetIndexer()
+	for _, hpa := range hpas {
+		if err := errors.Join(w.client.Tracker().Add(hpa), w.hpas.Add(hpa)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.setPods(int(replicas))
+	return w
+}
+
+// start makes the controller anew, as a new process does.
+func (w *test) start(recorder record.EventRecorder) {
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{appsv1.SchemeGroupVersion})
+	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
+	usage := &metricsfake.FakeMetricsV1beta1{Fake: &clienttesting.Fake{}}
+	usage.AddReactor("list", "pods", w.measure)
+	var err error
+	w.Controller, err = New(w.factory.Autoscaling().V2().HorizontalPodAutoscalers(), w.factory.Core().V1().Pods(), w.client, w.target, mapper,
+		Metrics{Resource: usage}, recorder, Options{Workers: 5, Clock: w.clock, Period: 15 * time.Second, DownscaleStabilization: 5 * time.Minute, Tolerance: 0.1,
+			CPUInitialization: 5 * time.Minute, ReadinessDelay: 30 * time.Second, ConfigurableTolerance: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// measure tells of every pod that it uses the same.
+func (w *test) measure(clienttesting.Action) (bool, runtime.Object, error) {
+	list := &metricsv1beta1.PodMetricsList{}
+	for i := range w.target.is.Status.Replicas {
+		list.Items = append(list.Items, metricsv1beta1.PodMetrics{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("p", i), Labels: map[string]string{"app": "web"}},
+			Timestamp:  metav1.NewTime(w.clock.Now()), Window: metav1.Duration{Duration: 30 * time.Second},
+			Containers: []metricsv1beta1.ContainerMetrics{{Name: "web", Usage: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(w.used)}}},
+		})
+	}
+	return true, list, nil
+}
+
+func (w *test) setPods(n int) {
+	var all []any
+	for _, pod := range runningPods(n) {
+		all = append(all, pod)
+	}
+	if err := w.factory.Core().V1().Pods().Informer().GetIndexer().Replace(all, "1"); err != nil {
+		w.t.Fatal(err)
+	}
+	w.target.is.Status.Replicas = int32(n)
+}
+
+// look syncs an autoscaler, and lets the cache and the pods follow.
+func (w *test) look(name string) runner.Result {
+	w.t.Helper()
+	result := w.sync(w.t.Context(), named(name))
+	if hpa, err := w.client.AutoscalingV2().HorizontalPodAutoscalers("ns").Get(w.t.Context(), name, metav1.GetOptions{}); err == nil {
+		if err := w.hpas.Update(hpa); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.setPods(int(w.target.is.Spec.Replicas))
+	w.clock.Step(15 * time.Second)
+	return result
+}
+
+func (w *test) writes() int {
+	n := w.target.updates
+	for _, action := range w.client.Actions() {
+		if action.GetVerb() != "get" {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *test) told() []string {
+	var all []string
+	for {
+		select {
+		case event := <-w.events:
+			all = append(all, event)
+		default:
+			return all
+		}
+	}
+}
+
+func TestGrowsAndThenWritesNothing(t *testing.T) {
+	w := newTest(t, 2, autoscaler())
+	w.used = "900m"
+	if result := w.look("web"); result.Err() != nil || result.After() != 15*time.Second {
+		t.Fatalf("%v, looks again after %v", result.Err(), result.After())
+	}
+	if got := w.target.is.Spec.Replicas; got != 4 {
+		t.Fatalf("%d replicas", got)
+	}
+	if got, want := w.told(), []string{"Normal SuccessfulRescale New size: 4; reason: " + cpuAbove}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	w.used = "500m"
+	w.look("web")
+	before := w.writes()
+	for range 5 {
+		if err := w.look("web").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := w.writes(); after != before || len(w.told()) > 0 {
+		t.Errorf("%d writes where nothing changes: %v", after-before, w.client.Actions())
+	}
+}
+
+func TestShrinksAfterTheWindow(t *testing.T) {
+	w := newTest(t, 4, autoscaler())
+	w.look("web")
+	w.used = "100m"
+	for looks := 1; ; looks++ {
+		if err := w.look("web").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if w.target.is.Spec.Replicas == 1 {
+			if passed := w.clock.Since(noon); passed < 5*time.Minute || passed > 6*time.Minute {
+				t.Errorf("shrank after %v", passed)
+			}
+			return
+		}
+		if looks > 30 {
+			t.Fatalf("%d replicas after %d looks", w.target.is.Spec.Replicas, looks)
+		}
+	}
+}
+
+func TestARestartDoesNotShrinkAtOnce(t *testing.T) {
+	w := newTest(t, 4, autoscaler())
+	w.look("web")
+	w.used = "100m"
+	w.start(record.NewFakeRecorder(100))
+	for range 10 {
+		w.look("web")
+	}
+	if got := w.target.is.Spec.Replicas; got != 4 {
+		t.Errorf("%d replicas", got)
+	}
+}
+
+func TestANewAutoscalerOfTheSameNameHasNoHistory(t *testing.T) {
+	w := newTest(t, 4, autoscaler())
+	w.look("web")
+	if w.memory.of(named("web"), "hpa").recommendations == nil || w.memory.of(named("web"), "another").recommendations != nil {
+		t.Error("the history is that of another")
+	}
+	if err := w.hpas.Delete(autoscaler()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.AutoscalingV2().HorizontalPodAutoscalers("ns").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.look("web")
+	if len(w.memory.all) != 0 || len(w.selectors.known) != 0 {
+		t.Error("what is gone is remembered")
+	}
+}
+
+func TestAConflictIsTriedAgainUnlessTheNumberChanged(t *testing.T) {
+	for name, tc := range map[string]struct {
+		meanwhile func(*scales)
+		want      int32
+		event     string
+	}{
+		"another field changed":   {func(s *scales) { s.touch(); s.before = nil }, 4, "SuccessfulRescale"},
+		"somebody scaled it":      {func(s *scales) { s.touch(); s.is.Spec.Replicas = 3; s.before = nil }, 3, "FailedRescale"},
+		"another of its name":     {func(s *scales) { s.touch(); s.is.UID = "new"; s.before = nil }, 2, "FailedRescale"},
+		"it changes all the time": {func(s *scales) { s.touch() }, 2, "FailedRescale"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTest(t, 2, autoscaler())
+			w.used, w.target.before = "900m", tc.meanwhile
+			w.look("web")
+			if got := w.target.is.Spec.Replicas; got != tc.want {
+				t.Errorf("%d replicas", got)
+			}
+			if got := w.told(); len(got) != 1 || !strings.Contains(got[0], tc.event) {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestBadTargetsAreToldOf(t *testing.T) {
+	to := func(version, kind, name string) hpaOption {
+		return func(hpa *autoscalingv2.HorizontalPodAutoscaler) {
+			hpa.Spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{APIVersion: version, Kind: kind, Name: name}
+		}
+	}
+	for want, hpa := range map[string]*autoscalingv2.HorizontalPodAutoscaler{
+		`deployments.apps "none" not found`:           autoscaler(to("apps/v1", "Deployment", "none")),
+		`no matches for kind "Nothing" in group "ex"`: autoscaler(to("ex/v1", "Nothing", "web")),
+		"unexpected GroupVersion string: a/b/c":       autoscaler(to("a/b/c", "Deployment", "web")),
+	} {
+		t.Run(want, func(t *testing.T) {
+			w := newTest(t, 2, hpa)
+			if err := w.look("web").Err(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v", err)
+			}
+			if got := w.told(); !slices.Equal(got, []string{"Warning FailedGetScale " + want}) {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestTwoAutoscalersOfTheSamePods(t *testing.T) {
+	second := autoscaler(func(hpa *autoscalingv2.HorizontalPodAutoscaler) { hpa.Name, hpa.UID = "second", "second" })
+	w := newTest(t, 2, autoscaler(), second)
+	w.used = "900m"
+	w.look("web")
+	w.told()
+	w.look("second")
+	want := "pods by selector app=web are controlled by multiple HPAs: [ns/second ns/web]"
+	if got := w.told(); !slices.Equal(got, []string{"Warning AmbiguousSelector " + want, "Warning FailedComputeMetricsReplicas " + want}) {
+		t.Errorf("got %q", got)
+	}
+	w.target.is.Status.Selector = ""
+	w.look("web")
+	if got := w.told(); !slices.Equal(got, []string{"Warning SelectorRequired selector is required", "Warning FailedComputeMetricsReplicas selector is required"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestWhenAnAutoscalerIsLookedAt(t *testing.T) {
+	w := newTest(t, 2)
+	var queued []time.Duration
+	wake := wakes{&queued}
+	old, changed := autoscaler(), autoscaler()
+	for _, change := range []runner.Change[autoscalingv2.HorizontalPodAutoscaler]{
+		{New: changed}, {New: changed, Initial: true}, {Old: old, New: changed}, {Old: old}} {
+		w.wake(change, wake)
+	}
+	first := spread(named("web"), 15*time.Second)
+	if first < 0 || first >= 15*time.Second {
+		t.Errorf("first after %v", first)
+	}
+	if want := []time.Duration{15 * time.Second, first, 15 * time.Second, 0}; !slices.Equal(queued, want) {
+		t.Errorf("got %v, want %v", queued, want)
+	}
+}
+
+type wakes struct{ queued *[]time.Duration }
+
+func (w wakes) Add(types.NamespacedName) { *w.queued = append(*w.queued, 0) }
+
+func (w wakes) AddAfter(_ types.NamespacedName, d time.Duration) { *w.queued = append(*w.queued, d) }
+
+// BenchmarkLook shows that a look costs the same however many other pods there are.
+func BenchmarkLook(b *testing.B) {
+	for _, others := range []int{1_000, 10_000} {
+		b.Run(fmt.Sprint(others), func(b *testing.B) {
+			w := newTest(b, 10, autoscaler())
+			w.look("web") // writes the status, which stays
+			for i := range others {
+				pod := runningPod(fmt.Sprint("other-", i))
+				pod.Labels = map[string]string{"app": fmt.Sprint("other-", i/10)}
+				if err := w.pods.Add(pod); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ResetTimer()
+			for b.Loop() {
+				if err := w.sync(b.Context(), named("web")).Err(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

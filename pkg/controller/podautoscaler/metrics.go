@@ -1,0 +1,74 @@
+package podautoscaler
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+const subsystem = "horizontal_pod_autoscaler_controller"
+
+var (
+	buckets = metrics.ExponentialBuckets(0.001, 2, 15)
+
+	reconciliations = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "reconciliations_total", StabilityLevel: metrics.BETA,
+		Help: "Looks at an autoscaler, by the direction of scaling (scale_up, scale_down, none) and by whose error it was (spec, internal, none).",
+	}, []string{"action", "error"})
+	reconciliationTook = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem: subsystem, Name: "reconciliation_duration_seconds", StabilityLevel: metrics.BETA, Buckets: buckets,
+		Help: "How long a look at an autoscaler takes, by the direction of scaling and by whose error it was.",
+	}, []string{"action", "error"})
+	computations = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "metric_computation_total", StabilityLevel: metrics.BETA,
+		Help: "Recommendations from single metrics, by the direction that the metric asks for, by whose error it was and by the type of metric.",
+	}, []string{"action", "error", "metric_type"})
+	computationTook = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem: subsystem, Name: "metric_computation_duration_seconds", StabilityLevel: metrics.BETA, Buckets: buckets,
+		Help: "How long it takes to read a single metric, by the direction that it asks for, by whose error it was and by the type of metric.",
+	}, []string{"action", "error", "metric_type"})
+	autoscalers = metrics.NewGauge(&metrics.GaugeOpts{
+		Subsystem: subsystem, Name: "num_horizontal_pod_autoscalers", StabilityLevel: metrics.ALPHA,
+		Help: "How many autoscalers there are.",
+	})
+	desiredReplicas = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem: subsystem, Name: "desired_replicas", StabilityLevel: metrics.ALPHA,
+		Help: "The number of pods that an autoscaler wants.",
+	}, []string{"namespace", "hpa_name"})
+
+	registerOnce sync.Once
+)
+
+func register() {
+	registerOnce.Do(func() {
+		legacyregistry.MustRegister(reconciliations, reconciliationTook, computations, computationTook, autoscalers, desiredReplicas)
+	})
+}
+
+func blame(failed, user bool) string {
+	switch {
+	case !failed:
+		return "none"
+	case user:
+		return "spec"
+	}
+	return "internal"
+}
+
+// count counts a look and what came of it.
+func count(key types.NamespacedName, p *plan, did action, took time.Duration) {
+	labels := []string{string(did), blame(p.err != nil, p.user)}
+	reconciliations.WithLabelValues(labels...).Inc()
+	reconciliationTook.WithLabelValues(labels...).Observe(took.Seconds())
+	for _, r := range p.results {
+		labels := []string{string(r.action), blame(r.failed, r.user), string(r.kind)}
+		computations.WithLabelValues(labels...).Inc()
+		computationTook.WithLabelValues(labels...).Observe(r.took.Seconds())
+	}
+	if p.err == nil {
+		desiredReplicas.WithLabelValues(key.Namespace, key.Name).Set(float64(p.desired))
+	}
+}
