@@ -61,7 +61,19 @@ func requestName(event harness.AuditEvent) string {
 // it: the server has looked at the name already.
 func (r Roles) allow(who, verb, resource string) bool {
 	plain, sub, _ := strings.Cut(resource, "/")
-	name, group, _ := strings.Cut(plain, ".")
+	name, group, grouped := strings.Cut(plain, ".")
+	for grouped && !r.allowIn(who, verb, name, group, sub) {
+		// Resources of metrics have dots of their own: deployments.apps in custom.metrics.k8s.io.
+		var more string
+		if more, group, grouped = strings.Cut(group, "."); !grouped {
+			return false
+		}
+		name += "." + more
+	}
+	return grouped || r.allowIn(who, verb, name, "", sub)
+}
+
+func (r Roles) allowIn(who, verb, name, group, sub string) bool {
 	names := []string{name, "*"}
 	if sub != "" {
 		names = []string{name + "/" + sub, "*/" + sub, "*"}

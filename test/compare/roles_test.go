@@ -12,7 +12,8 @@ func TestRequestsAreHeldAgainstTheRole(t *testing.T) {
 			{Verbs: []string{"update", "get"}, APIGroups: []string{"apps"}, Resources: []string{"deployments", "deployments/status"}},
 			{Verbs: []string{"*"}, APIGroups: []string{""}, Resources: []string{"events"}},
 		},
-		"other": {{Verbs: []string{"patch"}, APIGroups: []string{"*"}, Resources: []string{"*/scale"}}},
+		"other":   {{Verbs: []string{"patch"}, APIGroups: []string{"*"}, Resources: []string{"*/scale"}}},
+		"metrics": {{Verbs: []string{"get"}, APIGroups: []string{"custom.metrics.k8s.io"}, Resources: []string{"*"}}},
 	}
 	for _, c := range []struct {
 		who, verb, resource string
@@ -28,6 +29,11 @@ func TestRequestsAreHeldAgainstTheRole(t *testing.T) {
 		{"other", "patch", "widgets.example.com/scale", true},
 		{"other", "patch", "widgets.example.com", false},
 		{"nobody", "get", "pods", false},
+		{"metrics", "get", "services.custom.metrics.k8s.io/hits", true},
+		{"metrics", "get", "deployments.apps.custom.metrics.k8s.io/hits", true},
+		{"metrics", "get", "deployments.apps", false},
+		{"metrics", "get", "queue.external.metrics.k8s.io", false},
+		{"metrics", "get", "pods", false},
 	} {
 		if got := roles.allow(c.who, c.verb, c.resource); got != c.want {
 			t.Errorf("%s %s %s: %v", c.who, c.verb, c.resource, got)
