@@ -34,9 +34,12 @@ rules:
 `
 
 // newCluster starts a cluster without a controller manager; the test's end deletes it.
-func newCluster(t testing.TB) *cluster {
+func newCluster(t testing.TB) *cluster { return newClusterWith(t, "") }
+
+// newClusterWith starts a cluster whose pods are played as these stages say.
+func newClusterWith(t testing.TB, stages string) *cluster {
 	t.Helper()
-	k, err := harness.StartKwok(t.Context(), harness.KwokOptions{Dir: t.TempDir(), Tools: tools(t), AuditPolicy: auditPolicy})
+	k, err := harness.StartKwok(t.Context(), harness.KwokOptions{Dir: t.TempDir(), Tools: tools(t), AuditPolicy: auditPolicy, Stages: stages})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,8 @@ type KwokOptions struct {
 	AuditPolicy string
 	// NodeLeaseSeconds is how long a simulated node's lease is good; 0 means 40.
 	NodeLeaseSeconds int
+	// Stages are the YAML documents of how the simulator plays pods; empty means as it does by itself.
+	Stages string
 }
 
 // Kwok is a cluster made by kwokctl: etcd, kube-apiserver, kube-scheduler and
@@ -144,6 +146,9 @@ componentsPatches:
   - {key: manage-all-nodes, value: "false"}
   - {key: manage-nodes-with-label-selector, value: %[4]s}
 `, lease, k.file("audit-policy.yaml"), k.tools.Dir, AliveLabel)
+	if options.Stages != "" {
+		config += "---\n" + options.Stages
+	}
 	if err := os.WriteFile(k.file("kwok.yaml"), []byte(config), 0o600); err != nil {
 		return fmt.Errorf("write the cluster's configuration: %w", err)
 	}

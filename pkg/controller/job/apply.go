@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
@@ -179,13 +179,17 @@ func (c *Controller) create(ctx context.Context, key Key, v *view, indexes []int
 
 // track counts: the status that notes the pods, then their finalizers, then the
 // status with the numbers. Whatever goes wrong in between, the next reconcile
-// finds what is left to do.
-func (c *Controller) track(ctx context.Context, key Key, t *tally) error {
+// finds what is left to do. Numbers of a Job that goes on can wait a little; it
+// returns how long.
+func (c *Controller) track(ctx context.Context, key Key, t *tally) (time.Duration, error) {
 	job := t.view.job
+	if wait := c.reports.Wait(key); t.minor && wait > 0 {
+		return wait, nil
+	}
 	if t.changed {
 		written, err := c.writeStatus(ctx, key, job, t.status)
 		if err != nil {
-			return ignoreGone(fmt.Errorf("note pods: %w", err))
+			return 0, ignoreGone(fmt.Errorf("note pods: %w", err))
 		}
 		job = written
 	}
@@ -193,15 +197,18 @@ func (c *Controller) track(ctx context.Context, key Key, t *tally) error {
 	released, releaseErr := c.release(ctx, key, t.release)
 	counted := t.released(released)
 	ended := releaseErr == nil && t.conclude()
+	if wait := c.reports.Wait(key); wait > 0 && counted && releaseErr == nil && t.verdict == nil {
+		return wait, nil
+	}
 	if counted || ended {
 		if _, err := c.writeStatus(ctx, key, job, t.status); err != nil {
-			return errors.Join(releaseErr, ignoreGone(fmt.Errorf("count pods: %w", err)))
+			return 0, errors.Join(releaseErr, ignoreGone(fmt.Errorf("count pods: %w", err)))
 		}
 	}
 	if ended {
 		c.tellEnd(t)
 	}
-	return releaseErr
+	return 0, releaseErr
 }
 
 // syncOrphan takes the finalizer off a pod that no Job is going to count.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -66,7 +67,9 @@ type Controller struct {
 	events             record.EventRecorder
 	writes             *consistency.Tracker[Key]
 	clock              clock.PassiveClock
-	memory             memory
+	// reports is when the next status is due that can wait.
+	reports *pace.Pacer[Key]
+	memory  memory
 }
 
 // New returns the controller, which is not running yet.
@@ -85,6 +88,7 @@ func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer,
 	c := &Controller{
 		jobIndex: jobs.Informer().GetIndexer(), podIndex: pods.Informer().GetIndexer(),
 		client: client, events: events, clock: o.Clock,
+		reports: pace.New[Key](o.Clock, pace.ReportShare, pace.LongestReport),
 		writes: consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{
 			podResource: pods.Informer().GetStore(),
 			jobResource: jobs.Informer().GetStore(),
@@ -145,7 +149,9 @@ func (c *Controller) reconcile(ctx context.Context, key Key, job *batchv1.Job, s
 	c.memory.remember(job.UID, v.streak)
 	p := decide(v)
 	did, failed := c.carryOut(ctx, key, v, p)
-	if err := c.track(ctx, key, begin(v, did)); err != nil {
+	wait, err := c.track(ctx, key, begin(v, did))
+	p.wait = sooner(p.wait, wait)
+	if err != nil {
 		return p, fmt.Errorf("track the pods of Job %s: %w", key, err)
 	}
 	return p, failed

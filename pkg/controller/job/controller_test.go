@@ -342,3 +342,30 @@ func sortedNames(pods map[string]*corev1.Pod) []string {
 	slices.Sort(names)
 	return names
 }
+
+func TestNumbersOfAJobThatGoesOnCanWait(t *testing.T) {
+	running := func(j *batchv1.Job) { j.Status.Active, j.Status.Ready = 2, ptr.To(int32(2)) }
+	for name, tc := range map[string]struct {
+		pods []*corev1.Pod
+		did  string
+		wait time.Duration
+	}{
+		"how many are ready":     {[]*corev1.Pod{newPodOf("a", unready), newPodOf("b")}, "", time.Second},
+		"a number that is noted": {[]*corev1.Pod{newPodOf("a", success), newPodOf("b")}, "update jobs/status, patch pods", time.Second},
+		"not the end":            {some(2, success), "update jobs/status, 2 patch pods, update jobs/status", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []runtime.Object{newJob(2, running)}
+			for _, pod := range tc.pods {
+				objects = append(objects, pod)
+			}
+			client := fake.NewClientset(objects...)
+			r := newRig(t, client, objects...)
+			r.reports.Sent(pi, noon.Add(-50*time.Millisecond))
+			result := r.sync(t.Context(), pi)
+			check(t, result.Err(), nil)
+			check(t, requests(client), tc.did)
+			check(t, result.After(), tc.wait)
+		})
+	}
+}

@@ -23,8 +23,6 @@ type carried struct {
 	deleted, deletedReady int
 	// verdict is how the Job ends, as far as that can be said now.
 	verdict *verdict
-	// failed tells that not all was done.
-	failed bool
 }
 
 // tally is one round of counting: what the status says before the finalizers of
@@ -33,6 +31,8 @@ type tally struct {
 	view    *view
 	status  batchv1.JobStatus
 	changed bool
+	// minor tells that only the number of ready pods has changed.
+	minor   bool
 	verdict *verdict
 	// release are the pods whose finalizer goes after the write.
 	release []*corev1.Pod
@@ -61,9 +61,11 @@ func begin(v *view, c carried) *tally {
 		t.suspend()
 	}
 	t.status.Active = set(t, t.status.Active, int32(len(v.active)+c.created-c.deleted))
-	t.status.Ready = setPtr(t, t.status.Ready, int32(v.ready-c.deletedReady))
 	t.status.Terminating = setPtr(t, t.status.Terminating, int32(v.terminating+c.deleted))
 	t.count()
+	major := t.changed
+	t.status.Ready = setPtr(t, t.status.Ready, int32(v.ready-c.deletedReady))
+	t.minor = t.changed && !major && len(t.release) == 0
 	return t
 }
 

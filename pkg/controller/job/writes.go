@@ -108,12 +108,14 @@ func (c *Controller) deletePod(ctx context.Context, key Key, job *batchv1.Job, p
 func (c *Controller) writeStatus(ctx context.Context, key Key, job *batchv1.Job, status batchv1.JobStatus) (*batchv1.Job, error) {
 	changed := *job
 	status.DeepCopyInto(&changed.Status)
+	began := c.reports.Now()
 	written, err := c.client.BatchV1().Jobs(job.Namespace).UpdateStatus(ctx, &changed, metav1.UpdateOptions{})
 	if err != nil {
 		return nil, err
 	}
 	countPods(job, status)
 	c.writes.Wrote(key, jobResource, written)
+	c.reports.Sent(key, began)
 	return written, nil
 }
 
