@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -36,8 +37,11 @@ var (
 		if len(required) == 0 {
 			return []string{labelValue(o.GetNamespace(), "", "")}, nil
 		}
-		last := required[len(required)-1]
-		return []string{labelValue(o.GetNamespace(), last[0], last[1])}, nil
+		// Names of parts are longer than those of tiers, which many share.
+		longest := slices.MaxFunc(required, func(a, b [2]string) int {
+			return cmp.Or(cmp.Compare(len(a[1]), len(b[1])), cmp.Compare(a[0], b[0]))
+		})
+		return []string{labelValue(o.GetNamespace(), longest[0], longest[1])}, nil
 	}}
 )
 

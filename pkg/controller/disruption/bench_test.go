@@ -16,13 +16,13 @@ func BenchmarkPodChange(b *testing.B) {
 		b.Run(fmt.Sprintf("namespace=%d", size), func(b *testing.B) {
 			f := newFixture(b)
 			for i := range size {
-				app := map[string]string{"app": fmt.Sprint("app-", i/10), "tier": "front"}
+				app := map[string]string{"app": fmt.Sprint("service-", i/10), "tier": "front"}
 				if err := f.pods.Add(pod(fmt.Sprint("p", i), labeled(app))); err != nil {
 					b.Fatal(err)
 				}
 			}
 			for i := range size / 10 {
-				app := map[string]string{"app": fmt.Sprint("app-", i), "tier": "front"}
+				app := map[string]string{"app": fmt.Sprint("service-", i), "tier": "front"}
 				budget := budget(minAvailable("1"))
 				budget.Name, budget.Spec.Selector.MatchLabels = app["app"], app
 				p := decide(f.observe(b.Context(), budget), noon)
@@ -31,7 +31,7 @@ func BenchmarkPodChange(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			app := labeled(map[string]string{"app": "app-7", "tier": "front"})
+			app := labeled(map[string]string{"app": "service-7", "tier": "front"})
 			change := runner.Change[corev1.Pod]{Old: pod("p70", app, unready), New: pod("p70", app)}
 			b.ReportAllocs()
 			for b.Loop() {
