@@ -32,14 +32,20 @@ func init() {
 	})
 }
 
-// asIs is what each pod uses when it does as it should: half of what it asks for.
-const asIs = 100
+const (
+	// asIs is what each pod uses when it does as it should: half of what it asks for.
+	asIs = 100
+	// grownBy is how much larger a Deployment is after the load has doubled.
+	grownBy = 2
+	// podsOfANode is how many fit.
+	podsOfANode = 100
+)
 
 func runHPAs(ctx context.Context, w *world) error {
-	if err := w.begin(ctx, 10); err != nil {
+	count, replicas := w.sizes["deployments"], w.sizes["replicas"]
+	if err := w.begin(ctx, 1+grownBy*count*replicas/podsOfANode); err != nil {
 		return err
 	}
-	count, replicas := w.sizes["deployments"], w.sizes["replicas"]
 	metrics, err := harness.StartMetricsAPI(ctx, w.load())
 	if err != nil {
 		return err
@@ -106,7 +112,7 @@ func autoscalerOf(name string, replicas int32) *autoscalingv2.HorizontalPodAutos
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
-			MinReplicas:    &replicas, MaxReplicas: 4 * replicas,
+			MinReplicas:    &replicas, MaxReplicas: grownBy * replicas,
 			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
 				Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: ptr.To(int32(50))}}}},
 		},
@@ -142,7 +148,7 @@ func between(events iter.Seq[harness.TimedAuditEvent]) []time.Duration {
 
 // growing doubles the load and waits until all Deployments have grown.
 func (w *world) growing(ctx context.Context, metrics *harness.MetricsAPI, count, replicas int) error {
-	grown, err := w.expectDeployments(ctx, "Deployments have grown", count, func(d *appsv1.Deployment) bool { return *d.Spec.Replicas >= int32(2*replicas) })
+	grown, err := w.expectDeployments(ctx, "Deployments have grown", count, func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == int32(grownBy*replicas) })
 	if err != nil {
 		return err
 	}
@@ -150,7 +156,7 @@ func (w *world) growing(ctx context.Context, metrics *harness.MetricsAPI, count,
 		for i := range count {
 			grown.ask(fmt.Sprintf("web-%d", i))
 		}
-		useCPU(metrics, 2*asIs)
+		useCPU(metrics, grownBy*asIs)
 		took, err := grown.wait(ctx)
 		return []report.Latency{report.Latencies("until it grows", took)}, err
 	})
