@@ -18,7 +18,7 @@ import (
 
 func init() {
 	register(&scenario{
-		name: "daemonset", order: 14, quick: 4 * time.Minute, full: 30 * time.Minute,
+		name: "daemonset", order: 17, quick: 4 * time.Minute, full: 30 * time.Minute,
 		about: "A DaemonSet comes to all nodes. Nodes are added one by one, tainted so that its pods go, cleared and removed; then it gets a new image, a tenth of the nodes at a time.",
 		sizes: []size{
 			{"nodes", 500, 40, "nodes of daemonset"},
