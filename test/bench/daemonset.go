@@ -117,12 +117,7 @@ func (w *world) taint(ctx context.Context, node, taints string) error {
 
 // taintStep taints nodes and waits until their pods are gone.
 func (w *world) taintStep(ctx context.Context, count int, node func(int) string) error {
-	gone, err := w.expectGone(ctx, "pods of tainted nodes are gone", count, w.watches.Core().V1().Pods().Informer(), func(object any) string {
-		if pod, ok := object.(*corev1.Pod); ok && pod.Namespace == namespace {
-			return pod.Name
-		}
-		return ""
-	})
+	gone, err := w.expectPodsGone(ctx, "pods of tainted nodes are gone", count)
 	if err != nil {
 		return err
 	}
@@ -146,7 +141,8 @@ func (w *world) expectDaemons(ctx context.Context, what string, reached func(*ap
 }
 
 // removeNodesStep removes nodes and waits until the DaemonSet no longer counts
-// them; their pods are for the garbage collector of pods, in its own time.
+// them. Their pods, which would hold up the rollout that follows, are for the
+// garbage collector of pods, in its own time: that is waited for and not measured.
 func (w *world) removeNodesStep(ctx context.Context, left, count int, node func(int) string) error {
 	counted, err := w.expectDaemons(ctx, "the DaemonSet counts fewer nodes", func(ds *appsv1.DaemonSet) bool {
 		return ds.Status.DesiredNumberScheduled == int32(left)
@@ -154,7 +150,11 @@ func (w *world) removeNodesStep(ctx context.Context, left, count int, node func(
 	if err != nil {
 		return err
 	}
-	return w.step(ctx, report.Step{Name: "remove nodes", Objects: count, Unit: "node"}, func(ctx context.Context) ([]report.Latency, error) {
+	gone, err := w.expectPodsGone(ctx, "pods of removed nodes are gone", count)
+	if err != nil {
+		return err
+	}
+	err = w.step(ctx, report.Step{Name: "remove nodes", Objects: count, Unit: "node"}, func(ctx context.Context) ([]report.Latency, error) {
 		removed := parallel(ctx, 1, count, func(i int) error {
 			return w.load().CoreV1().Nodes().Delete(ctx, node(i), metav1.DeleteOptions{})
 		})
@@ -162,6 +162,21 @@ func (w *world) removeNodesStep(ctx context.Context, left, count int, node func(
 		woken := w.patchDaemons(ctx, `{"metadata":{"annotations":{"bench":"nodes removed"}}}`)
 		_, err := counted.wait(ctx)
 		return nil, errors.Join(removed, woken, err)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = gone.wait(ctx)
+	return err
+}
+
+// expectPodsGone waits until so many pods of the load's namespace are gone.
+func (w *world) expectPodsGone(ctx context.Context, what string, count int) (*expectation, error) {
+	return w.expectGone(ctx, what, count, w.watches.Core().V1().Pods().Informer(), func(object any) string {
+		if pod, ok := object.(*corev1.Pod); ok && pod.Namespace == namespace {
+			return pod.Name
+		}
+		return ""
 	})
 }
 
