@@ -305,11 +305,23 @@ func TestHistory(t *testing.T) {
 
 func list(r ...*appsv1.ControllerRevision) []*appsv1.ControllerRevision { return r }
 
-// TestTheRevisionIsTheOriginals holds a name that a cluster of the original has.
+// TestTheRevisionIsTheOriginals holds the name that the original gave the
+// revision of this template, as the API server defaults it.
 func TestTheRevisionIsTheOriginals(t *testing.T) {
 	set := newSet(1)
-	if got := revisionFor(t, set, "v2", 1); !strings.HasPrefix(got.Name, "web-") || got.Annotations == nil {
-		t.Errorf("got %+v", got.ObjectMeta)
+	grace := int64(0)
+	set.Spec.Template.Spec = corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "c", Image: "example.com/web:1", ImagePullPolicy: corev1.PullIfNotPresent,
+			TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: corev1.TerminationMessageReadFile}},
+		RestartPolicy: corev1.RestartPolicyAlways, DNSPolicy: corev1.DNSClusterFirst, SchedulerName: corev1.DefaultSchedulerName,
+		SecurityContext: &corev1.PodSecurityContext{}, TerminationGracePeriodSeconds: &grace,
+	}
+	e, err := edit(set, nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := revisions.Name("web", revisions.Hash(e.create.Data.Raw, new(int32))); got != "web-5bf9c5786d" {
+		t.Errorf("got %s", got)
 	}
 }
 
