@@ -135,7 +135,7 @@ func (c *Controller) sync(ctx context.Context, key Key) runner.Result {
 		return runner.Done(err, reported).Because(p.explain())
 	}
 	c.measure(o)
-	if p.idle() {
+	if p.idle() && !p.ordered { // an ordered set waits for one pod, which must not wait for the set
 		c.looks.Sent(key, began)
 	}
 	wait, reported := c.report(ctx, key, set, p.status)
