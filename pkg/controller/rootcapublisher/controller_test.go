@@ -27,7 +27,10 @@ func TestTheConfigMapComesBackAfterDeletionAndAfterChange(t *testing.T) {
 	watching := make(chan struct{}, 1)
 	client.PrependWatchReactor("configmaps", func(action clienttesting.Action) (bool, watch.Interface, error) {
 		w, err := client.Tracker().Watch(action.GetResource(), action.GetNamespace(), action.(clienttesting.WatchActionImpl).ListOptions)
-		watching <- struct{}{}
+		select {
+		case watching <- struct{}{}:
+		default:
+		}
 		return true, w, err
 	})
 	ctx, cancel := context.WithCancel(context.Background())
