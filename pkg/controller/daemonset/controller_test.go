@@ -23,6 +23,7 @@ import (
 
 	podrules "github.com/kube-kcm/kube-controller-manager/pkg/pods"
 	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
 var web = types.NamespacedName{Namespace: "ns", Name: "web"}
@@ -399,4 +400,20 @@ func TestARolloutWaitsForItsBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, strings.Count(r.told(), "SuccessfulDelete"), 2)
+}
+
+// woken notes who is woken.
+type woken []types.NamespacedName
+
+func (w *woken) Add(key types.NamespacedName)                       { *w = append(*w, key) }
+func (w *woken) AddAfter(key types.NamespacedName, _ time.Duration) { *w = append(*w, key) }
+
+// TestAnAdoptedPodWakesASetThatHasNoBook: a new set adopts before it looks at
+// any node, and goes on when the cache shows the pod as its own.
+func TestAnAdoptedPodWakesASetThatHasNoBook(t *testing.T) {
+	ds := daemon()
+	r := newRig(t, ds)
+	var w woken
+	r.podChanged(runner.Change[corev1.Pod]{Old: pod("web-a", orphan, on("a")), New: pod("web-a", of(ds), on("a"))}, &w)
+	check(t, slices.Contains(w, web), true)
 }

@@ -91,8 +91,9 @@ func (c *Controller) wakeOwner(pod *corev1.Pod, w wake) {
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: ref.Name}
 	if b := c.known(key, ref.UID); b != nil {
 		b.mark(nodeOf(pod))
-		w.Add(key)
 	}
+	// A set that has just adopted the pod has no book yet, and waits for it.
+	w.Add(key)
 }
 
 func adoptable(pod *corev1.Pod) bool {
