@@ -59,20 +59,17 @@ func TestWorkloadsThroughKills(t *testing.T) {
 	calm := newWork(t, client, kubelet, "calm")
 	calm.play(t, func() {})
 	stormy := newWork(t, client, kubelet, "stormy")
-	random, killed := rand.New(rand.NewPCG(1, 2)), 0
+	random := rand.New(rand.NewPCG(1, 2))
 	stormy.play(t, func() {
-		pause := time.NewTimer(time.Duration(random.IntN(1500)) * time.Millisecond)
-		<-pause.C
-		if killed++; killed <= kills {
+		for range kills / (rolls + 1) {
+			pause := time.NewTimer(time.Duration(random.IntN(1500)) * time.Millisecond)
+			<-pause.C
 			m.Kill()
 			if err := m.Restart(); err != nil {
 				t.Fatal(err)
 			}
 		}
 	})
-	if killed < kills {
-		t.Errorf("the work was over after %d kills, wanted %d", killed, kills)
-	}
 	if want, got := calm.end, stormy.end; want != got {
 		t.Errorf("the ends differ:\n%s", firstDifferences(want, got))
 	}
@@ -163,29 +160,23 @@ func (w *work) once(t *testing.T) {
 	}
 }
 
-// play creates everything, rolls it, and waits until it has settled. Between two
-// looks it calls meanwhile.
+// play creates everything, rolls it, and waits until it has settled. After every
+// change, while it is being followed, it calls meanwhile.
 func (w *work) play(t *testing.T, meanwhile func()) {
 	t.Helper()
 	w.apply(t, 0)
 	for roll := range rolls {
-		w.wait(t, meanwhile, w.observed)
+		meanwhile()
+		harness.Eventually(t, 5*time.Minute, w.observed)
 		w.apply(t, roll+1)
 	}
-	w.wait(t, meanwhile, w.settled)
+	meanwhile()
+	harness.Eventually(t, 5*time.Minute, w.settled)
 	end, err := w.describe(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.end = end
-}
-
-func (w *work) wait(t *testing.T, meanwhile func(), condition func(context.Context) error) {
-	t.Helper()
-	harness.Eventually(t, 5*time.Minute, func(ctx context.Context) error {
-		meanwhile()
-		return condition(ctx)
-	})
 }
 
 func workTemplate(app, image string) corev1.PodTemplateSpec {
