@@ -141,6 +141,7 @@ componentsPatches:
 - name: kube-apiserver
   extraArgs:
   - {key: audit-log-maxsize, value: "0"}
+  - {key: service-cluster-ip-range, value: 10.96.0.0/16}
 - name: kwok-controller
   extraArgs:
   - {key: manage-all-nodes, value: "false"}
