@@ -24,7 +24,7 @@ func (b *bench) floor(ctx context.Context) (*report.Floor, error) {
 	sizes := b.sizes["rollout"]
 	f := &report.Floor{Pods: sizes["deployments"] * sizes["replicas"], Nodes: sizes["nodes"], Load: load()}
 	b.say("floor: a bare client creates %d pods", f.Pods)
-	err := b.cluster(ctx, 0, func(k *harness.Kwok) error {
+	err := b.cluster(ctx, 0, "", func(k *harness.Kwok) error {
 		w := &world{Kwok: k, bench: b, result: &report.Run{}, name: "floor"}
 		w.watch(ctx)
 		defer w.end()

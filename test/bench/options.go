@@ -28,6 +28,8 @@ type scenario struct {
 	limited bool
 	// leaseSeconds is how long the lease of a simulated node is good; 0 means 40.
 	leaseSeconds int
+	// stages is how the simulator plays nodes and pods; empty means as it does by itself.
+	stages string
 	// quick and full bound one run.
 	quick, full time.Duration
 	run         func(context.Context, *world) error

@@ -37,7 +37,7 @@ rules:
 `
 
 // cluster runs a function on a fresh cluster and ends it, whatever happens.
-func (b *bench) cluster(ctx context.Context, leaseSeconds int, do func(*harness.Kwok) error) (err error) {
+func (b *bench) cluster(ctx context.Context, leaseSeconds int, stages string, do func(*harness.Kwok) error) (err error) {
 	dir, err := os.MkdirTemp("", "kcm-bench-")
 	if err != nil {
 		return fmt.Errorf("make a directory for the cluster: %w", err)
@@ -49,7 +49,7 @@ func (b *bench) cluster(ctx context.Context, leaseSeconds int, do func(*harness.
 			err = fmt.Errorf("remove the cluster's directory: %w", gone)
 		}
 	}()
-	k, err := harness.StartKwok(ctx, harness.KwokOptions{Dir: dir, Tools: b.tools, AuditPolicy: auditPolicy, NodeLeaseSeconds: leaseSeconds})
+	k, err := harness.StartKwok(ctx, harness.KwokOptions{Dir: dir, Tools: b.tools, AuditPolicy: auditPolicy, NodeLeaseSeconds: leaseSeconds, Stages: stages})
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (b *bench) cluster(ctx context.Context, leaseSeconds int, do func(*harness.
 // built asks our binary which controllers it starts.
 func (b *bench) built(ctx context.Context) ([]string, error) {
 	var names []string
-	err := b.cluster(ctx, 0, func(k *harness.Kwok) error {
+	err := b.cluster(ctx, 0, "", func(k *harness.Kwok) error {
 		m, err := k.StartManager(b.ours, "--leader-elect=false")
 		if err != nil {
 			return err
@@ -108,7 +108,7 @@ func (b *bench) one(ctx context.Context, s *scenario, variant, binary string, ro
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not done after %s", limit))
 	defer cancel()
 	b.say("%s, %s, %s, round %d", s.name, variant, binary, round)
-	err := b.cluster(ctx, s.leaseSeconds, func(k *harness.Kwok) error {
+	err := b.cluster(ctx, s.leaseSeconds, s.stages, func(k *harness.Kwok) error {
 		w := &world{Kwok: k, bench: b, result: &r, sizes: b.sizes[s.name], name: binary, binary: b.ours}
 		if binary == report.Reference {
 			w.binary = b.reference

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"time"
@@ -24,9 +25,13 @@ func init() {
 			{"sets", 20, 4, "StatefulSets"},
 			{"replicas", 50, 8, "pods of each StatefulSet"},
 		},
-		run: runStatefulSets,
+		stages: stages,
+		run:    runStatefulSets,
 	})
 }
+
+//go:embed stages.yaml
+var stages string
 
 func runStatefulSets(ctx context.Context, w *world) error {
 	if err := w.begin(ctx, w.sizes["nodes"]); err != nil {
