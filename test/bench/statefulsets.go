@@ -98,10 +98,10 @@ func statefulSet(name, node string, replicas int, sideBySide, claims bool) *apps
 			Template:    template(name, firstImage),
 		},
 	}
-	// Nobody binds claims, and a scheduler would wait for that. The pods keep their
-	// time to end: without it the API server removes them at once, and the simulator,
-	// which deletes by name when it comes to it, hits those that follow.
+	// Nobody binds claims, and a scheduler would wait for that. Nothing in simulated
+	// pods needs time to end.
 	set.Spec.Template.Spec.NodeName = node
+	set.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(0))
 	if sideBySide {
 		set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
 	}
