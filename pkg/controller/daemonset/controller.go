@@ -170,7 +170,7 @@ func (c *Controller) settleNodes(ctx context.Context, key types.NamespacedName, 
 		return runner.Done(err)
 	}
 	p := manage(fresh)
-	if p.idle() && q.rolls {
+	if q.rolls && p.leavesRoom(q.surges) {
 		if err := c.rollOut(b, q, ds, fresh, &p); err != nil {
 			return runner.Done(err)
 		}

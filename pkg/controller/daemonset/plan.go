@@ -21,6 +21,14 @@ type plan struct {
 
 func (p *plan) idle() bool { return len(p.create)+len(p.remove) == 0 }
 
+// leavesRoom tells whether the rollout may go on beside this plan. Nodes without a
+// pod are counted as down already, so that filling them takes nothing from the
+// bounds; were the rollout to wait for it, it would stand still while one node
+// after the other loses its old pod.
+func (p *plan) leavesRoom(surges bool) bool {
+	return p.idle() || !surges && len(p.remove) == 0
+}
+
 // limited cuts the plan to one burst; the rest is judged again.
 func (p *plan) limited() plan {
 	return plan{why: p.why, create: p.create[:min(len(p.create), burst)], remove: p.remove[:min(len(p.remove), burst)], release: p.release}
