@@ -18,7 +18,7 @@ LDFLAGS := -s -w \
 	-X $(STAMP).gitVersion=$(VERSION) -X $(STAMP).gitMajor=1 -X $(STAMP).gitMinor=36 \
 	-X $(STAMP).gitCommit=$(COMMIT) -X $(STAMP).gitTreeState=$(TREE) -X $(STAMP).buildDate=$(DATE) \
 	-X $(CLIENT).gitVersion=$(VERSION) -X $(CLIENT).gitMajor=1 -X $(CLIENT).gitMinor=36 -X $(CLIENT).gitCommit=$(COMMIT)
-UNIT    := ./cmd/... ./pkg/... ./test/harness/... ./test/bench/...
+UNIT    := ./cmd/... ./pkg/... ./hack/table ./test/harness/... ./test/bench/...
 GO      := go
 
 .PHONY: help
@@ -71,6 +71,13 @@ test-e2e: tools build ## the built binary in whole clusters
 .PHONY: bench-go
 bench-go: ## Go benchmarks: the cost of one change in small and large namespaces
 	$(GO) test -run='^$$' -bench=. -benchmem ./pkg/...
+
+.PHONY: table
+table: ## docs/measured/controllers.md: tests of each controller and the time of its reconcile; BENCHTIME=1s
+	@mkdir -p $(OUT)
+	$(GO) test -run='^$$' -bench=. -benchtime=$(or $(BENCHTIME),1s) ./pkg/... >$(OUT)/bench-go.txt
+	$(GO) run ./hack/table $(OUT)/bench-go.txt >$(OUT)/controllers.md
+	mv $(OUT)/controllers.md docs/measured/controllers.md
 
 .PHONY: compare
 compare: tools build ## all stories under the original and under ours, side by side: _output/compare

@@ -246,8 +246,8 @@ func TestAPodBoundToANodeThatIsNotReady(t *testing.T) {
 }
 
 func BenchmarkMonitorPass(b *testing.B) {
-	for _, size := range []int{500, 5000} {
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
+	for _, size := range []int{1000, 10000} {
+		b.Run(fmt.Sprintf("nodes=%d", size), func(b *testing.B) {
 			r := newRig(b)
 			for i := range size {
 				name := fmt.Sprintf("node-%d", i)
