@@ -84,7 +84,7 @@ compare: tools build ## all stories under the original and under ours, side by s
 	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -v -count=1 -timeout=60m -run 'TestStories|TestStatic' ./test/compare/...
 
 # One quick story of each kind of controller.
-QUICK := serviceaccount-recreated,serviceaccounttoken-fill,rootca-repaired,replicaset-scale,deployment-recreate,endpoints-named-ports,endpointslice-follow-pods,namespace-emptied,nodelifecycle-conditions
+QUICK := serviceaccount-recreated,serviceaccounttoken-fill,rootca-repaired,replicaset-scale,deployment-recreate,endpoints-named-ports,endpointslice-follow-pods,namespace-emptied,nodelifecycle-conditions,statefulset-identity,daemonset-pod,job-parallelism,cronjob-start,disruption-eviction,ttl-after-finished-pods,hpa-cpu
 
 .PHONY: compare-quick
 compare-quick: tools build ## a few stories under both binaries, and a tiny bench; behaviour decides, no time does

@@ -12,11 +12,17 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/test/scenarios"
 )
 
-// leading makes a manager show what a leader shows.
-var leading = []string{"--leader-elect=true"}
+var (
+	// leading makes a manager show what a leader shows.
+	leading = []string{"--leader-elect=true"}
+	// hasty lets autoscalers act within seconds.
+	hasty = []string{"--horizontal-pod-autoscaler-sync-period=1s", "--horizontal-pod-autoscaler-cpu-initialization-period=0s",
+		"--horizontal-pod-autoscaler-initial-readiness-delay=0s", "--horizontal-pod-autoscaler-downscale-stabilization=0s"}
+)
 
-// leaderStories bring the metrics of workloads, services, namespaces and nodes forth.
-var leaderStories = []string{"deployment-rolling", "endpoints-follow-pods", "endpointslice-follow-pods", "namespace-emptied", "replicationcontroller-scale", "nodelifecycle-silent"}
+// leaderStories bring forth the metrics of workloads, services, namespaces, nodes and autoscalers.
+var leaderStories = []string{"deployment-rolling", "endpoints-follow-pods", "endpointslice-follow-pods", "namespace-emptied", "replicationcontroller-scale", "nodelifecycle-silent",
+	"hpa-cpu", "statefulset-rolling", "daemonset-rolling", "job-failure-policy", "job-max-failed-indexes"}
 
 // levelPaths finds what a control plane of a test has for itself.
 var levelPaths = regexp.MustCompile(`/tmp/[^"]+|127\.0\.0\.1:\d+`)
@@ -45,7 +51,7 @@ func TestStatic(t *testing.T) {
 	c.table(KindConfigz, configz[0], configz[1])
 
 	for _, name := range leaderStories {
-		c.play(t, s, name, scenarios.Setup{Flags: leading, Controllers: started})
+		c.play(t, s, name, scenarios.Setup{Flags: slices.Concat(leading, hasty), Controllers: started})
 	}
 	c.table(KindMetric, ParseMetrics(get(t, c.both[0], "/metrics")), ParseMetrics(get(t, c.both[1], "/metrics")))
 	c.table(KindHealth, ParseHealth(get(t, c.both[0], "/healthz?verbose")), ParseHealth(get(t, c.both[1], "/healthz?verbose")))
