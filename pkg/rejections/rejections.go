@@ -8,6 +8,10 @@
 // one is accepted. All of it follows from the pods that are there and their times
 // of creation, so it is the same after a restart.
 //
+// Where each pod has a place of its own, an ordinal or a node, and goes before the
+// next is made, it stays until that is due, and the next one carries since when the
+// pods of its place are rejected (place.go).
+//
 // Everything here is pure: the pods and the time go in.
 package rejections
 

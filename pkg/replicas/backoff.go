@@ -13,13 +13,6 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
 )
 
-// The condition of a set whose pods kubelets reject, and its reason. It is there
-// until one is accepted.
-const (
-	conditionBackoff = "ReplacementBackoff"
-	reasonRejected   = "PodsRejected"
-)
-
 // judge looks at all pods of the set, also those that have ended, and at those
 // that were adopted just now.
 func (e *Engine) judge(set *Set, adopted []*corev1.Pod, now time.Time) (*rejections.Verdict, error) {
@@ -61,11 +54,11 @@ func rejectionMessage(v *rejections.Verdict) string {
 // there is nothing more to hold back for, or pods are not held back any more.
 // Between two tries it stays as it is.
 func withBackoff(conditions []appsv1.ReplicaSetCondition, v *rejections.Verdict, p Plan, now time.Time) []appsv1.ReplicaSetCondition {
-	at := slices.IndexFunc(conditions, func(c appsv1.ReplicaSetCondition) bool { return c.Type == conditionBackoff })
+	at := slices.IndexFunc(conditions, func(c appsv1.ReplicaSetCondition) bool { return c.Type == rejections.Condition })
 	switch {
 	case !p.Until.IsZero():
 		c := appsv1.ReplicaSetCondition{
-			Type: conditionBackoff, Status: corev1.ConditionTrue, Reason: reasonRejected, LastTransitionTime: metav1.NewTime(now),
+			Type: rejections.Condition, Status: corev1.ConditionTrue, Reason: rejections.Reason, LastTransitionTime: metav1.NewTime(now),
 			Message: fmt.Sprintf("%s; the next one is made at %s", rejectionMessage(v), p.Until.UTC().Format(time.RFC3339)),
 		}
 		if at < 0 {

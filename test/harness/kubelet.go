@@ -33,6 +33,8 @@ type Kubelet struct {
 	mu sync.Mutex
 	// served says for a namespace whether its pods are looked after.
 	served map[string]bool
+	// rejects is the reason for which the pods of a namespace are rejected.
+	rejects map[string]string
 	// fallback names the node that a namespace without any node gets.
 	fallback map[string]string
 	pretend  map[string]*node
@@ -56,6 +58,7 @@ func StartKubelet(t testing.TB, config *rest.Config) *Kubelet {
 		pods:     factory.Core().V1().Pods().Lister(),
 		nodes:    factory.Core().V1().Nodes().Lister(),
 		served:   map[string]bool{},
+		rejects:  map[string]string{},
 		fallback: map[string]string{},
 		pretend:  map[string]*node{},
 		queue: workqueue.NewTypedRateLimitingQueue(
@@ -132,12 +135,28 @@ func (k *Kubelet) Fallback(namespace, nodeName string) {
 	k.fallback[namespace] = nodeName
 }
 
+// Reject has nodes reject all pods of a namespace from now on, for this reason; with
+// an empty one they run them again.
+func (k *Kubelet) Reject(namespace, reason string) {
+	k.mu.Lock()
+	k.rejects[namespace] = reason
+	k.mu.Unlock()
+	k.enqueueAll()
+}
+
+func (k *Kubelet) rejection(namespace string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.rejects[namespace]
+}
+
 // Forget drops what is known about a namespace.
 func (k *Kubelet) Forget(namespace string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.served, namespace)
 	delete(k.fallback, namespace)
+	delete(k.rejects, namespace)
 }
 
 func (k *Kubelet) serves(namespace string) bool {
@@ -178,6 +197,8 @@ func (k *Kubelet) sync(ctx context.Context, key types.NamespacedName) error {
 		return nil
 	case pod.DeletionTimestamp != nil:
 		return k.end(ctx, pod)
+	case (pod.Status.Phase == "" || pod.Status.Phase == corev1.PodPending) && k.rejection(key.Namespace) != "":
+		return k.updateStatus(ctx, reject(pod, k.rejection(key.Namespace)))
 	case pod.Status.Phase == "" || pod.Status.Phase == corev1.PodPending:
 		return k.updateStatus(ctx, run(pod, k.nextIP(), metav1.Now()))
 	}

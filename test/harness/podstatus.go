@@ -51,6 +51,13 @@ func run(pod *corev1.Pod, ip string, now metav1.Time) *corev1.Pod {
 	return pod
 }
 
+// reject returns the pod as a kubelet would report it that does not run it at all.
+func reject(pod *corev1.Pod, reason string) *corev1.Pod {
+	pod = pod.DeepCopy()
+	pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, reason, "Pod was rejected"
+	return pod
+}
+
 // finish returns the pod with all its containers ended.
 func finish(pod *corev1.Pod, how Outcome, now metav1.Time) *corev1.Pod {
 	pod = pod.DeepCopy()

@@ -27,6 +27,8 @@ func startDaemonSetController(ctx context.Context, cc ControllerContext) (http.H
 		Workers:       int(cc.Config.DaemonSetController.ConcurrentDaemonSetSyncs),
 		Clock:         cc.Clock,
 		CompareTaints: cc.Gates.Enabled(tolerationComparison),
+
+		RejectedPodBackoff: cc.process.RejectedPodBackoff,
 	})
 	return cc.run(ctx, c, err)
 }

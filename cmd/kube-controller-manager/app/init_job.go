@@ -20,6 +20,8 @@ func startJobController(ctx context.Context, cc ControllerContext) (http.Handler
 	c, err := job.New(cc.Informers.Batch().V1().Jobs(), cc.Informers.Core().V1().Pods(), client, events, job.Options{
 		Workers: int(cc.Config.JobController.ConcurrentJobSyncs),
 		Clock:   cc.Clock,
+
+		RejectedPodBackoff: cc.process.RejectedPodBackoff,
 	})
 	return cc.run(ctx, c, err)
 }

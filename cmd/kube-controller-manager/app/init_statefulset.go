@@ -26,6 +26,8 @@ func startStatefulSetController(ctx context.Context, cc ControllerContext) (http
 		Clock:             cc.Clock,
 		SemanticRevisions: cc.Gates.Enabled(features.StatefulSetSemanticRevisionComparison),
 		MaxUnavailable:    cc.Gates.Enabled(features.MaxUnavailableStatefulSet),
+
+		RejectedPodBackoff: cc.process.RejectedPodBackoff,
 	})
 	return cc.run(ctx, c, err)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/batch"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
@@ -101,7 +102,7 @@ func (c *Controller) patch(ctx context.Context, key types.NamespacedName, pod *c
 // apply carries out the plan.
 func (c *Controller) apply(ctx context.Context, key types.NamespacedName, ds *appsv1.DaemonSet, hash string, p plan) error {
 	released := c.release(ctx, key, ds, p.release)
-	created := c.create(ctx, key, ds, hash, p.create)
+	created := c.create(ctx, key, ds, hash, p)
 	_, removed := batch.Parallel(ctx, len(p.remove), func(ctx context.Context, i int) error {
 		return c.remove(ctx, key, ds, p.remove[i])
 	})
@@ -110,7 +111,8 @@ func (c *Controller) apply(ctx context.Context, key types.NamespacedName, ds *ap
 
 // create makes a pod for each of the nodes, in growing batches, so that a refusal
 // that concerns all of them costs a few requests.
-func (c *Controller) create(ctx context.Context, key types.NamespacedName, ds *appsv1.DaemonSet, hash string, nodes []string) error {
+func (c *Controller) create(ctx context.Context, key types.NamespacedName, ds *appsv1.DaemonSet, hash string, p plan) error {
+	nodes := p.create
 	if len(nodes) == 0 {
 		return nil
 	}
@@ -121,6 +123,9 @@ func (c *Controller) create(ctx context.Context, key types.NamespacedName, ds *a
 	_, err := batch.SlowStart(ctx, len(nodes), 1, func(ctx context.Context, i int) error {
 		pod := pods.FromTemplate(template, ds, ref)
 		pod.Spec.Affinity = pinnedTo(pod.Spec.Affinity, nodes[i])
+		if since, again := p.since[nodes[i]]; again {
+			rejections.MarkSince(pod, since)
+		}
 		return c.createOne(ctx, key, ds, pod)
 	})
 	if err == nil || errors.Is(err, errEnding) {
@@ -172,7 +177,9 @@ func (c *Controller) lookForLate(ctx context.Context, key types.NamespacedName, 
 func (c *Controller) remove(ctx context.Context, key types.NamespacedName, ds *appsv1.DaemonSet, r removal) error {
 	switch r.why {
 	case failed:
-		c.backOff(failures(ds, r.node))
+		if !c.patient || !rejections.Rejected(r.pod) {
+			c.backOff(failures(ds, r.node))
+		}
 		c.recorder.Eventf(ds, corev1.EventTypeWarning, "FailedDaemonPod", "Found failed daemon pod %s/%s on node %s, will try to kill it", r.pod.Namespace, r.pod.Name, r.node)
 	case succeeded:
 		c.recorder.Eventf(ds, corev1.EventTypeNormal, "SucceededDaemonPod", "Found succeeded daemon pod %s/%s on node %s, will try to delete it", r.pod.Namespace, r.pod.Name, r.node)

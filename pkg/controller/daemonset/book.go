@@ -19,6 +19,8 @@ type terms struct {
 // sums are over the nodes of a book.
 type sums struct {
 	desired, current, misscheduled, ready, available, updated int
+	// troubled are those that reject pods.
+	troubled int
 	// Of the rollout.
 	down, surging, serving int
 }
@@ -42,6 +44,7 @@ type book struct {
 	parting map[string]bool // nodes with an old pod that are to have no new one
 	hashes  map[string]int  // how many pods each revision has
 	looks   looks
+	dues    looks // when nodes are tried again that rejected their pod
 }
 
 func newBook() *book {
@@ -54,7 +57,7 @@ func (b *book) clear() {
 	b.whole = true
 	b.dirty, b.nodes = map[string]bool{}, map[string]stance{}
 	b.waiting, b.parting, b.hashes = map[string]bool{}, map[string]bool{}, map[string]int{}
-	b.sums, b.looks = sums{}, nil
+	b.sums, b.looks, b.dues = sums{}, nil, nil
 }
 
 // under opens the book for a set with these terms, and forgets what was noted
@@ -140,6 +143,9 @@ func (b *book) note(node string, v *verdict) {
 	if !v.look.IsZero() && !v.look.Equal(before.look) {
 		heap.Push(&b.looks, look{v.look, node})
 	}
+	if !v.due.IsZero() && !v.due.Equal(before.due) {
+		heap.Push(&b.dues, look{v.due, node})
+	}
 	if v.acts() {
 		b.dirty[node] = true
 	}
@@ -158,6 +164,7 @@ func (b *book) add(node string, s stance, by int) {
 	tally(&b.sums.ready, s.runs && s.ready)
 	tally(&b.sums.available, s.runs && s.available)
 	tally(&b.sums.updated, s.runs && s.updated)
+	tally(&b.sums.troubled, s.troubled)
 	tally(&b.sums.down, s.down)
 	tally(&b.sums.surging, s.surging)
 	tally(&b.sums.serving, s.serves)

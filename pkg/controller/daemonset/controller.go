@@ -57,6 +57,8 @@ type Options struct {
 	// CompareTaints lets tolerations compare the values of taints (gate
 	// TaintTolerationComparisonOperators).
 	CompareTaints bool
+	// RejectedPodBackoff replaces pods that kubelets reject at once ever more rarely (--rejected-pod-backoff).
+	RejectedPodBackoff bool
 }
 
 // Controller runs the pods of DaemonSets.
@@ -80,6 +82,7 @@ type Controller struct {
 	backoffs *flowcontrol.Backoff
 	clock    clock.PassiveClock
 	compares bool
+	patient  bool // replaces rejected pods ever more rarely
 
 	wakeSet func(types.NamespacedName)
 
@@ -107,7 +110,7 @@ func New(sets appsinformers.DaemonSetInformer, history appsinformers.ControllerR
 	c := &Controller{
 		sets: sets.Lister(), setIndex: sets.Informer().GetIndexer(), revisions: history.Informer().GetIndexer(),
 		pods: pods.Informer().GetIndexer(), nodes: nodes.Lister(),
-		client: client, recorder: recorder, clock: o.Clock, compares: o.CompareTaints,
+		client: client, recorder: recorder, clock: o.Clock, compares: o.CompareTaints, patient: o.RejectedPodBackoff,
 		reports:  pace.New[types.NamespacedName](o.Clock, pace.ReportShare, pace.LongestReport),
 		backoffs: flowcontrol.NewBackOff(firstBackoff, longestBackoff),
 		books:    map[types.NamespacedName]*book{},
@@ -178,7 +181,9 @@ func (c *Controller) settleNodes(ctx context.Context, key types.NamespacedName, 
 	failed := c.apply(ctx, key, ds, hash, p.limited())
 	cleared := c.history.Delete(ctx, key, revisions.Obsolete(l.old, keeps(ds), func(r *appsv1.ControllerRevision) bool { return b.uses(r.Labels[hashLabel]) }))
 	totals := b.totals()
-	wait, told := c.report(ctx, key, ds, statusOf(ds, totals))
+	status := statusOf(ds, totals)
+	status.Conditions = b.setback().condition(status.Conditions, q.now)
+	wait, told := c.report(ctx, key, ds, status)
 	look := b.nextLook(c.clock.Now())
 	if look == 0 || wait > 0 && wait < look {
 		look = wait

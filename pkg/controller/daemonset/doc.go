@@ -5,7 +5,8 @@
 // set has one of them, made for that node by an affinity to its name; a node that
 // does not has none, except that a pod stays where only new ones are kept off.
 // Failed and ended pods are replaced, more and more slowly on a node where they
-// keep failing. A new template goes out by deleting old pods or, with a surge, by
+// keep failing. With --rejected-pod-backoff a pod that its node rejected stays until
+// the one after it is there, which carries on since when that node rejects pods. A new template goes out by deleting old pods or, with a surge, by
 // making new ones beside them, within the set's bounds; OnDelete leaves that to
 // users. Each template that was used is kept in a ControllerRevision, up to the
 // history limit. Pods and revisions that match the selector and have no
@@ -17,7 +18,7 @@
 // spec of a DaemonSet, nor a node.
 //
 // What a set makes of one node is judged by that node and its pods alone
-// (verdict.go, placement.go, rollout.go), and remembered with the sums over all
+// (verdict.go, placement.go, rollout.go, rejected.go), and remembered with the sums over all
 // nodes (book.go). A change of a node or of a pod has only that node judged
 // again, so that it costs the same among ten nodes and ten thousand; a new
 // template has all of them judged. plan.go says what follows from the verdicts,

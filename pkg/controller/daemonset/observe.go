@@ -36,11 +36,15 @@ func onNode(set types.UID, node string) string { return string(set) + "/" + node
 func (c *Controller) open(b *book, ds *appsv1.DaemonSet, selector labels.Selector, hash string) *question {
 	b.under(terms{ds.UID, ds.Generation, hash}, func() placement { return placementOf(&ds.Spec.Template, c.compares) })
 	now := c.clock.Now()
-	return &question{
+	q := &question{
 		placement: b.placement(), selector: selector, minReady: ds.Spec.MinReadySeconds,
 		hash: hash, generation: templateGeneration(ds), rolls: rolls(ds), surges: surges(ds), now: now,
 		blocked: func(node string) time.Duration { return c.blocked(failures(ds, node), now) },
 	}
+	if c.patient {
+		q.patience = &patience{troubled: func() int { return b.totals().troubled }}
+	}
+	return q
 }
 
 // failures names the backoff of a node; another template starts anew.
@@ -114,6 +118,9 @@ func (c *Controller) judgeAll(b *book, q *question, set types.UID, also []string
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	if q.patience != nil {
+		q.patience.listed = troubledOf(all)
 	}
 	here, exist := make(map[string][]*corev1.Pod, len(nodes)), make(map[string]*corev1.Node, len(nodes))
 	for _, pod := range all {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -14,7 +15,8 @@ const burst = 250
 // plan is what to do for a set, and why.
 type plan struct {
 	why     string
-	create  []string // nodes
+	create  []string             // nodes
+	since   map[string]time.Time // since when these nodes reject pods, as far as they do
 	remove  []removal
 	release []*corev1.Pod
 }
@@ -31,16 +33,19 @@ func (p *plan) leavesRoom(surges bool) bool {
 
 // limited cuts the plan to one burst; the rest is judged again.
 func (p *plan) limited() plan {
-	return plan{why: p.why, create: p.create[:min(len(p.create), burst)], remove: p.remove[:min(len(p.remove), burst)], release: p.release}
+	return plan{why: p.why, create: p.create[:min(len(p.create), burst)], since: p.since, remove: p.remove[:min(len(p.remove), burst)], release: p.release}
 }
 
 // manage plans what nodes need whatever the rollout does.
 func manage(fresh map[string]*verdict) plan {
-	p := plan{why: "nodes have what they are to have"}
+	p := plan{why: "nodes have what they are to have", since: map[string]time.Time{}}
 	for _, node := range slices.Sorted(maps.Keys(fresh)) {
 		v := fresh[node]
 		if v.create {
 			p.create = append(p.create, node)
+			if !v.since.IsZero() {
+				p.since[node] = v.since
+			}
 		}
 		p.remove = append(p.remove, v.remove...)
 		p.release = append(p.release, v.release...)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -39,6 +40,7 @@ func (e event) is() object {
 type server struct {
 	mu        sync.Mutex
 	rand      *rand.Rand
+	now       func() time.Time
 	version   int
 	ds        *appsv1.DaemonSet
 	pods      map[string]*corev1.Pod
@@ -198,7 +200,7 @@ func (s *server) createPod(p *corev1.Pod) (runtime.Object, error) {
 	s.made++
 	p = p.DeepCopy()
 	p.Name = fmt.Sprintf("%s%d", p.GenerateName, s.made)
-	p.UID, p.CreationTimestamp = types.UID(p.Name), ago(0)
+	p.UID, p.CreationTimestamp = types.UID(p.Name), metav1.NewTime(s.now().Truncate(time.Second))
 	p = s.putPod(p)
 	if lost {
 		return nil, apierrors.NewTimeoutError("made, but the answer is lost", 1)

@@ -28,6 +28,9 @@ func reported(old, now appsv1.DaemonSetStatus) bool {
 // rollout. Losses and the end are no steps, for others act on them.
 func underWay(ds *appsv1.DaemonSet, now appsv1.DaemonSetStatus) bool {
 	old := ds.Status
+	if tells(&old) != tells(&now) {
+		return false
+	}
 	if old.ObservedGeneration != now.ObservedGeneration || old.NumberMisscheduled != now.NumberMisscheduled ||
 		old.DesiredNumberScheduled != now.DesiredNumberScheduled && now.DesiredNumberScheduled < old.DesiredNumberScheduled {
 		return false

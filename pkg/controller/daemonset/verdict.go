@@ -24,6 +24,8 @@ type question struct {
 	now        time.Time
 	// blocked is how long the next failed pod on a node has to wait.
 	blocked func(node string) time.Duration
+	// patience replaces pods that nodes reject ever more rarely; nil without that.
+	patience *patience
 }
 
 // stance is how a set stands to a node, as far as it is remembered.
@@ -33,6 +35,12 @@ type stance struct {
 	scheduled   bool // it has one, whatever its state
 	// Of the first pod.
 	ready, available, updated bool
+
+	// troubled tells that the node rejects pods; due is when it is tried again while
+	// the last one is held, and why its reason.
+	troubled bool
+	due      time.Time
+	why      string
 
 	standing
 	// hashes are the revisions of the pods.
@@ -62,6 +70,7 @@ type removal struct {
 type verdict struct {
 	stance
 	create  bool
+	since   time.Time // with create: since when the node rejects pods, if it does
 	remove  []removal
 	release []*corev1.Pod
 	step    step
@@ -78,7 +87,7 @@ func (v *verdict) acts() bool {
 func (q *question) judge(name string, node *corev1.Node, all []*corev1.Pod) verdict {
 	v := verdict{stance: stance{exists: node != nil}}
 	v.runs, v.stays = q.fits(node)
-	here := v.sort(q, name, all)
+	here, rejected := v.setAside(q, name, v.sort(q, name, all))
 	v.scheduled = len(here) > 0
 	if v.scheduled {
 		first := here[0]
@@ -99,10 +108,14 @@ func (q *question) judge(name string, node *corev1.Node, all []*corev1.Pod) verd
 	case v.runs && !v.scheduled:
 		v.create = true
 	case v.stays:
-		v.tidy(q, name, here)
+		v.tidy(q, name, here, rejected)
+		if rejected != nil {
+			v.follow(q, name, rejected, here)
+		}
 	default:
 		v.removeAll(name, here)
 	}
+	v.troubled = v.troubled && v.runs
 	if q.rolls && (v.scheduled || v.runs) {
 		v.standing, v.step = q.roll(v.runs, here)
 		if v.waits || v.departs {
@@ -152,12 +165,13 @@ func (v *verdict) removeAll(node string, all []*corev1.Pod) {
 
 // tidy removes pods that have ended, and those beyond one. While a template goes
 // out with a surge an old one stays until the new one can do its work.
-func (v *verdict) tidy(q *question, name string, here []*corev1.Pod) {
+// One that the node rejected is left to others.
+func (v *verdict) tidy(q *question, name string, here []*corev1.Pod, rejected *corev1.Pod) {
 	var running []*corev1.Pod
-	ended, held := false, false
+	ended, held := false, rejected != nil
 	for _, pod := range here {
 		switch {
-		case pod.DeletionTimestamp != nil:
+		case pod.DeletionTimestamp != nil || pod == rejected:
 		case pod.Status.Phase == corev1.PodFailed:
 			if wait := q.blocked(name); wait > 0 {
 				held = true

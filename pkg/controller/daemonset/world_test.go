@@ -35,11 +35,14 @@ type world struct {
 	woken         bool
 	look          time.Time
 	nodesToLook   []string
+	patient       bool        // the controller replaces rejected pods ever more rarely
+	rejects       func() bool // nodes reject their pods now
 }
 
 func newWorld(t *testing.T, seed uint64, ds *appsv1.DaemonSet, nodes int) *world {
-	w := &world{World: testworld.New(seed), t: t}
+	w := &world{World: testworld.New(seed), t: t, rejects: func() bool { return false }}
 	w.server = newServer(w.Rand, ds, nodes)
+	w.server.now = func() time.Time { return w.rig.clock.Now() }
 	w.restart()
 	w.Add(testworld.Actor{Name: "controller", Step: w.reconcile},
 		testworld.Actor{Name: "node look", Step: w.lookAtNode},
@@ -89,6 +92,7 @@ func (w *world) restart() {
 	client.AddReactor("*", "*", w.server.handle)
 	w.rig = rigWith(w.t, client)
 	w.rig.clock.SetTime(now)
+	w.rig.patient = w.patient
 	w.rig.wakeSet = func(types.NamespacedName) { w.woken = true }
 	w.server.lifeLeft = -1
 	w.stored, w.heard = map[string]int{}, map[string]int{}
@@ -213,6 +217,10 @@ func (w *world) kubelet() string {
 			p.Spec.NodeName, p.Spec.Affinity = target.Name, nil
 			w.server.putPod(p)
 			return "bound " + name
+		case target != nil && p.Status.Phase == "" && w.rejects():
+			p.Status.Phase, p.Status.Reason = corev1.PodFailed, "OutOfcpu"
+			w.server.putPod(p)
+			return "rejected " + name
 		case target != nil && p.Status.Phase == "":
 			p.Status.Phase = corev1.PodRunning
 			readyFor(0)(p)

@@ -55,6 +55,8 @@ type Options struct {
 	Workers int
 	// Clock is the process's clock; the real one by default.
 	Clock clock.WithTicker
+	// RejectedPodBackoff replaces pods that kubelets reject at once ever more rarely (--rejected-pod-backoff).
+	RejectedPodBackoff bool
 }
 
 // Controller runs Jobs.
@@ -70,6 +72,7 @@ type Controller struct {
 	// reports is when the next status is due that can wait.
 	reports *pace.Pacer[Key]
 	memory  memory
+	patient bool // replaces rejected pods ever more rarely
 }
 
 // New returns the controller, which is not running yet.
@@ -87,7 +90,7 @@ func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer,
 	}
 	c := &Controller{
 		jobIndex: jobs.Informer().GetIndexer(), podIndex: pods.Informer().GetIndexer(),
-		client: client, events: events, clock: o.Clock,
+		client: client, events: events, clock: o.Clock, patient: o.RejectedPodBackoff,
 		reports: pace.New[Key](o.Clock, pace.ReportShare, pace.LongestReport),
 		writes: consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{
 			podResource: pods.Informer().GetStore(),
@@ -147,8 +150,12 @@ func (c *Controller) reconcile(ctx context.Context, key Key, job *batchv1.Job, s
 	}
 	v := look(job, all, c.memory.streak(job.UID), c.clock.Now())
 	c.memory.remember(job.UID, v.streak)
+	if c.patient {
+		v.judged = v.judge()
+	}
 	p := decide(v)
 	did, failed := c.carryOut(ctx, key, v, p)
+	did.until = p.until
 	wait, err := c.track(ctx, key, begin(v, did))
 	p.wait = sooner(p.wait, wait)
 	if err != nil {

@@ -17,8 +17,8 @@
 //
 // Where to look: view.go says what there is, failurepolicy.go, successpolicy.go
 // and verdict.go when a Job ends, plan.go and victims.go which pods to make and
-// take away, backoff.go and perindex.go when failed ones are replaced, tally.go
-// how the ended ones are counted, indexes.go how sets of indexes are written;
-// these are pure. controller.go and watch.go join them to the caches, apply.go
-// and writes.go write.
+// take away, backoff.go, perindex.go and rejected.go when failed ones are
+// replaced, tally.go how the ended ones are counted, indexes.go how sets of indexes
+// are written; these are pure. controller.go and watch.go join them to the caches,
+// apply.go and writes.go write.
 package job

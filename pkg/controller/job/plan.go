@@ -38,7 +38,9 @@ type plan struct {
 	// end are the active pods of a Job that ends.
 	end []*corev1.Pod
 	// wait is when to look again without an event; 0 for not at all.
-	wait   time.Duration
+	wait time.Duration
+	// until is when the next pod is made, when rejected ones hold all of them back.
+	until  time.Time
 	action string
 	why    string
 }
@@ -95,18 +97,18 @@ func fill(v *view, n int) plan {
 	if !perIndex(v.job) {
 		if p.wait = v.streak.remaining(v.now); p.wait > 0 {
 			p.why += fmt.Sprintf(", held back after %d failures", len(v.streak.failures))
-			return p
+			return v.holdBack(p)
 		}
 	}
 	if !v.indexed() {
 		p.create = slices.Repeat([]int{noIndex}, n)
-		return p
+		return v.holdBack(p)
 	}
 	p.create = pending(v, n)
 	if perIndex(v.job) {
 		p.create, p.wait = dueIndexes(p.create, v.held, v.now)
 	}
-	return p
+	return v.holdBack(p)
 }
 
 // pending are the first n indexes that need a pod.

@@ -3,6 +3,7 @@ package job
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,8 @@ type carried struct {
 	deleted, deletedReady int
 	// verdict is how the Job ends, as far as that can be said now.
 	verdict *verdict
+	// until is when the next pod is made, when rejected ones hold all of them back.
+	until time.Time
 }
 
 // tally is one round of counting: what the status says before the finalizers of
@@ -60,6 +63,7 @@ func begin(v *view, c carried) *tally {
 	if t.verdict == nil && v.job.DeletionTimestamp == nil {
 		t.suspend()
 	}
+	t.holdBack(c.until)
 	t.status.Active = set(t, t.status.Active, int32(len(v.active)+c.created-c.deleted))
 	t.status.Terminating = setPtr(t, t.status.Terminating, int32(v.terminating+c.deleted))
 	t.count()
@@ -95,6 +99,17 @@ func (t *tally) suspend() {
 		}
 	}
 	t.changed = t.changed || t.suspended || t.resumed
+}
+
+// holdBack tells of pods that are held back, as long as the Job goes on.
+func (t *tally) holdBack(until time.Time) {
+	judged := t.view.judged
+	if t.verdict != nil {
+		judged = nil
+	}
+	var news bool
+	t.status.Conditions, news = withBackoff(t.status.Conditions, judged, until, t.view.now)
+	t.changed = t.changed || news
 }
 
 // count notes the pods that have ended, and how the Job ends.

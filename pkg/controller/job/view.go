@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
 )
 
 // view is a Job with its pods at a moment, counted. The Job and the pods are
@@ -36,6 +37,9 @@ type view struct {
 	held map[int]*corev1.Pod
 
 	streak streak
+	// judged is what pods that nodes rejected mean for the next ones; nil when that
+	// is not asked for.
+	judged *rejections.Verdict
 }
 
 // look counts what there is.

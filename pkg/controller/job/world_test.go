@@ -26,10 +26,17 @@ type world struct {
 	seenPods, seenJobs int
 	clock              time.Time
 	waits              bool
+	// wait is how long the controller waits; time passes by that when it is exact.
+	wait  time.Duration
+	exact bool
+	// patient tells the controller to replace rejected pods ever more rarely, and
+	// rejects whether nodes reject pods now.
+	patient bool
+	rejects func() bool
 }
 
 func newWorld(t *testing.T, seed uint64, j *batchv1.Job) *world {
-	w := &world{World: testworld.New(seed), t: t, clock: noon}
+	w := &world{World: testworld.New(seed), t: t, clock: noon, rejects: func() bool { return false }}
 	w.server = newServer(w.Rand, j)
 	w.server.now = func() time.Time { return w.clock }
 	w.restart()
@@ -54,6 +61,7 @@ func (w *world) restart() {
 	client.AddReactor("*", "*", w.server.handle)
 	w.rig = newRig(w.t, client)
 	w.rig.time.SetTime(w.clock)
+	w.rig.patient = w.patient
 	w.server.lifeLeft = -1
 	var pods []any
 	for _, p := range w.server.pods {
@@ -96,7 +104,8 @@ func (w *world) reconcile() string {
 	}
 	before, waited := w.server.version, w.waits
 	result := w.sync(context.Background(), pi)
-	w.waits = result.After() > 0
+	w.wait = result.After()
+	w.waits = w.wait > 0
 	switch {
 	case w.server.lifeLeft == 0:
 		w.restart()
@@ -124,6 +133,12 @@ func (w *world) kubelet() string {
 		case terminal && p.DeletionTimestamp != nil && len(p.Finalizers) == 0:
 			w.server.remove(p)
 			return "finished " + name
+		case p.Status.Phase == "" && w.rejects():
+			p.Spec.NodeName = "n"
+			p.Status.Phase, p.Status.Reason = corev1.PodFailed, "OutOfcpu"
+			with("Rejected")(p)
+			w.server.put(p)
+			return name + " was rejected"
 		case p.Status.Phase == "":
 			p.Status.Phase = corev1.PodRunning
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
@@ -146,7 +161,11 @@ func (w *world) pass() string {
 		return ""
 	}
 	w.waits = false
-	w.clock = w.clock.Add(15 * time.Minute)
+	passed := 15 * time.Minute
+	if w.exact {
+		passed = w.wait
+	}
+	w.clock = w.clock.Add(passed)
 	w.rig.time.SetTime(w.clock)
 	return w.clock.Format(time.TimeOnly)
 }

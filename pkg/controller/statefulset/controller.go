@@ -64,6 +64,8 @@ type Options struct {
 	SemanticRevisions bool
 	// MaxUnavailable heeds rollingUpdate.maxUnavailable: the gate MaxUnavailableStatefulSet.
 	MaxUnavailable bool
+	// RejectedPodBackoff replaces pods that kubelets reject at once ever more rarely (--rejected-pod-backoff).
+	RejectedPodBackoff bool
 }
 
 // Controller runs StatefulSets.
@@ -163,7 +165,7 @@ func check(set *appsv1.StatefulSet) (labels.Selector, error) {
 // observe settles what belongs to the set and which revisions it is at, and
 // reads the rest of what the decision needs.
 func (c *Controller) observe(ctx context.Context, key Key, set *appsv1.StatefulSet, selector labels.Selector) (observed, []*appsv1.ControllerRevision, error) {
-	o := observed{set: set, collisions: ptr.Deref(set.Status.CollisionCount, 0), severalAtOnce: c.o.MaxUnavailable}
+	o := observed{set: set, collisions: ptr.Deref(set.Status.CollisionCount, 0), severalAtOnce: c.o.MaxUnavailable, backsOff: c.o.RejectedPodBackoff}
 	live := func(ctx context.Context) (metav1.Object, error) {
 		return c.client.AppsV1().StatefulSets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	}

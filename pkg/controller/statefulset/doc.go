@@ -17,6 +17,6 @@
 // what a pod within the range of ordinals needs, rolling.go which pod an update
 // replaces next, identity.go what a pod and its claims look like, retention.go
 // who owns a claim, revision.go which revisions are current and wanted, status.go
-// what is reported. All of these are pure; controller.go observes and joins the
-// steps, apply.go writes.
+// what is reported, rejected.go when pods go that their nodes rejected. All of
+// these are pure; controller.go observes and joins the steps, apply.go writes.
 package statefulset

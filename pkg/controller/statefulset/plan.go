@@ -24,6 +24,9 @@ type observed struct {
 	collisions      int32
 	// severalAtOnce heeds maxUnavailable: the gate MaxUnavailableStatefulSet.
 	severalAtOnce bool
+	// backsOff replaces rejected pods ever more rarely; held is what follows from it.
+	backsOff bool
+	held     *setback
 }
 
 // verb is what a step does to its pod.
@@ -126,6 +129,9 @@ func inOrder(set *appsv1.StatefulSet) bool {
 func decide(o observed, now time.Time) plan {
 	p := plan{ordered: inOrder(o.set), status: statusOf(o, now), look: nextLook(o, now)}
 	places, condemned := o.lineUp()
+	o.held = o.setback(places)
+	p.status.Conditions = o.held.condition(p.status.Conditions, now)
+	p.look = sooner(p.look, o.held.wait(now))
 	if o.set.DeletionTimestamp != nil {
 		p.why = "being deleted: its pods belong to the garbage collector"
 		return p

@@ -21,6 +21,9 @@ func (o observed) need(at int, p place, ordered bool, now time.Time) (step, stri
 		if terminating(pod) {
 			return step{}, pod.Name + " has ended and is terminating"
 		}
+		if why := o.held.holds(pod, now); why != "" {
+			return step{}, why
+		}
 		return step{verb: remove, pod: pod}, pod.Name + " has ended"
 	}
 	s := step{pod: pod}
@@ -51,6 +54,7 @@ func (o observed) missing(at, ordinal int) (step, string) {
 		}
 	}
 	s := step{verb: create, pod: newPod(o.set, o.wantedRevision(at), ordinal)}
+	o.held.mark(s.pod)
 	s.claims, s.blocked = o.missingClaims(ordinal)
 	s.owners = o.handovers(s.pod)
 	return s, name + " is missing"

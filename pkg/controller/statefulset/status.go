@@ -4,6 +4,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
@@ -58,7 +59,8 @@ func reported(old, now appsv1.StatefulSetStatus) bool {
 	return old.ObservedGeneration >= now.ObservedGeneration &&
 		old.CurrentRevision == now.CurrentRevision && old.UpdateRevision == now.UpdateRevision &&
 		old.Replicas == now.Replicas && old.ReadyReplicas == now.ReadyReplicas && old.AvailableReplicas == now.AvailableReplicas &&
-		old.CurrentReplicas == now.CurrentReplicas && old.UpdatedReplicas == now.UpdatedReplicas
+		old.CurrentReplicas == now.CurrentReplicas && old.UpdatedReplicas == now.UpdatedReplicas &&
+		apiequality.Semantic.DeepEqual(backoffOf(&old), backoffOf(&now))
 }
 
 // underWay tells whether the status is only a step of a rollout or of a change of
@@ -66,6 +68,9 @@ func reported(old, now appsv1.StatefulSetStatus) bool {
 // is not part of such a change is no step, for others act on it.
 func underWay(set *appsv1.StatefulSet, now appsv1.StatefulSetStatus) bool {
 	old, want := set.Status, int32(wanted(set))
+	if (backoffOf(&old) == nil) != (backoffOf(&now) == nil) {
+		return false
+	}
 	if old.ObservedGeneration != now.ObservedGeneration || old.CurrentRevision != now.CurrentRevision || old.UpdateRevision != now.UpdateRevision {
 		return false
 	}

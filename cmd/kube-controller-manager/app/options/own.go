@@ -11,5 +11,5 @@ func (o *KubeControllerManagerOptions) addOwnFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.RejectedPodBackoff, "rejected-pod-backoff", o.RejectedPodBackoff,
 		"Replace pods that their nodes reject at once, as OutOfcpu, after growing pauses: at once, then after 10 s, 20 s and so on up to 5 minutes, "+
 			"until one is accepted. A condition on the owner says until when. Without it each is replaced at once, as in the original. "+
-			"It is for ReplicaSets, also those of Deployments, and ReplicationControllers.")
+			"It is for all that own pods: ReplicaSets, also those of Deployments, ReplicationControllers, StatefulSets, DaemonSets and Jobs.")
 }

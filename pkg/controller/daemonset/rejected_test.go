@@ -1,0 +1,180 @@
+package daemonset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
+)
+
+// refused is a pod that was made so long ago and that its node rejected.
+func refused(age time.Duration) podOption {
+	return func(p *corev1.Pod) {
+		unready(p)
+		p.CreationTimestamp = ago(age)
+		p.Status.Phase, p.Status.Reason = corev1.PodFailed, "OutOfcpu"
+	}
+}
+
+// following is a pod that carries since when the node rejects pods.
+func following(age time.Duration) podOption {
+	return func(p *corev1.Pod) { rejections.MarkSince(p, noon.Add(-age)) }
+}
+
+func waiting(p *corev1.Pod) {
+	unready(p)
+	p.CreationTimestamp = ago(0)
+	p.Status.Phase = corev1.PodPending
+}
+
+// patiently asks with so many nodes in trouble.
+func patiently(ds *appsv1.DaemonSet, troubled int) *question {
+	q := asked(ds)
+	q.patience = &patience{troubled: func() int { return troubled }}
+	return q
+}
+
+func TestRejectedPods(t *testing.T) {
+	const s = time.Second
+	for name, tc := range map[string]struct {
+		ds       *appsv1.DaemonSet
+		node     *corev1.Node
+		pods     []*corev1.Pod
+		troubled int
+		want     string
+		wait     time.Duration // until it is due
+		look     time.Duration
+		is       bool // in trouble
+		rolls    string
+	}{
+		"the first is followed at once":                  {pods: some(pod("p", refused(s))), want: "create since 1s", is: true},
+		"and goes when the next is there":                {pods: some(pod("p", refused(s)), pod("q", waiting, following(s))), want: "failed p", is: true},
+		"also when that was rejected":                    {pods: some(pod("p", refused(s)), pod("q", refused(0), following(s))), want: "failed p", wait: 10 * s, look: 10 * s, is: true},
+		"or failed in another way":                       {pods: some(pod("p", refused(s)), pod("q", aged(0), phase(corev1.PodFailed), following(s))), want: "failed p, failed q", is: true},
+		"the second waits":                               {pods: some(pod("p", refused(4*s), following(5*s))), wait: 6 * s, look: 6 * s, is: true},
+		"until it is due":                                {pods: some(pod("p", refused(10*s), following(15*s))), want: "create since 15s", is: true},
+		"the third waits for longer":                     {pods: some(pod("p", refused(4*s), following(15*s))), wait: 16 * s, look: 16 * s, is: true},
+		"with many nodes in trouble the first waits too": {pods: some(pod("p", refused(0))), troubled: 63, wait: 300 * s, look: 300 * s, is: true},
+		"and is looked at now and then":                  {pods: some(pod("p", refused(0))), troubled: 127, wait: 600 * s, look: 300 * s, is: true},
+		"nothing of it where none may be made":           {node: keeps1, pods: some(pod("p", refused(0))), want: "failed p"},
+		"or where none may stay":                         {node: evicts, pods: some(pod("p", refused(0))), want: "remove p"},
+		"one that waits is in trouble":                   {pods: some(pod("p", waiting, following(s))), is: true, rolls: "down"},
+		"until it runs":                                  {pods: some(pod("p", following(s)))},
+		"a pod that ran and failed goes at once":         {pods: some(pod("p", phase(corev1.PodFailed), following(s))), want: "failed p"},
+		"one of another template goes without a record":  {pods: some(pod("p", refused(4*s), following(5*s), old)), wait: 6 * s, look: 6 * s, is: true, rolls: "down, without p"},
+		"no second pod is made beside one":               {pods: some(pod("p", refused(time.Hour), old), pod("q", aged(2*time.Hour), old)), want: "failed p", is: true},
+		"not beside one that goes":                       {pods: some(pod("p", refused(s)), pod("q", leaving, old)), is: true},
+		"with a surge the old one stays":                 {ds: daemon(surging1), pods: some(pod("p", refused(4*s), following(5*s)), pod("q", old)), wait: 6 * s, look: 6 * s, is: true, rolls: "serves, surging"},
+		"with a surge it is followed when due":           {ds: daemon(surging1), pods: some(pod("p", refused(s)), pod("q", old)), want: "create since 1s", is: true, rolls: "serves, surging"},
+		"with a surge there are never three":             {ds: daemon(surging1), pods: some(pod("p", refused(s), old), pod("q", old), pod("r", waiting, old)), want: "remove r", is: true, rolls: "surging"},
+		"with a surge an outdated one goes":              {ds: daemon(surging1), pods: some(pod("p", refused(s), old), pod("q", waiting)), want: "failed p", is: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.ds == nil {
+				tc.ds = daemon()
+			}
+			if tc.node == nil {
+				tc.node = fits
+			}
+			v := patiently(tc.ds, tc.troubled).judge("a", tc.node, tc.pods)
+			got := strings.ReplaceAll(v.does(), "create", fmt.Sprint("create since ", noon.Sub(v.since)))
+			parts := strings.Split(got, ", ")
+			slices.Sort(parts)
+			check(t, strings.Join(parts, ", "), tc.want)
+			after := func(at time.Time) time.Duration {
+				if at.IsZero() {
+					return 0
+				}
+				return at.Sub(noon)
+			}
+			check(t, after(v.due), tc.wait)
+			check(t, after(v.look), tc.look)
+			check(t, v.troubled, tc.is)
+			if tc.rolls != "" {
+				check(t, v.rolls(), tc.rolls)
+			}
+		})
+	}
+}
+
+func TestTheConditionTellsOfHeldPods(t *testing.T) {
+	b := newBook()
+	q := patiently(daemon(), 0)
+	has := func(conditions []appsv1.DaemonSetCondition) string {
+		var all []string
+		for _, c := range conditions {
+			all = append(all, string(c.Type)+": "+c.Message)
+		}
+		return strings.Join(all, "; ")
+	}
+	judge := func(name string, all ...*corev1.Pod) {
+		v := q.judge(name, node(name), all)
+		b.note(name, &v)
+	}
+	var now []appsv1.DaemonSetCondition
+	tell := func() string {
+		now = b.setback().condition(now, noon)
+		return has(now)
+	}
+	judge("a", pod("p", refused(0)))
+	check(t, tell(), "") // the first replacement is immediate
+	const text = "ReplacementBackoff: pods are rejected by their nodes (%d now, node %s with reason OutOfcpu); the next one is made at 2026-05-04T12:00:%02dZ"
+	judge("a", pod("p", refused(4*time.Second), following(5*time.Second)))
+	check(t, tell(), fmt.Sprintf(text, 1, "a", 6))
+	judge("b", pod("q", refused(9*time.Second), following(9*time.Second)))
+	check(t, tell(), fmt.Sprintf(text, 2, "b", 1))
+	judge("b", pod("q", waiting, following(9*time.Second)))
+	check(t, tell(), fmt.Sprintf(text, 2, "a", 6))
+	judge("a", pod("p", waiting, following(5*time.Second)))
+	check(t, tell(), fmt.Sprintf(text, 2, "a", 6)) // it stays while tries are made
+	judge("a", pod("p", following(5*time.Second)))
+	check(t, tell() != "", true)
+	judge("b", pod("q", following(5*time.Second)))
+	check(t, tell(), "")
+}
+
+// TestFiveMinutesOfRejections has all nodes reject their pods for five minutes,
+// with a controller that is killed and whose caches lag.
+func TestFiveMinutesOfRejections(t *testing.T) {
+	const nodes = 8
+	for name, ds := range map[string]func() *appsv1.DaemonSet{
+		"plain":        func() *appsv1.DaemonSet { return daemon() },
+		"with a surge": func() *appsv1.DaemonSet { return daemon(surging1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(60) {
+				w := newWorld(t, seed, ds(), nodes)
+				w.patient, w.rig.patient = true, true
+				w.rejects = func() bool { return w.rig.clock.Since(noon) < 5*time.Minute }
+				w.Add(w.times("crash", 10, w.crash))
+				made := 0
+				most := 1
+				if surges(w.server.ds) {
+					most = 2
+				}
+				w.Always(w.crowded(most), func() string {
+					if w.rejects() {
+						made = w.server.made
+					}
+					return ""
+				})
+				w.end(seed)
+				if made < 2*nodes || made > 90 {
+					t.Fatalf("seed %d: %d pods were made\n%s", seed, made, w.Transcript())
+				}
+				if seed == 0 {
+					t.Logf("%d pods", made)
+				}
+				if c := w.server.ds.Status.Conditions; len(c) > 0 {
+					t.Fatalf("seed %d: %v is left\n%s", seed, c, w.Transcript())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,78 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
+)
+
+// A Job backs off by itself when pods fail, and gives up in the end. That leaves two
+// things unbounded: failures that its policy ignores or its limit allows while others
+// succeed, each of which makes it try again at once, and limits per index, with which
+// each index is tried on its own. The rejected pods of a Job stay, so they are judged
+// together as those of a ReplicaSet are.
+
+// judge says what rejected pods mean for the next ones; nil when none is made.
+func (v *view) judge() *rejections.Verdict {
+	if suspended(v.job) || v.job.DeletionTimestamp != nil {
+		return nil
+	}
+	verdict := rejections.Judge(v.pods, wanted(v), v.now)
+	return &verdict
+}
+
+// holdBack makes of the planned pods only as many as may be tried now, and notes
+// until when rejected pods hold all of them back.
+func (v *view) holdBack(p plan) plan {
+	j := v.judged
+	if j == nil {
+		return p
+	}
+	if j.Allowed < len(p.create) {
+		p.create = p.create[:j.Allowed]
+		if p.why += ", held back: " + rejectionMessage(j); j.Allowed == 0 {
+			p.wait = max(j.Until.Sub(v.now), time.Millisecond)
+		}
+	}
+	if len(p.create) == 0 && p.wait > 0 && j.InARow > 0 {
+		p.until = v.now.Add(p.wait)
+	}
+	return p
+}
+
+func rejectionMessage(j *rejections.Verdict) string {
+	return fmt.Sprintf("pods are rejected by their nodes (%d in a row, the last with reason %s)", j.InARow, j.Reason)
+}
+
+// withBackoff adds the condition when all pods are held back, and removes it when
+// there is nothing more to hold back for. Between two tries it stays as it is.
+func withBackoff(conditions []batchv1.JobCondition, j *rejections.Verdict, until, now time.Time) ([]batchv1.JobCondition, bool) {
+	at := slices.IndexFunc(conditions, func(c batchv1.JobCondition) bool { return c.Type == rejections.Condition })
+	switch {
+	case j != nil && !until.IsZero():
+		moment := metav1.NewTime(now)
+		c := batchv1.JobCondition{
+			Type: rejections.Condition, Status: corev1.ConditionTrue, Reason: rejections.Reason, LastProbeTime: moment, LastTransitionTime: moment,
+			Message: fmt.Sprintf("%s; the next one is made at %s", rejectionMessage(j), until.UTC().Format(time.RFC3339)),
+		}
+		if at < 0 {
+			return append(slices.Clone(conditions), c), true
+		}
+		if conditions[at].Message == c.Message {
+			return conditions, false
+		}
+		c.LastTransitionTime = conditions[at].LastTransitionTime
+		conditions = slices.Clone(conditions)
+		conditions[at] = c
+		return conditions, true
+	case at >= 0 && (j == nil || j.InARow == 0):
+		return slices.Delete(slices.Clone(conditions), at, at+1), true
+	}
+	return conditions, false
+}
