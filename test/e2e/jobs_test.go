@@ -23,6 +23,7 @@ import (
 // bug, one of whose indexes one fails, one with a leader; then very many at once.
 // KCM_JOBS sets how many these are, 500 for the figures of the README.
 func TestJobs(t *testing.T) {
+	t.Parallel()
 	many := 100
 	if set := os.Getenv("KCM_JOBS"); set != "" {
 		var err error
@@ -30,11 +31,7 @@ func TestJobs(t *testing.T) {
 			t.Fatalf("KCM_JOBS=%q: %v", set, err)
 		}
 	}
-	stages, err := os.ReadFile("testdata/job-stages.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newClusterWith(t, string(stages))
+	c := newClusterWith(t, jobStages(t))
 	c.manager(t, harness.BuiltBinary(t), "--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=2000")
 	c.nodes(t, 30)
 	harness.Eventually(t, time.Minute, func(ctx context.Context) error {
@@ -80,6 +77,16 @@ func TestJobs(t *testing.T) {
 	}
 	c.runJobs(t, many)
 	c.nothingTracked(t)
+}
+
+// jobStages say how pods of Jobs are played.
+func jobStages(t *testing.T) string {
+	t.Helper()
+	stages, err := os.ReadFile("testdata/job-stages.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(stages)
 }
 
 // runJobs runs many Jobs of 4 pods at once.
