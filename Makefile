@@ -65,8 +65,8 @@ test-integration: tools build ## what a story cannot say, on a real etcd and kub
 	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -timeout=30m ./test/integration/...
 
 .PHONY: test-e2e
-test-e2e: tools build ## the built binary in whole clusters
-	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -timeout=40m ./test/e2e/...
+test-e2e: tools build ## the built binary in whole clusters, three of them side by side
+	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -parallel=3 -timeout=40m ./test/e2e/...
 
 .PHONY: bench-go
 bench-go: ## Go benchmarks: the cost of one change in small and large namespaces

@@ -19,6 +19,7 @@ import (
 // after it: real pods on simulated nodes, a metrics API behind the API server, and
 // the default flags but for shorter times.
 func TestAutoscale(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	c.manager(t, harness.BuiltBinary(t), "--leader-elect=false", "--horizontal-pod-autoscaler-sync-period=2s",
 		"--horizontal-pod-autoscaler-cpu-initialization-period=0s", "--horizontal-pod-autoscaler-downscale-stabilization=10s")

@@ -18,6 +18,7 @@ import (
 // be refused. It must end with exit code 1 and the answer, without having asked
 // the API server for anything: the kubeconfig leads nowhere.
 func TestBadInputEndsTheBinary(t *testing.T) {
+	t.Parallel()
 	rows, err := badinput.Rows()
 	if err != nil {
 		t.Fatal(err)

@@ -38,6 +38,7 @@ func minutely() *batchv1.CronJob {
 // runs there is no other; when it has ended it goes by itself; and the next comes
 // with the next minute.
 func TestBackupEveryMinute(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	manager := c.manager(t, harness.BuiltBinary(t), "--leader-elect=false")
 	c.nodes(t, 2)

@@ -75,6 +75,7 @@ func (c *cluster) daemonsOn(t testing.TB, name string, nodes int) {
 // out, cordon and drain a node by a taint, let the cluster grow and shrink, update
 // the agent, go back, and remove it.
 func TestDaemonSetStory(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	c.manager(t, harness.BuiltBinary(t))
 	c.nodes(t, 5)

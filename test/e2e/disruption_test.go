@@ -20,6 +20,7 @@ import (
 // TestADrainWaitsForTheBudget evicts two of four pods while no other can come in
 // their place: the second has to wait until there is room again.
 func TestADrainWaitsForTheBudget(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	c.manager(t, harness.BuiltBinary(t), "--leader-elect=false")
 	c.nodes(t, 3)
@@ -107,6 +108,7 @@ func (c *cluster) podsOf(t *testing.T, name string) []corev1.Pod {
 // takes them. The manager is killed in between. The pods that there are then are
 // as many as the rounds make: 10, 10 at once, 5 after 10 s, 3 after 20 s.
 func TestRejectedPodsAreReplacedEverMoreRarely(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	args := []string{"--leader-elect=false", "--controllers=deployment-controller,replicaset-controller,serviceaccount-controller", "--rejected-pod-backoff"}
 	m := c.manager(t, harness.BuiltBinary(t), args...)

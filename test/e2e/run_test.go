@@ -56,7 +56,8 @@ func TestRunShow(t *testing.T) {
 	})
 	out, err := script("run.sh")
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		log := filepath.Join(dir, "work", "clusters", "kcm", "logs", "kube-controller-manager.log")
+		t.Fatalf("%v\n%s\nThe controller manager's log ends:\n%s", err, out, harness.Tail(log, 0, 40))
 	}
 	t.Log(out)
 

@@ -104,15 +104,27 @@ func (p *Process) Terminate(grace time.Duration) error {
 	}
 }
 
+// handedOut are the ports that a test beside this one may be about to use.
+var handedOut = struct {
+	sync.Mutex
+	until map[int]time.Time
+}{until: map[int]time.Time{}}
+
 // freePort finds a port below the range that the kernel hands to outgoing
 // connections, so that none of those takes it before the process listens.
 func freePort() (int, error) {
+	handedOut.Lock()
+	defer handedOut.Unlock()
 	for range 100 {
 		port := 10000 + rand.IntN(20000)
+		if time.Now().Before(handedOut.until[port]) {
+			continue
+		}
 		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
 			continue
 		}
+		handedOut.until[port] = time.Now().Add(5 * time.Minute)
 		return port, listener.Close()
 	}
 	return 0, fmt.Errorf("no free port on 127.0.0.1 between 10000 and 30000")
