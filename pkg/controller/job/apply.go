@@ -123,19 +123,34 @@ func missing(job *batchv1.Job, all []*corev1.Pod) bool {
 
 // carryOut makes or takes away pods.
 func (c *Controller) carryOut(ctx context.Context, key Key, v *view, p plan) (did carried, err error) {
-	switch {
-	case p.verdict != nil:
+	if p.verdict != nil {
 		if err = c.takeAway(ctx, key, v.job, p.end, c.deletePod, &did); did.deleted == len(p.end) {
 			did.verdict = p.verdict
 		}
 		return did, err
+	}
+	retracked := c.retrack(ctx, key, p.retrack)
+	switch {
 	case len(p.remove) > 0:
 		err = c.takeAway(ctx, key, v.job, p.remove, c.discardPod, &did)
 	case len(p.create) > 0:
 		err = c.create(ctx, key, v, p.create, &did)
 	}
 	did.verdict = completed(v, len(v.active)+did.created-did.deleted)
-	return did, err
+	return did, errors.Join(retracked, err)
+}
+
+// retrack gives pods their finalizer back.
+func (c *Controller) retrack(ctx context.Context, key Key, all []*corev1.Pod) error {
+	_, err := batch.SlowStart(ctx, len(all), 1, func(ctx context.Context, i int) error {
+		_, err := c.patch(ctx, key, all[i], trackPatch(all[i].UID))
+		// Invalid: the pod is on its way out.
+		if err != nil && !apierrors.IsInvalid(err) {
+			return fmt.Errorf("track pod %s again: %w", all[i].Name, err)
+		}
+		return nil
+	})
+	return err
 }
 
 func (c *Controller) takeAway(ctx context.Context, key Key, job *batchv1.Job, victims []*corev1.Pod,
@@ -229,6 +244,7 @@ func (c *Controller) syncOrphan(ctx context.Context, key Key) runner.Result {
 			return runner.Done()
 		}
 	}
-	_, err = c.releaseOne(ctx, key, pod)
+	// A Job may adopt the pod just now. Then it has changed, and is looked at again.
+	_, err = c.patch(ctx, key, pod, releasePatch(pod.UID, pod.ResourceVersion))
 	return runner.Done(err)
 }

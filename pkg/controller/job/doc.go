@@ -8,7 +8,9 @@
 // to status.completedIndexes), then the finalizer is taken off, then the UID
 // moves into the number. The condition that says how a Job will end, FailureTarget
 // or SuccessCriteriaMet, is written before the finalizers go; Failed or Complete
-// only when no pod of the Job runs any more.
+// only when no pod of the Job runs any more. A pod that is taken from a Job which
+// goes on loses its finalizer first and is not counted; one that was left so and
+// stays gets it again.
 //
 // What it writes: pods (create, delete; owner reference and finalizer by patch),
 // the status of Jobs, and events on Jobs. It never writes a Job's spec, touches

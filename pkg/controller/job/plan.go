@@ -37,6 +37,8 @@ type plan struct {
 	remove []*corev1.Pod
 	// end are the active pods of a Job that ends.
 	end []*corev1.Pod
+	// retrack are active pods that stay and that nobody would count.
+	retrack []*corev1.Pod
 	// wait is when to look again without an event; 0 for not at all.
 	wait time.Duration
 	// until is when the next pod is made, when rejected ones hold all of them back.
@@ -51,6 +53,7 @@ func decide(v *view) plan {
 		return plan{verdict: d, end: v.active, action: actionReconciling, why: fmt.Sprintf("%s: %s", d.interim(), d.reason)}
 	}
 	p := manage(v)
+	p.retrack = forgotten(v, p.remove)
 	if left, limited := untilDeadline(v); limited {
 		p.wait = sooner(p.wait, left)
 	}
@@ -77,6 +80,18 @@ func manage(v *view) plan {
 		return plan{action: actionTracking, why: fmt.Sprintf("%d active as wanted", len(v.active))}
 	}
 	return fill(v, min(short, burst))
+}
+
+// forgotten are the active pods that stay and have no finalizer. A controller
+// that was taking them away was ended after the first of the two writes; as they
+// have been active ever since, none of them has been counted.
+func forgotten(v *view, leaving []*corev1.Pod) (all []*corev1.Pod) {
+	for _, pod := range v.active {
+		if !tracked(pod) && v.job.DeletionTimestamp == nil && !slices.Contains(leaving, pod) {
+			all = append(all, pod)
+		}
+	}
+	return all
 }
 
 // wanted is how many pods are to be active.
@@ -132,13 +147,14 @@ func sooner(a, b time.Duration) time.Duration {
 type explanation struct {
 	Create int    `json:"create,omitempty"`
 	Delete int    `json:"delete,omitempty"`
+	Track  int    `json:"track,omitempty"`
 	End    string `json:"end,omitempty"`
 	Look   string `json:"lookAgain,omitempty"`
 	Why    string `json:"why"`
 }
 
 func (p plan) explain() explanation {
-	e := explanation{Create: len(p.create), Delete: len(p.remove) + len(p.end), Why: p.why}
+	e := explanation{Create: len(p.create), Delete: len(p.remove) + len(p.end), Track: len(p.retrack), Why: p.why}
 	if p.verdict != nil {
 		e.End = string(p.verdict.terminal())
 	}

@@ -1,12 +1,11 @@
 package job
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +38,8 @@ type server struct {
 	faults   int // how many more calls may go wrong
 	lifeLeft int // how many more calls the controller makes before it is killed; -1 never
 	made     int
+	most     int  // how many pods may be active at the same time
+	changes  bool // the Job is suspended, resumed and scaled
 	// fate is how each pod ended as far as the Job is concerned.
 	fate map[types.UID]corev1.PodPhase
 	// place is the index of each pod.
@@ -49,7 +50,7 @@ type server struct {
 var errKilled = errors.New("the controller is no more")
 
 func newServer(r *rand.Rand, j *batchv1.Job) *server {
-	s := &server{rand: r, pods: map[string]*corev1.Pod{}, lifeLeft: -1, faults: 10,
+	s := &server{rand: r, pods: map[string]*corev1.Pod{}, lifeLeft: -1, faults: 10, most: int(*j.Spec.Parallelism),
 		fate: map[types.UID]corev1.PodPhase{}, place: map[types.UID]int{}}
 	s.putJob(j)
 	return s
@@ -139,7 +140,7 @@ func (s *server) broken() string {
 			}
 		}
 	}
-	if active > int(*s.job.Spec.Parallelism) {
+	if active > s.most {
 		return fmt.Sprintf("%d pods are active", active)
 	}
 	for i, n := range of {
@@ -237,7 +238,7 @@ func (s *server) delete(a clienttesting.DeleteActionImpl) error {
 	case p.DeletionTimestamp == nil:
 		p = p.DeepCopy()
 		p.DeletionTimestamp = ptr.To(metav1.NewTime(s.now()))
-		if conditionOf(s.job, batchv1.JobFailureTarget) == nil && !tracked(p) {
+		if conditionOf(s.job, batchv1.JobFailureTarget) == nil && !tracked(p) && !s.changes {
 			s.wrong = "a pod was taken away although none was too many"
 		}
 		if s.fate[p.UID] == "" && s.job.Spec.SuccessPolicy != nil {
@@ -250,13 +251,33 @@ func (s *server) delete(a clienttesting.DeleteActionImpl) error {
 
 func (s *server) patch(a clienttesting.PatchAction) (runtime.Object, error) {
 	p, ok := s.pods[a.GetName()]
-	switch {
-	case !ok:
+	if !ok {
 		return nil, apierrors.NewNotFound(corev1.Resource("pods"), a.GetName())
-	case !strings.Contains(string(a.GetPatch()), string(p.UID)) || !strings.Contains(string(a.GetPatch()), "$deleteFromPrimitiveList/finalizers"):
+	}
+	var patch struct {
+		Metadata struct {
+			UID             types.UID
+			ResourceVersion string
+			Finalizers      []string
+			Off             []string `json:"$deleteFromPrimitiveList/finalizers"`
+		}
+	}
+	if err := json.Unmarshal(a.GetPatch(), &patch); err != nil {
+		return nil, err
+	}
+	m := patch.Metadata
+	switch {
+	case m.UID != p.UID || len(m.Off)+len(m.Finalizers) != 1:
 		return nil, fmt.Errorf("unexpected patch %s", a.GetPatch())
+	case m.ResourceVersion != "" && m.ResourceVersion != p.ResourceVersion:
+		return nil, apierrors.NewConflict(corev1.Resource("pods"), p.Name, errors.New("changed"))
+	case len(m.Finalizers) > 0 && p.DeletionTimestamp != nil:
+		return nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), p.Name, nil)
 	}
 	p = p.DeepCopy()
-	p.Finalizers = slices.DeleteFunc(p.Finalizers, func(f string) bool { return f == batchv1.JobTrackingFinalizer })
+	p.Finalizers = m.Finalizers
+	if len(m.Finalizers) > 0 && s.fate[p.UID] == corev1.PodUnknown {
+		delete(s.fate, p.UID) // it is to be counted after all
+	}
 	return s.put(p), nil
 }

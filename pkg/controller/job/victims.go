@@ -50,13 +50,14 @@ func unindexed(v *view) (gone, left []*corev1.Pod) {
 	return gone, left
 }
 
-// missedLess orders pods by what is lost with them: first those that have not
-// been scheduled, have not started, are not ready or were not for long, restart
+// missedLess orders pods by what is lost with them: first those that were being
+// taken away already, then those that have not been scheduled, have not started, are not ready or were not for long, restart
 // often, are young.
 func missedLess(a, b *corev1.Pod) int {
 	restartsA, sidecarsA := pods.MaxRestarts(a)
 	restartsB, sidecarsB := pods.MaxRestarts(b)
 	return cmp.Or(
+		falseFirst(tracked(a), tracked(b)),
 		falseFirst(pods.Scheduled(a), pods.Scheduled(b)),
 		cmp.Compare(pods.PhaseRank(a), pods.PhaseRank(b)),
 		falseFirst(pods.Ready(a), pods.Ready(b)),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,7 +103,7 @@ func (w *world) reconcile() string {
 	if len(w.writes.Behind(pi)) > 0 {
 		return ""
 	}
-	before, waited := w.server.version, w.waits
+	before, waited, forgotten := w.server.version, w.waits, w.forgotten()
 	result := w.sync(context.Background(), pi)
 	w.wait = result.After()
 	w.waits = w.wait > 0
@@ -112,6 +113,9 @@ func (w *world) reconcile() string {
 		return "was killed and started again"
 	case result.Err() != nil:
 		return "failed: " + result.Err().Error()
+	case len(forgotten) > 0:
+		w.stillForgotten(forgotten)
+		return "dealt with " + strings.Join(forgotten, ", ")
 	case w.server.version == before && w.waits && !waited:
 		return "waits"
 	case w.server.version == before:

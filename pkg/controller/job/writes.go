@@ -10,22 +10,27 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/batch"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
 // errEnding stops creation in a namespace that is on its way out. It is not a
 // failure: nothing can be created there any more, so nothing is retried.
 var errEnding = errors.New("namespace is terminating")
 
-// patch changes a pod; nil if it is gone, or replaced by another of the same name.
+// patch changes a pod; nil if it is gone, or not as it was when that was decided.
 func (c *Controller) patch(ctx context.Context, key Key, pod *corev1.Pod, patch []byte) (*corev1.Pod, error) {
-	patched, err := c.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+	patched, err := c.send(ctx, key, pod, patch)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil, nil
-	case err != nil:
+	}
+	return patched, err
+}
+
+func (c *Controller) send(ctx context.Context, key Key, pod *corev1.Pod, patch []byte) (*corev1.Pod, error) {
+	patched, err := c.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
 		return nil, err
 	}
 	c.writes.Wrote(key, podResource, patched)
@@ -49,15 +54,25 @@ func (c *Controller) release(ctx context.Context, key Key, all []*corev1.Pod) ([
 }
 
 func (c *Controller) releaseOne(ctx context.Context, key Key, pod *corev1.Pod) (bool, error) {
-	_, err := c.patch(ctx, key, pod, releasePatch(pod.UID))
+	_, err := c.patch(ctx, key, pod, releasePatch(pod.UID, ""))
 	return err == nil, err
 }
 
-// releasePatch takes the finalizer off the pod with this UID.
-func releasePatch(pod types.UID) []byte {
-	patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": pod, "$deleteFromPrimitiveList/finalizers": []string{batchv1.JobTrackingFinalizer},
-	}})
+// releasePatch takes the finalizer off the pod with this UID, at this version if
+// one is given.
+func releasePatch(pod types.UID, version string) []byte {
+	return podPatch(pod, version, "$deleteFromPrimitiveList/finalizers")
+}
+
+// trackPatch gives the pod with this UID the finalizer.
+func trackPatch(pod types.UID) []byte { return podPatch(pod, "", "finalizers") }
+
+func podPatch(pod types.UID, version, finalizers string) []byte {
+	meta := map[string]any{"uid": pod, finalizers: []string{batchv1.JobTrackingFinalizer}}
+	if version != "" {
+		meta["resourceVersion"] = version
+	}
+	patch, _ := json.Marshal(map[string]any{"metadata": meta})
 	return patch
 }
 
@@ -67,7 +82,7 @@ func (c *Controller) createPod(ctx context.Context, key Key, job *batchv1.Job, p
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return errEnding
 	case err != nil:
-		if outcomeUnknown(err) {
+		if consistency.OutcomeUnknown(err) {
 			c.memory.raise(job.UID)
 		}
 		c.events.Eventf(job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
@@ -78,10 +93,12 @@ func (c *Controller) createPod(ctx context.Context, key Key, job *batchv1.Job, p
 	return nil
 }
 
-// discardPod deletes a pod that is not to be counted: its finalizer goes first.
+// discardPod deletes a pod that is not to be counted: its finalizer goes first,
+// because a pod that is deleted and has it counts as failed. It stays on a pod that
+// has changed, which may have succeeded meanwhile.
 func (c *Controller) discardPod(ctx context.Context, key Key, job *batchv1.Job, pod *corev1.Pod) error {
 	if tracked(pod) {
-		if _, err := c.releaseOne(ctx, key, pod); err != nil {
+		if _, err := c.send(ctx, key, pod, releasePatch(pod.UID, pod.ResourceVersion)); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}
@@ -125,13 +142,6 @@ func ignoreGone(err error) error {
 		return nil
 	}
 	return err
-}
-
-// outcomeUnknown tells whether a failed call may have been carried out.
-func outcomeUnknown(err error) bool {
-	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
-		utilnet.IsTimeout(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
 // tell says what the status now shows.

@@ -1,0 +1,190 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+)
+
+// TestAControllerKilledBetweenTheTwoWrites takes pods away until it is killed
+// between the finalizer and the deletion of the first; then the Job is changed,
+// and another controller goes on.
+func TestAControllerKilledBetweenTheTwoWrites(t *testing.T) {
+	active := func(n int32) jobOption {
+		return func(j *batchv1.Job) { j.Status.Active, j.Status.Ready = n, ptr.To(n) }
+	}
+	onIndex := func(name string, i int) *corev1.Pod { return newPodOf(name, index(i)) }
+	for name, tc := range map[string]struct {
+		job   *batchv1.Job
+		pods  []*corev1.Pod
+		after func(*batchv1.Job)
+		did   string
+		left  string
+	}{
+		"suspended, and still so": {newJob(1, active(1), suspend), some(1), func(*batchv1.Job) {},
+			"delete pods, update jobs/status", ""},
+		"suspended and resumed: the pod counts again": {newJob(1, active(1), suspend), some(1), func(j *batchv1.Job) { j.Spec.Suspend = nil },
+			"patch pods", "p0 tracked"},
+		"the same with an index": {newJob(1, active(1), suspend, indexedMode), []*corev1.Pod{onIndex("p0", 0)}, func(j *batchv1.Job) { j.Spec.Suspend = nil },
+			"patch pods", "p0 tracked"},
+		"scaled down, and still so: the same pod goes": {newJob(2, active(2), parallel(1)), []*corev1.Pod{newPodOf("a", unready), newPodOf("b")}, func(*batchv1.Job) {},
+			"delete pods, update jobs/status", "b tracked"},
+		"scaled down and up: both count": {newJob(2, active(2), parallel(1)), []*corev1.Pod{newPodOf("a", unready), newPodOf("b")},
+			func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To(int32(2)) }, "patch pods, update jobs/status", "a tracked, b tracked"},
+		"resumed and deleted: left to the collector": {newJob(1, active(1), suspend), some(1), func(j *batchv1.Job) { j.Spec.Suspend = nil; leaving(j) },
+			"", "p0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []runtime.Object{tc.job}
+			for _, pod := range tc.pods {
+				objects = append(objects, pod)
+			}
+			client := fake.NewClientset(objects...)
+			killed := false
+			client.PrependReactor("*", "*", func(a ktesting.Action) (bool, runtime.Object, error) {
+				killed = killed || a.GetVerb() == "delete"
+				return killed, nil, errKilled
+			})
+			check(t, newRig(t, client, objects...).sync(t.Context(), pi).Err() != nil, true)
+			client.ReactionChain = client.ReactionChain[1:]
+			client.ClearActions()
+
+			tc.after(tc.job)
+			now := []runtime.Object{tc.job}
+			for _, pod := range live(t, client) {
+				now = append(now, pod)
+			}
+			check(t, newRig(t, client, now...).sync(t.Context(), pi).Err(), nil)
+			check(t, requests(client), tc.did)
+			left := ""
+			for _, pod := range live(t, client) {
+				if left != "" {
+					left += ", "
+				}
+				left += pod.Name
+				if tracked(pod) {
+					left += " tracked"
+				}
+			}
+			check(t, left, tc.left)
+		})
+	}
+}
+
+func live(t *testing.T, client *fake.Clientset) (all []*corev1.Pod) {
+	t.Helper()
+	list, err := client.Tracker().List(corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod"), "ns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := list.(*corev1.PodList).Items
+	for i := range items {
+		all = append(all, &items[i])
+	}
+	return all
+}
+
+// TestPodsThatChangeMeanwhile has the API server refuse the patch of a pod that is
+// not any more as the cache shows it.
+func TestPodsThatChangeMeanwhile(t *testing.T) {
+	changed := apierrors.NewConflict(corev1.Resource("pods"), "p0", errors.New("changed"))
+	onItsWay := apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "p0", nil)
+	running := func(j *batchv1.Job) { j.Status.Active, j.Status.Ready = 1, ptr.To(int32(1)) }
+	for name, tc := range map[string]struct {
+		job   *batchv1.Job
+		pod   *corev1.Pod
+		fault error
+		did   string
+		err   bool
+	}{
+		"one to be taken away may have succeeded": {newJob(1, running, suspend), newPodOf("p0"), changed, "patch pods, update jobs/status", true},
+		"one to be taken away is gone":            {newJob(1, running, suspend), newPodOf("p0"), gone, "patch pods, delete pods, update jobs/status", false},
+		"one to be counted again is on its way":   {newJob(1, running), newPodOf("p0", untracked), onItsWay, "patch pods", false},
+		"one to be counted again is gone":         {newJob(1, running), newPodOf("p0", untracked), gone, "patch pods", false},
+		"one to be counted again is refused":      {newJob(1, running), newPodOf("p0", untracked), denied, "patch pods", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(tc.job, tc.pod)
+			fails("patch", "pods", tc.fault)(client)
+			r := newRig(t, client, tc.job, tc.pod)
+			check(t, r.sync(t.Context(), pi).Err() != nil, tc.err)
+			check(t, requests(client), tc.did)
+		})
+	}
+}
+
+// TestWhatIsFreedIsWhatWasSeen holds that only the version of a pod that nobody was
+// going to count loses its finalizer: a Job may adopt the pod in that moment.
+func TestWhatIsFreedIsWhatWasSeen(t *testing.T) {
+	orphan := newPodOf("p", func(p *corev1.Pod) { p.OwnerReferences, p.ResourceVersion = nil, "7" })
+	client := fake.NewClientset(orphan)
+	r := newRig(t, client, orphan)
+	check(t, r.syncOrphan(t.Context(), Key{Namespace: "ns", Name: "p"}).Err(), nil)
+	patch := client.Actions()[0].(ktesting.PatchAction).GetPatch()
+	check(t, string(patch), `{"metadata":{"$deleteFromPrimitiveList/finalizers":["batch.kubernetes.io/job-tracking"],"resourceVersion":"7","uid":"p"}}`)
+}
+
+// forgotten are the active pods in the cache that nobody would count.
+func (w *world) forgotten() (names []string) {
+	for _, item := range w.podIndex.List() {
+		if p := item.(*corev1.Pod); pods.Active(p) && !tracked(p) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// stillForgotten notes those of them that are as they were.
+func (w *world) stillForgotten(names []string) {
+	for _, name := range names {
+		if p := w.server.pods[name]; p != nil && pods.Active(p) && !tracked(p) {
+			w.server.wrong = name + " runs and counts for nothing"
+		}
+	}
+}
+
+// change suspends and resumes the Job, and gives it less and more parallelism, so
+// many times; in the end all is as in the beginning.
+func (w *world) change(pairs int) {
+	w.server.changes = true
+	w.Add(
+		w.times("suspension", 2*pairs, w.changeJob(func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(!suspended(j)) })),
+		w.times("scale", 2*pairs, w.changeJob(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To(int32(w.server.most) + 1 - *j.Spec.Parallelism) })),
+	)
+}
+
+func (w *world) changeJob(by func(*batchv1.Job)) func() string {
+	return func() string {
+		j := w.server.job.DeepCopy()
+		by(j)
+		j.Generation++
+		w.server.putJob(j)
+		return fmt.Sprintf("suspended %t, parallelism %d", suspended(j), *j.Spec.Parallelism)
+	}
+}
+
+func TestAWorldWithKillsAndChangesForgetsNoPod(t *testing.T) {
+	for name, j := range map[string]func() *batchv1.Job{
+		"by pod":               func() *batchv1.Job { return newJob(6, fresh, parallel(3), limit(1000)) },
+		"by index":             func() *batchv1.Job { return newJob(6, fresh, indexedMode, parallel(3), limit(1000)) },
+		"replaced when failed": func() *batchv1.Job { return newJob(5, fresh, replaceFailed, parallel(3), limit(1000)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(100) {
+				w := newWorld(t, seed, j())
+				w.change(3)
+				w.end(seed)
+			}
+		})
+	}
+}
