@@ -113,13 +113,17 @@ func decide(o observed, now time.Time) plan {
 // due decides whether a Job is to be started, and when to look again.
 func (p *plan) due(c *batchv1.CronJob, schedule cron.Schedule, zone *time.Location, now time.Time) {
 	earliest := since(c, lastOf(&p.status))
-	found, err := startsIn(schedule, withinDeadline(c, earliest, now), now)
+	owed := withinDeadline(c, earliest, now)
+	found, err := startsIn(schedule, owed, now)
 	if err != nil {
 		p.tell(corev1.EventTypeWarning, "InvalidSchedule", "invalid schedule: %s : %s", c.Spec.Schedule, err)
 		p.why = "its schedule has no times"
 		return
 	}
-	p.next = nextLook(schedule, earliest, now)
+	p.next = shortlyAfter(found.next)
+	if !owed.Equal(earliest) {
+		p.next = nextLook(schedule, earliest, now)
+	}
 	if found.latest.IsZero() {
 		p.why = "no start is due"
 		return

@@ -17,6 +17,9 @@ const (
 	afterTime = 100 * time.Millisecond
 	// manyMissed is how many times may have been missed before somebody is told.
 	manyMissed = 100
+	// manySteps is how many times of a schedule are looked at one after the other.
+	manySteps = 1000
+	aDay      = 24 * time.Hour
 )
 
 var (
@@ -72,6 +75,8 @@ type starts struct {
 	latest time.Time
 	// missed is about how many have come before and been left out.
 	missed int64
+	// next is the first that is to come, zero when there is none for years.
+	next time.Time
 }
 
 // startsIn looks for the times of a schedule after earliest and not after now. It
@@ -85,11 +90,11 @@ func startsIn(schedule cron.Schedule, earliest, now time.Time) (starts, error) {
 		return starts{}, errNoInterval
 	}
 	if now.Before(first) {
-		return starts{}, nil
+		return starts{next: first}, nil
 	}
 	second := schedule.Next(first)
 	if now.Before(second) {
-		return starts{latest: first}, nil
+		return starts{latest: first, next: second}, nil
 	}
 	apart := int64(second.Sub(first) / time.Second)
 	if apart < 1 {
@@ -97,27 +102,62 @@ func startsIn(schedule cron.Schedule, earliest, now time.Time) (starts, error) {
 	}
 	found := starts{missed: (now.Unix()-first.Unix())/apart + 1}
 	from := time.Unix(first.Unix()+(found.missed-2)*apart, 0).In(first.Location())
-	for t := schedule.Next(from); !t.IsZero() && !t.After(now); t = schedule.Next(t) {
-		found.latest = t
+	found.latest, found.next = around(schedule, from, now)
+	if found.latest.IsZero() {
+		found.next = schedule.Next(now)
 	}
 	return found, nil
 }
 
-// nextLook is when the CronJob wants to be looked at again; zero is never.
+// around goes from time to time up to the last that is not after now, and returns
+// that and the next. Of a schedule with pauses there may be hundreds of thousands
+// on the way: when it has seen many, it looks nearer to now for the place to go
+// on from.
+func around(schedule cron.Schedule, from, now time.Time) (latest, next time.Time) {
+	next = schedule.Next(from)
+	for seen := 0; !next.IsZero() && !next.After(now); seen++ {
+		if seen == manySteps {
+			next = near(schedule, next, now)
+		}
+		latest, next = next, schedule.Next(next)
+	}
+	return latest, next
+}
+
+// near returns a time of the schedule that is not before t and at most about a day
+// before the last that is not after now. Only times of the calendar can be found
+// from anywhere; intervals go on from where they began, and are never that many.
+func near(schedule cron.Schedule, t, now time.Time) time.Time {
+	if _, interval := schedule.(cron.ConstantDelaySchedule); interval {
+		return t
+	}
+	// The last time is after t, or t itself, and not after end.
+	for end := now; end.Sub(t) > aDay; {
+		middle := t.Add(end.Sub(t) / 2)
+		if next := schedule.Next(middle); next.IsZero() || next.After(now) {
+			end = middle
+		} else {
+			t = next
+		}
+	}
+	return t
+}
+
+// nextLook is when the CronJob wants to be looked at again, after its times between
+// earliest and now; zero is never.
 func nextLook(schedule cron.Schedule, earliest, now time.Time) time.Time {
-	from := now
-	switch found, err := startsIn(schedule, earliest, now); {
-	case err != nil:
-	case !found.latest.IsZero():
-		from = found.latest
-	case found.missed == 0:
-		from = earliest
+	found, err := startsIn(schedule, earliest, now)
+	if err != nil {
+		found.next = schedule.Next(now)
 	}
-	next := schedule.Next(from)
-	if next.IsZero() {
-		return next
+	return shortlyAfter(found.next)
+}
+
+func shortlyAfter(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
 	}
-	return next.Add(afterTime)
+	return t.Add(afterTime)
 }
 
 // since is the time from which on starts are owed: the latest start, or else the

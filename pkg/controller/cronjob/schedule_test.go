@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robfig/cron/v3"
 	batchv1 "k8s.io/api/batch/v1"
 )
 
@@ -97,6 +98,60 @@ func TestNextLook(t *testing.T) {
 	}
 }
 
+// counted is a schedule that counts how often it is asked.
+type counted struct {
+	cron.Schedule
+	asked *int
+}
+
+func (c counted) Next(t time.Time) time.Time {
+	*c.asked++
+	return c.Schedule.Next(t)
+}
+
+// TestSearchesAreBounded compares what is found with a walk from the first time to
+// the last, and holds how often the schedule is asked for it.
+func TestSearchesAreBounded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		schedule, earliest, now string
+		most                    int
+	}{
+		"none has come":                       {"0 * * * *", "2026-11-21T10:00:00Z", "2026-11-21T10:59:59Z", 1},
+		"one has come":                        {"0 * * * *", "2026-11-21T10:00:00Z", "2026-11-21T11:59:59Z", 2},
+		"a thousand have come":                {"* * * * *", "2026-11-20T10:00:00Z", "2026-11-21T11:40:00Z", 6},
+		"a day that no month has":             {"0 0 30 2 *", "2026-11-21T10:00:00Z", "2026-11-21T11:40:00Z", 1},
+		"the same, in a distant year":         {"0 0 30 2 *", "1000-11-21T10:00:00Z", "9026-11-21T11:40:00Z", 1},
+		"half of the year, in its pause":      {"* * * 1-6 *", "2025-06-30T23:58:30Z", "2026-12-31T12:00:00Z", 3000},
+		"half of the year, in the other half": {"* * * 1-6 *", "2024-06-30T23:58:30Z", "2026-05-31T12:00:00Z", 3000},
+		"the same, where clocks change":       {"TZ=America/Sao_Paulo * * * 1-6 *", "2015-06-30T23:58:30Z", "2018-05-31T12:00:00Z", 3000},
+		"a month, far from the first":         {"* * * 12 *", "2016-12-31T23:58:30Z", "2026-11-30T12:00:00Z", 3000},
+		"working hours":                       {"* 9-17 * * 1-5", "2026-01-02T17:58:30Z", "2026-11-21T11:40:00Z", 3000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parsed, err := parse(&batchv1.CronJobSpec{Schedule: tc.schedule})
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked, now := 0, at(t, tc.now)
+			found, err := startsIn(counted{parsed, &asked}, at(t, tc.earliest), now)
+			if asked > tc.most {
+				t.Errorf("asked %d times", asked)
+			}
+			if err != nil {
+				return
+			}
+			var latest time.Time
+			next := parsed.Next(at(t, tc.earliest))
+			for !next.After(now) {
+				latest, next = next, parsed.Next(next)
+			}
+			if !found.latest.Equal(latest) || !found.next.Equal(next) {
+				t.Errorf("found %s and %s, not %s and %s", found.latest, found.next, latest, next)
+			}
+		})
+	}
+}
+
 func TestParse(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spec  *batchv1.CronJob
@@ -165,7 +220,7 @@ func TestDeadlines(t *testing.T) {
 // looks for ever, or starts what has not come.
 func FuzzSchedule(f *testing.F) {
 	for _, text := range []string{"* * * * *", "0 0 29 2 *", "59 23 31 2 *", "@every 1h", "@hourly", "TZ=UTC", "CRON_TZ=Asia/Tokyo 0 0 * * *",
-		"30 6-16/4 * * 1-5", "* * * 1 *", "*/7,3-9/2 * ? jan-dec sun", "0/9223372036854775807 * * * *"} {
+		"30 6-16/4 * * 1-5", "* * * 1 *", "* * * 1-6 *", "0 0 30 2 *", "*/7,3-9/2 * ? jan-dec sun", "0/9223372036854775807 * * * *"} {
 		f.Add(text, "Europe/Berlin", int64(1_700_000_000), int64(1_800_000_000), int64(-1))
 	}
 	f.Add("* * * * *", "", int64(-62135596800), int64(253402300799), int64(math.MaxInt64))
