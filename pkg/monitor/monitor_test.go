@@ -16,13 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 var everything = []string{"list", "watch", "delete"}
@@ -131,7 +132,7 @@ func (r *recorder) changed(res Resource, before, now metav1.Object, initial bool
 
 func (r *recorder) has(t *testing.T, want ...string) {
 	t.Helper()
-	eventually(t, fmt.Sprint(want), func() bool {
+	testrig.Eventually(t, fmt.Sprint(want), func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, w := range want {
@@ -141,15 +142,6 @@ func (r *recorder) has(t *testing.T, want ...string) {
 		}
 		return true
 	})
-}
-
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true,
-		func(context.Context) (bool, error) { return is(), nil })
-	if err != nil {
-		t.Fatalf("never: %s", what)
-	}
 }
 
 func object(version, kind, name string) *metav1.PartialObjectMetadata {
@@ -234,14 +226,14 @@ func TestBrokenResourceHoldsUpNoOther(t *testing.T) {
 	f, r := start(t, w, fruit...)
 	pears := schema.GroupResource{Group: "g", Resource: "pears"}
 	r.has(t, "+a1")
-	eventually(t, "ready with one that is known to fail", f.Ready)
+	testrig.Eventually(t, "ready with one that is known to fail", f.Ready)
 	state, _ := f.State(pears)
 	if state.Listed || state.Err == nil || !strings.Contains(state.Err.Error(), "webhook") {
 		t.Errorf("the broken resource is told as %+v", state)
 	}
 	w.set(func() { w.refused["pears"] = false })
 	r.has(t, "+p1")
-	eventually(t, "pears are well again", func() bool {
+	testrig.Eventually(t, "pears are well again", func() bool {
 		state, _ := f.State(pears)
 		return state.Listed && state.Err == nil
 	})
@@ -270,7 +262,7 @@ func TestResourcesComeAndGo(t *testing.T) {
 	w.set(func() {
 		w.lists, w.err = nil, &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{away: errors.New("away")}}
 	})
-	eventually(t, "the group is named", func() bool { return f.Undiscovered()[away] != nil && r.served.Load() > told })
+	testrig.Eventually(t, "the group is named", func() bool { return f.Undiscovered()[away] != nil && r.served.Load() > told })
 	if got := len(f.States()); got != 2 {
 		t.Errorf("%d resources are known of a group that does not answer, want 2", got)
 	}

@@ -17,6 +17,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/bootstraptokens"
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 func TestSignaturesFollowTheTokens(t *testing.T) {
@@ -27,15 +28,7 @@ func TestSignaturesFollowTheTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	for _, factory := range []informers.SharedInformerFactory{own, tokens} {
-		factory.Start(ctx.Done())
-		factory.WaitForCacheSync(ctx.Done())
-		t.Cleanup(factory.Shutdown)
-	}
-	ended := make(chan struct{})
-	go func() { defer close(ended); c.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
+	testrig.Run(t, client, c.Run, own, tokens)
 
 	signed := func(what, want string, step time.Duration) {
 		t.Helper()

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -42,25 +43,20 @@ func prepare(t *testing.T, roles ...*rbacv1.ClusterRole) (*Controller, *fake.Cli
 
 func TestRulesFollowThroughAChain(t *testing.T) {
 	c, client, shared := prepare(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	shared.Start(ctx.Done())
-	shared.WaitForCacheSync(ctx.Done())
-	ended := make(chan struct{})
-	go func() { defer close(ended); c.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; shared.Shutdown() })
+	testrig.Run(t, client, c.Run, shared)
 
 	roles := client.RbacV1().ClusterRoles()
 	for _, r := range []*rbacv1.ClusterRole{
 		role("top", aggregates(to("top"))), role("middle", aggregates(to("middle")), labelled("to", "top")),
 		role("leaf", labelled("to", "middle"), allows("pods")),
 	} {
-		if _, err := roles.Create(ctx, r, metav1.CreateOptions{}); err != nil {
+		if _, err := roles.Create(t.Context(), r, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	has := func(want ...string) {
 		t.Helper()
-		err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
 			got, err := roles.Get(ctx, "top", metav1.GetOptions{})
 			return err == nil && equality.Semantic.DeepEqual(got.Rules, rules(want...)), nil
 		})
@@ -69,11 +65,11 @@ func TestRulesFollowThroughAChain(t *testing.T) {
 		}
 	}
 	has("pods")
-	if _, err := roles.Create(ctx, role("more", labelled("to", "middle"), allows("nodes")), metav1.CreateOptions{}); err != nil {
+	if _, err := roles.Create(t.Context(), role("more", labelled("to", "middle"), allows("nodes")), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	has("pods", "nodes")
-	if err := roles.Delete(ctx, "leaf", metav1.DeleteOptions{}); err != nil {
+	if err := roles.Delete(t.Context(), "leaf", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	has("nodes")

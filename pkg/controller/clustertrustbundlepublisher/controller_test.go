@@ -1,7 +1,6 @@
 package clustertrustbundlepublisher
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -10,10 +9,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 // start runs the controller on an API server that has an old bundle.
@@ -24,40 +24,26 @@ func start(t *testing.T, client *fake.Clientset, api func(informers.SharedInform
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	own.Start(ctx.Done())
-	own.WaitForCacheSync(ctx.Done())
-	ended := make(chan struct{})
-	go func() { defer close(ended); c.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; own.Shutdown() })
-}
-
-func eventually(t *testing.T, what string, is func(context.Context) bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true,
-		func(ctx context.Context) (bool, error) { return is(ctx), nil })
-	if err != nil {
-		t.Errorf("waited in vain: %s", what)
-	}
+	testrig.Run(t, client, c.Run, own)
 }
 
 func TestABundleComesBackInV1beta1(t *testing.T) {
 	client := fake.NewClientset(bundle("kubernetes.io:kube-apiserver-serving:old", SignerName, "old"))
 	start(t, client, func(own informers.SharedInformerFactory) API { return Beta(own, client) })
 	bundles := client.CertificatesV1beta1().ClusterTrustBundles()
-	only := func(ctx context.Context) bool {
-		list, err := bundles.List(ctx, metav1.ListOptions{})
+	only := func() bool {
+		list, err := bundles.List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 1 && list.Items[0].Name == nameOf(rootCA) && list.Items[0].Spec.TrustBundle == rootCA
 	}
-	eventually(t, "the bundle replaces the old one", only)
+	testrig.Eventually(t, "the bundle replaces the old one", only)
 	if err := bundles.Delete(t.Context(), nameOf(rootCA), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the bundle is created again", only)
+	testrig.Eventually(t, "the bundle is created again", only)
 	if _, err := bundles.Update(t.Context(), bundle(nameOf(rootCA), SignerName, "forged"), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the bundle is put right", only)
+	testrig.Eventually(t, "the bundle is put right", only)
 }
 
 func TestABundleIsPublishedInV1alpha1(t *testing.T) {
@@ -66,15 +52,15 @@ func TestABundleIsPublishedInV1alpha1(t *testing.T) {
 	client := fake.NewClientset(old)
 	start(t, client, func(own informers.SharedInformerFactory) API { return Alpha(own, client) })
 	bundles := client.CertificatesV1alpha1().ClusterTrustBundles()
-	only := func(ctx context.Context) bool {
-		list, err := bundles.List(ctx, metav1.ListOptions{})
+	only := func() bool {
+		list, err := bundles.List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 1 && list.Items[0].Name == nameOf(rootCA) && list.Items[0].Spec.TrustBundle == rootCA
 	}
-	eventually(t, "the bundle replaces the old one", only)
+	testrig.Eventually(t, "the bundle replaces the old one", only)
 	if _, err := bundles.Update(t.Context(), alpha(bundle(nameOf(rootCA), SignerName, "forged")), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the bundle is put right", only)
+	testrig.Eventually(t, "the bundle is put right", only)
 }
 
 func TestErrorsOfWrites(t *testing.T) {

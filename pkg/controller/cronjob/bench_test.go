@@ -42,7 +42,7 @@ func BenchmarkJobChange(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			if did := r.done(); did != "" || w.now == 0 {
+			if did := r.Requests(); did != "" || w.now == 0 {
 				b.Fatalf("did %q, woke %d", did, w.now)
 			}
 		})

@@ -1,7 +1,6 @@
 package cronjob
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
@@ -23,6 +21,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -34,8 +33,7 @@ var (
 // rig is a controller with caches that are filled by hand, and a fake server.
 type rig struct {
 	*Controller
-	client *fake.Clientset
-	events *record.FakeRecorder
+	*testrig.Rig
 }
 
 // rigWith fills both the caches and the server.
@@ -46,54 +44,18 @@ func rigWith(t testing.TB, objects ...runtime.Object) *rig {
 
 func rigApart(t testing.TB, cached, live []runtime.Object) *rig {
 	t.Helper()
-	client := fake.NewClientset(live...)
-	in := informers.NewSharedInformerFactory(client, 0).Batch().V1()
-	events := record.NewFakeRecorder(100)
-	c, err := New(in.CronJobs(), in.Jobs(), client, events, Options{Clock: clocktesting.NewFakeClock(noon)})
+	r := testrig.New(fake.NewClientset(live...), noon)
+	c, err := New(r.In.Batch().V1().CronJobs(), r.In.Batch().V1().Jobs(), r.Client, r.Events, Options{Clock: r.Clock})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, object := range cached {
-		if _, ok := object.(*batchv1.Job); ok {
-			err = errors.Join(err, in.Jobs().Informer().GetIndexer().Add(object))
-		} else {
-			err = errors.Join(err, in.CronJobs().Informer().GetIndexer().Add(object))
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &rig{c, client, events}
-}
-
-func (r *rig) fails(verb, resource string, err error) {
-	r.client.PrependReactor(verb, resource, func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, err })
-}
-
-// done lists the requests that were made.
-func (r *rig) done() string {
-	var did []string
-	for _, a := range r.client.Actions() {
-		did = append(did, strings.TrimSuffix(a.GetVerb()+" "+a.GetResource().Resource+"/"+a.GetSubresource(), "/"))
-	}
-	return strings.Join(did, ", ")
-}
-
-func (r *rig) told() string {
-	var all []string
-	for {
-		select {
-		case e := <-r.events.Events:
-			all = append(all, e)
-		default:
-			return strings.Join(all, "; ")
-		}
-	}
+	r.Cache(t, cached...)
+	return &rig{c, r}
 }
 
 func (r *rig) status(t *testing.T) batchv1.CronJobStatus {
 	t.Helper()
-	c, err := r.client.BatchV1().CronJobs("ns").Get(t.Context(), "web", metav1.GetOptions{})
+	c, err := r.Client.BatchV1().CronJobs("ns").Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,10 +81,10 @@ func TestAStart(t *testing.T) {
 	if result.Err() != nil || result.After() != 59*time.Minute+50*time.Second+afterTime {
 		t.Errorf("%v, again after %s", result.Err(), result.After())
 	}
-	if got := r.done(); got != "create jobs, update cronjobs/status" {
+	if got := r.Requests(); got != "create jobs, update cronjobs/status" {
 		t.Errorf("did %s", got)
 	}
-	if got := r.told(); got != "Normal SuccessfulCreate Created job "+noonJob {
+	if got := r.Told(); got != "Normal SuccessfulCreate Created job "+noonJob {
 		t.Errorf("told %s", got)
 	}
 	status := r.status(t)
@@ -139,11 +101,11 @@ func TestAStart(t *testing.T) {
 
 func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	r := rigWith(t, hourly(last(hour(12)), lists("a"), succeededAt(noon.Add(-time.Minute))), job("a"), job("b", complete(time.Minute)))
-	if result := r.sync(t.Context(), web); result.Err() != nil || r.done() != "" || r.told() != "" {
-		t.Errorf("%v, did %s, told %s", result.Err(), r.done(), r.told())
+	if result := r.sync(t.Context(), web); result.Err() != nil || r.Requests() != "" || r.Told() != "" {
+		t.Errorf("%v, did %s, told %s", result.Err(), r.Requests(), r.Told())
 	}
-	if result := r.sync(t.Context(), types.NamespacedName{Namespace: "ns", Name: "none"}); result.Err() != nil || r.done() != "" {
-		t.Errorf("a CronJob that is gone: %v, did %s", result.Err(), r.done())
+	if result := r.sync(t.Context(), types.NamespacedName{Namespace: "ns", Name: "none"}); result.Err() != nil || r.Requests() != "" {
+		t.Errorf("a CronJob that is gone: %v, did %s", result.Err(), r.Requests())
 	}
 }
 
@@ -214,7 +176,7 @@ func TestSteps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := rigApart(t, tc.cached, tc.live)
 			for _, f := range tc.fails {
-				r.fails(f.verb, f.resource, f.err)
+				r.Fail(f.verb, f.resource, f.err)
 			}
 			result := r.sync(t.Context(), web)
 			if (result.Err() != nil) != tc.failed {
@@ -226,10 +188,10 @@ func TestSteps(t *testing.T) {
 			if !tc.failed && result.After() != tc.after {
 				t.Errorf("again after %s", result.After())
 			}
-			if got := r.done(); got != tc.did {
+			if got := r.Requests(); got != tc.did {
 				t.Errorf("did %s", got)
 			}
-			if got := r.told(); got != tc.told {
+			if got := r.Told(); got != tc.told {
 				t.Errorf("told %s", got)
 			}
 			if slices.ContainsFunc(tc.fails, func(f failure) bool { return f.resource == "cronjobs" }) {
@@ -249,7 +211,7 @@ func TestDeletionsAreOfTheJobThatWasMeant(t *testing.T) {
 		t.Fatal(err)
 	}
 	var deleted []string
-	for _, action := range r.client.Actions() {
+	for _, action := range r.Client.Actions() {
 		if d, ok := action.(ktesting.DeleteActionImpl); ok {
 			if *d.DeleteOptions.PropagationPolicy != metav1.DeletePropagationBackground || string(*d.DeleteOptions.Preconditions.UID) != d.Name {
 				t.Errorf("options %+v", d.DeleteOptions)
@@ -318,13 +280,9 @@ func TestItRunsByTheClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	shared.Start(ctx.Done())
-	ended := make(chan struct{})
-	go func() { defer close(ended); c.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; shared.Shutdown() })
+	testrig.Run(t, client, c.Run, shared)
 	made := func() (names []string) {
-		list, err := client.BatchV1().Jobs("ns").List(ctx, metav1.ListOptions{})
+		list, err := client.BatchV1().Jobs("ns").List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -333,23 +291,21 @@ func TestItRunsByTheClock(t *testing.T) {
 		}
 		return names
 	}
-	until := func(what string, ok func() bool) {
-		t.Helper()
-		err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) { return ok(), nil })
-		if err != nil {
-			t.Fatalf("waited for %s", what)
-		}
-	}
-	if _, err := client.BatchV1().CronJobs("ns").Create(ctx, hourly(created(noon)), metav1.CreateOptions{}); err != nil {
+	if _, err := client.BatchV1().CronJobs("ns").Create(t.Context(), hourly(created(noon)), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	until("a planned look", func() bool { k, _ := c.Key("ns/web"); return k.NextLook == "59m50.1s" })
+	testrig.Eventually(t, "a planned look", func() bool { k, _ := c.Key("ns/web"); return k.NextLook == "59m50.1s" })
 	clock.Step(59*time.Minute + 50*time.Second)
 	if got := made(); len(got) != 0 {
 		t.Errorf("made %v before the time", got)
 	}
-	until("the job", func() bool { clock.Step(10 * time.Millisecond); return len(made()) == 1 })
-	until("the look after the next hour", func() bool { k, _ := c.Key("ns/web"); return strings.HasPrefix(k.NextLook, "59m5") && k.Failures == 0 })
+	testrig.Eventually(t, "the job", func() bool { clock.Step(10 * time.Millisecond); return len(made()) == 1 })
+	// A key that waits for its caches is looked at again by the clock.
+	testrig.Eventually(t, "the look after the next hour", func() bool {
+		clock.Step(time.Millisecond)
+		k, _ := c.Key("ns/web")
+		return strings.HasPrefix(k.NextLook, "59m") && k.Failures == 0
+	})
 	if got := made(); !slices.Equal(got, []string{jobName(hourly(), hour(13))}) {
 		t.Errorf("made %v", got)
 	}

@@ -18,6 +18,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/certificates"
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 func TestALookAtTheStartAndOneAnHour(t *testing.T) {
@@ -28,11 +29,7 @@ func TestALookAtTheStartAndOneAnHour(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	shared.Start(ctx.Done())
-	ended := make(chan struct{})
-	go func() { defer close(ended); c.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; shared.Shutdown() })
+	testrig.Run(t, client, c.Run, shared)
 	left := func(want ...string) {
 		t.Helper()
 		var names []string

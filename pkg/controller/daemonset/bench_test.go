@@ -22,8 +22,8 @@ func crowd(b *testing.B, nodes int) (*rig, []*corev1.Node, []*corev1.Pod) {
 	for i := range nodes {
 		n := node(fmt.Sprintf("node-%05d", i))
 		p := pod("pod-"+n.Name, on(n.Name), of(ds))
-		r.cache(b, n)
-		r.cache(b, p)
+		r.Cache(b, n)
+		r.Cache(b, p)
 		allNodes, allPods = append(allNodes, n), append(allPods, p)
 	}
 	if err := r.sync(b.Context(), web).Err(); err != nil {
@@ -67,7 +67,7 @@ func BenchmarkNodeChange(b *testing.B) {
 	for _, size := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprintf("nodes=%d", size), func(b *testing.B) {
 			r, nodes, _ := crowd(b, size)
-			store := r.in.Core().V1().Nodes().Informer().GetStore()
+			store := r.In.Core().V1().Nodes().Informer().GetStore()
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				n := nodes[i%len(nodes)]
@@ -97,10 +97,10 @@ func BenchmarkNodeOfOthers(b *testing.B) {
 			for i := range sets {
 				ds := daemon(func(ds *appsv1.DaemonSet) { ds.Name = fmt.Sprint("web-", i) })
 				ds.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "slow"}
-				r.cache(b, ds)
+				r.Cache(b, ds)
 			}
 			n := node("a")
-			r.cache(b, n)
+			r.Cache(b, n)
 			b.ReportAllocs()
 			for b.Loop() {
 				r.syncNode(b.Context(), n.Name)

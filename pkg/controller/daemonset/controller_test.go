@@ -14,15 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/record"
-	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	podrules "github.com/kube-kcm/kube-controller-manager/pkg/pods"
 	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -32,10 +30,7 @@ var web = types.NamespacedName{Namespace: "ns", Name: "web"}
 // as told.
 type rig struct {
 	*Controller
-	in     informers.SharedInformerFactory
-	client *fake.Clientset
-	events *record.FakeRecorder
-	clock  *clocktesting.FakeClock
+	*testrig.Rig
 }
 
 func newRig(t testing.TB, cached ...runtime.Object) *rig {
@@ -52,76 +47,33 @@ func newRig(t testing.TB, cached ...runtime.Object) *rig {
 // rigWith has an API server that knows other objects than the caches.
 func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *rig {
 	t.Helper()
-	r := &rig{in: informers.NewSharedInformerFactory(client, 0), client: client, events: record.NewFakeRecorder(1000), clock: clocktesting.NewFakeClock(noon)}
-	apps, core := r.in.Apps().V1(), r.in.Core().V1()
-	c, err := New(apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(), client, r.events, Options{Workers: 1, Clock: r.clock})
+	r := testrig.New(client, noon)
+	apps, core := r.In.Apps().V1(), r.In.Core().V1()
+	c, err := New(apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(), client, r.Events, Options{Workers: 1, Clock: r.Clock})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Controller = c
-	for _, object := range cached {
-		r.cache(t, object)
-	}
+	r.Cache(t, cached...)
 	client.ClearActions()
-	return r
+	return &rig{c, r}
 }
 
-func (r *rig) cache(t testing.TB, object runtime.Object) {
-	t.Helper()
-	var err error
-	switch object.(type) {
-	case *appsv1.DaemonSet:
-		err = r.in.Apps().V1().DaemonSets().Informer().GetStore().Add(object)
-	case *appsv1.ControllerRevision:
-		err = r.in.Apps().V1().ControllerRevisions().Informer().GetStore().Add(object)
-	case *corev1.Pod:
-		err = r.in.Core().V1().Pods().Informer().GetStore().Add(object)
-	case *corev1.Node:
-		err = r.in.Core().V1().Nodes().Informer().GetStore().Add(object)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// fails makes requests of this kind fail.
-func (r *rig) fails(verb, resource string, err error) {
-	r.client.PrependReactor(verb, resource, func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, err })
-}
-
-// done lists the requests that were made, several of a kind in a row as one.
+// done lists the requests since it was asked last.
 func (r *rig) done() string {
-	var did []string
-	times := 1
-	for _, a := range r.client.Actions() {
-		one := strings.TrimSuffix(a.GetVerb()+" "+a.GetResource().Resource+"/"+a.GetSubresource(), "/")
-		if n := len(did); n > 0 && did[n-1] == one {
-			times++
-			continue
-		} else if n > 0 && times > 1 {
-			did[n-1] = fmt.Sprintf("%d %s", times, did[n-1])
-		}
-		did, times = append(did, one), 1
-	}
-	if n := len(did); n > 0 && times > 1 {
-		did[n-1] = fmt.Sprintf("%d %s", times, did[n-1])
-	}
-	r.client.ClearActions()
-	return strings.Join(did, ", ")
+	defer r.Client.ClearActions()
+	return r.Requests()
 }
 
+// told lists the events since it was asked last, in the order of their words.
 func (r *rig) told() string {
-	var told []string
-	for len(r.events.Events) > 0 {
-		told = append(told, <-r.events.Events)
-	}
+	told := strings.Split(r.Told(), "; ")
 	slices.Sort(told)
 	return strings.Join(told, "; ")
 }
 
 func (r *rig) status(t *testing.T) string {
 	t.Helper()
-	ds, err := r.client.AppsV1().DaemonSets("ns").Get(t.Context(), "web", metav1.GetOptions{})
+	ds, err := r.Client.AppsV1().DaemonSets("ns").Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,20 +156,20 @@ func TestRequests(t *testing.T) {
 			objects: objects(daemon()), did: "create controllerrevisions, update daemonsets/status"},
 		"a refusal of all costs one request": {
 			objects: objects(daemon(), revisionOf(ds, 1), node("a"), node("b"), node("c")),
-			faults:  func(r *rig) { r.fails("create", "pods", denied) },
+			faults:  func(r *rig) { r.Fail("create", "pods", denied) },
 			did:     "create pods, update daemonsets/status", err: true,
 			told: `Warning FailedCreate Error creating: pods "web-" is forbidden: exceeded quota`},
 		"a namespace that ends is no failure": {
 			objects: objects(daemon(), revisionOf(ds, 1), node("a"), node("b")),
-			faults:  func(r *rig) { r.fails("create", "pods", ending) },
+			faults:  func(r *rig) { r.Fail("create", "pods", ending) },
 			did:     "create pods, update daemonsets/status"},
 		"a pod that cannot be deleted is told": {
 			objects: objects(daemon(working(1)), revisionOf(ds, 1), node("a"), pod("p", of(ds)), pod("q", of(ds), aged(time.Minute))),
-			faults:  func(r *rig) { r.fails("delete", "pods", denied) },
+			faults:  func(r *rig) { r.Fail("delete", "pods", denied) },
 			did:     "delete pods", err: true, told: `Warning FailedDelete Error deleting: pods "web-" is forbidden: exceeded quota`},
 		"a pod that is gone needs no deleting": {
 			objects: objects(daemon(working(1)), revisionOf(ds, 1), node("a"), pod("p", of(ds)), pod("q", of(ds), aged(time.Minute))),
-			faults:  func(r *rig) { r.fails("delete", "pods", missing) },
+			faults:  func(r *rig) { r.Fail("delete", "pods", missing) },
 			did:     "delete pods"},
 		"a failed pod is told of and deleted": {
 			objects: objects(daemon(working(1)), revisionOf(ds, 1), node("a"), pod("p", of(ds), phase(corev1.PodFailed))),
@@ -229,7 +181,7 @@ func TestRequests(t *testing.T) {
 			told:    "Normal SucceededDaemonPod Found succeeded daemon pod ns/p on node a, will try to delete it; Normal SuccessfulDelete Deleted pod: p"},
 		"a status that changed in between is tried once more": {
 			objects: objects(daemon(), revisionOf(ds, 1), node("a"), pod("p", of(ds))),
-			faults:  func(r *rig) { r.fails("update", "daemonsets", conflict) },
+			faults:  func(r *rig) { r.Fail("update", "daemonsets", conflict) },
 			did:     "update daemonsets/status, get daemonsets, update daemonsets/status", err: true},
 		"an orphan is adopted after a live look, and nothing else done": {
 			objects: objects(daemon(), revisionOf(ds, 1), node("a"), pod("p", of(ds), orphan)),
@@ -237,7 +189,7 @@ func TestRequests(t *testing.T) {
 		"an owner that was replaced adopts nothing": {
 			objects: objects(daemon(), revisionOf(ds, 1), node("a"), pod("p", of(ds), orphan)),
 			faults: func(r *rig) {
-				r.client.PrependReactor("get", "daemonsets", func(ktesting.Action) (bool, runtime.Object, error) {
+				r.Client.PrependReactor("get", "daemonsets", func(ktesting.Action) (bool, runtime.Object, error) {
 					return true, daemon(func(ds *appsv1.DaemonSet) { ds.UID = "another" }), nil
 				})
 			},
@@ -318,7 +270,7 @@ func TestAPodIsMadeForItsNode(t *testing.T) {
 	ds := daemon()
 	r := newRig(t, ds, node("a"))
 	var made *corev1.Pod
-	r.client.PrependReactor("create", "pods", func(a ktesting.Action) (bool, runtime.Object, error) {
+	r.Client.PrependReactor("create", "pods", func(a ktesting.Action) (bool, runtime.Object, error) {
 		made = a.(ktesting.CreateAction).GetObject().(*corev1.Pod)
 		return false, nil, nil
 	})
@@ -351,15 +303,15 @@ func TestFailedPodsAreReplacedMoreAndMoreSlowly(t *testing.T) {
 	var waits []time.Duration
 	for i := range 12 {
 		broken := pod(fmt.Sprint("p", i), of(ds), phase(corev1.PodFailed))
-		r.cache(t, broken)
+		r.Cache(t, broken)
 		r.book(web).mark("a")
-		began := r.clock.Now()
+		began := r.Clock.Now()
 		for r.told() == "" {
 			wait := r.sync(t.Context(), web).After()
-			r.clock.Step(max(wait, time.Millisecond))
+			r.Clock.Step(max(wait, time.Millisecond))
 		}
-		waits = append(waits, r.clock.Now().Sub(began).Truncate(time.Second))
-		if err := r.in.Core().V1().Pods().Informer().GetStore().Delete(broken); err != nil {
+		waits = append(waits, r.Clock.Now().Sub(began).Truncate(time.Second))
+		if err := r.In.Core().V1().Pods().Informer().GetStore().Delete(broken); err != nil {
 			t.Fatal(err)
 		}
 		r.writes.Forget(web)
@@ -376,7 +328,7 @@ func TestALostAnswerIsFollowedUpBeforeAnotherPodIsMade(t *testing.T) {
 	late := pod("late", madeFor("a"), of(ds), func(p *corev1.Pod) { p.ResourceVersion = "7" })
 	r := rigWith(t, fake.NewClientset(ds, late), ds, revisionOf(ds, 1), node("a"))
 	answer := true
-	r.client.PrependReactor("create", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
+	r.Client.PrependReactor("create", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
 		if answer {
 			return true, nil, noAnswer
 		}
@@ -387,7 +339,7 @@ func TestALostAnswerIsFollowedUpBeforeAnotherPodIsMade(t *testing.T) {
 	check(t, r.sync(t.Context(), web).Err() != nil, true)
 	check(t, r.done(), "create pods, update daemonsets/status, list pods, update daemonsets/status")
 	check(t, len(r.writes.Behind(web)) > 0, true)
-	r.cache(t, late)
+	r.Cache(t, late)
 	check(t, r.sync(t.Context(), web).Err(), nil)
 	check(t, strings.Contains(r.done(), "create"), false)
 }

@@ -42,7 +42,7 @@ type world struct {
 func newWorld(t *testing.T, seed uint64, ds *appsv1.DaemonSet, nodes int) *world {
 	w := &world{World: testworld.New(seed), t: t, rejects: func() bool { return false }}
 	w.server = newServer(w.Rand, ds, nodes)
-	w.server.now = func() time.Time { return w.rig.clock.Now() }
+	w.server.now = func() time.Time { return w.rig.Clock.Now() }
 	w.restart()
 	w.Add(testworld.Actor{Name: "controller", Step: w.reconcile},
 		testworld.Actor{Name: "node look", Step: w.lookAtNode},
@@ -70,7 +70,7 @@ func (u nodeWakeUp) Add(name string) { u.w.nodesToLook = append(u.w.nodesToLook,
 func (u nodeWakeUp) AddAfter(name string, _ time.Duration) { u.Add(name) }
 
 func (w *world) indexer(kind string) toolscache.Indexer {
-	apps, core := w.in.Apps().V1(), w.in.Core().V1()
+	apps, core := w.In.Apps().V1(), w.In.Core().V1()
 	switch kind {
 	case "daemonsets":
 		return apps.DaemonSets().Informer().GetIndexer()
@@ -86,12 +86,12 @@ func (w *world) indexer(kind string) toolscache.Indexer {
 func (w *world) restart() {
 	now := noon
 	if w.rig != nil {
-		now = w.rig.clock.Now()
+		now = w.rig.Clock.Now()
 	}
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", w.server.handle)
 	w.rig = rigWith(w.t, client)
-	w.rig.clock.SetTime(now)
+	w.rig.Clock.SetTime(now)
 	w.rig.patient = w.patient
 	w.rig.wakeSet = func(types.NamespacedName) { w.woken = true }
 	w.server.lifeLeft = -1
@@ -169,7 +169,7 @@ func (w *world) reconcile() string {
 	w.woken = false
 	result := w.sync(context.Background(), web)
 	if after := result.After(); after > 0 {
-		w.look = w.rig.clock.Now().Add(after)
+		w.look = w.rig.Clock.Now().Add(after)
 	}
 	if w.server.lifeLeft == 0 {
 		w.restart()
@@ -197,11 +197,11 @@ func (w *world) tick() string {
 	if w.look.IsZero() || w.woken {
 		return ""
 	}
-	if w.look.After(w.rig.clock.Now()) {
-		w.rig.clock.SetTime(w.look)
+	if w.look.After(w.rig.Clock.Now()) {
+		w.rig.Clock.SetTime(w.look)
 	}
 	w.look, w.woken = time.Time{}, true
-	return "it is " + w.rig.clock.Now().Format(time.TimeOnly)
+	return "it is " + w.rig.Clock.Now().Format(time.TimeOnly)
 }
 
 // kubelet gives pods their node, brings them up and finishes those that go.
@@ -224,7 +224,7 @@ func (w *world) kubelet() string {
 		case target != nil && p.Status.Phase == "":
 			p.Status.Phase = corev1.PodRunning
 			readyFor(0)(p)
-			p.Status.Conditions[0].LastTransitionTime.Time = w.rig.clock.Now()
+			p.Status.Conditions[0].LastTransitionTime.Time = w.rig.Clock.Now()
 			w.server.putPod(p)
 			return "started " + name
 		}

@@ -55,7 +55,7 @@ func BenchmarkSync(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				if did := r.done(); did != "" {
+				if did := r.Requests(); did != "" {
 					b.Fatal(did)
 				}
 			})

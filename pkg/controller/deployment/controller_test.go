@@ -13,13 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/record"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -29,8 +27,7 @@ var web = types.NamespacedName{Namespace: "ns", Name: "web"}
 // as told.
 type rig struct {
 	*Controller
-	client *fake.Clientset
-	events *record.FakeRecorder
+	*testrig.Rig
 }
 
 func newRig(t testing.TB, cached ...runtime.Object) *rig {
@@ -41,55 +38,20 @@ func newRig(t testing.TB, cached ...runtime.Object) *rig {
 // rigWith has an API server that knows other objects than the caches.
 func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *rig {
 	t.Helper()
-	in := informers.NewSharedInformerFactory(client, 0)
-	events := record.NewFakeRecorder(100)
-	c, err := New(in.Apps().V1().Deployments(), in.Apps().V1().ReplicaSets(), in.Core().V1().Pods(), client, events,
-		Options{Workers: 1, Clock: clocktesting.NewFakeClock(noon), TerminatingReplicas: true})
+	r := testrig.New(client, noon)
+	c, err := New(r.In.Apps().V1().Deployments(), r.In.Apps().V1().ReplicaSets(), r.In.Core().V1().Pods(), client, r.Events,
+		Options{Workers: 1, Clock: r.Clock, TerminatingReplicas: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, object := range cached {
-		switch object.(type) {
-		case *appsv1.Deployment:
-			err = in.Apps().V1().Deployments().Informer().GetStore().Add(object)
-		case *appsv1.ReplicaSet:
-			err = in.Apps().V1().ReplicaSets().Informer().GetStore().Add(object)
-		case *corev1.Pod:
-			err = in.Core().V1().Pods().Informer().GetStore().Add(object)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	r.Cache(t, cached...)
 	client.ClearActions()
-	return &rig{c, client, events}
-}
-
-// fails makes requests of this kind fail.
-func (r *rig) fails(verb, resource string, err error) {
-	r.client.PrependReactor(verb, resource, func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, err })
-}
-
-// done lists the requests that were made.
-func (r *rig) done() string {
-	var did []string
-	for _, a := range r.client.Actions() {
-		did = append(did, strings.TrimSuffix(a.GetVerb()+" "+a.GetResource().Resource+"/"+a.GetSubresource(), "/"))
-	}
-	return strings.Join(did, ", ")
-}
-
-func (r *rig) told() string {
-	var told []string
-	for len(r.events.Events) > 0 {
-		told = append(told, <-r.events.Events)
-	}
-	return strings.Join(told, "; ")
+	return &rig{c, r}
 }
 
 func (r *rig) stored(t *testing.T) *appsv1.Deployment {
 	t.Helper()
-	d, err := r.client.AppsV1().Deployments("ns").Get(t.Context(), "web", metav1.GetOptions{})
+	d, err := r.Client.AppsV1().Deployments("ns").Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,36 +88,36 @@ func TestRequests(t *testing.T) {
 			told:    "Normal ScalingReplicaSet Scaled up replica set web-HASH from 0 to 3; Normal ScalingReplicaSet Scaled down replica set web-1 from 10 to 8"},
 		"a status that changed in between is tried again": {
 			objects: []runtime.Object{deploy(3), set(1, "v1", 3, 3)},
-			faults:  func(r *rig) { r.fails("update", "deployments", conflict) },
+			faults:  func(r *rig) { r.Fail("update", "deployments", conflict) },
 			did:     "update deployments/status", err: true},
 		"a Deployment that is gone needs no status": {
 			objects: []runtime.Object{deploy(3), set(1, "v1", 3, 3)},
-			faults:  func(r *rig) { r.fails("update", "deployments", gone) },
+			faults:  func(r *rig) { r.Fail("update", "deployments", gone) },
 			did:     "update deployments/status"},
 		"a set that changed in between ends the sync": {
 			objects: []runtime.Object{deploy(5), set(1, "v1", 3, 3)},
-			faults:  func(r *rig) { r.fails("patch", "replicasets", conflict) },
+			faults:  func(r *rig) { r.Fail("patch", "replicasets", conflict) },
 			did:     "patch replicasets", err: true},
 		"a set that may not be made is told": {
 			objects: []runtime.Object{deploy(3)},
-			faults:  func(r *rig) { r.fails("create", "replicasets", denied) },
+			faults:  func(r *rig) { r.Fail("create", "replicasets", denied) },
 			did:     "create replicasets, update deployments/status", err: true,
 			told: `Warning ReplicaSetCreateError Failed to create new replica set "web-HASH": replicasets.apps "web" is forbidden: exceeded quota`},
 		"nothing is told in a namespace that ends": {
 			objects: []runtime.Object{deploy(3)},
-			faults:  func(r *rig) { r.fails("create", "replicasets", ending) },
+			faults:  func(r *rig) { r.Fail("create", "replicasets", ending) },
 			did:     "create replicasets", err: true},
 		"an orphan is adopted after a live look": {
 			objects: []runtime.Object{deploy(3, settled(3, reasonComplete)), set(1, "v1", 3, 3, orphan)},
 			did:     "get deployments, patch replicasets"},
 		"an orphan that is gone is nobody's": {
 			objects: []runtime.Object{deploy(0), set(1, "v1", 3, 3, orphan)},
-			faults:  func(r *rig) { r.fails("patch", "replicasets", gone) },
+			faults:  func(r *rig) { r.Fail("patch", "replicasets", gone) },
 			did:     "get deployments, patch replicasets, create replicasets, update deployments/status"},
 		"an owner that was replaced adopts nothing": {
 			objects: []runtime.Object{deploy(3), set(1, "v1", 3, 3, orphan)},
 			faults: func(r *rig) {
-				r.client.PrependReactor("get", "deployments", func(ktesting.Action) (bool, runtime.Object, error) {
+				r.Client.PrependReactor("get", "deployments", func(ktesting.Action) (bool, runtime.Object, error) {
 					return true, deploy(3, func(d *appsv1.Deployment) { d.UID = "another" }), nil
 				})
 			},
@@ -169,14 +131,14 @@ func TestRequests(t *testing.T) {
 		"history that cannot be cleared does not hold up the status": {
 			objects: []runtime.Object{deploy(3, image("v2"), settled(3, reasonComplete), func(d *appsv1.Deployment) { *d.Spec.RevisionHistoryLimit = 0 }),
 				set(1, "v1", 0, 0), set(2, "v2", 3, 3)},
-			faults: func(r *rig) { r.fails("delete", "replicasets", denied) },
+			faults: func(r *rig) { r.Fail("delete", "replicasets", denied) },
 			did:    "delete replicasets, update deployments/status", err: true},
 		"a rollback is one update": {
 			objects: []runtime.Object{deploy(3, image("v2"), settled(3, reasonComplete), annotated(appsv1.DeprecatedRollbackTo, "1")), set(1, "v1", 0, 0), set(2, "v2", 3, 3)},
 			did:     "update deployments", told: `Normal DeploymentRollback Rolled back deployment "web" to revision 1`},
 		"a rollback that fails is not told": {
 			objects: []runtime.Object{deploy(3, image("v2"), settled(3, reasonComplete), annotated(appsv1.DeprecatedRollbackTo, "1")), set(1, "v1", 0, 0), set(2, "v2", 3, 3)},
-			faults:  func(r *rig) { r.fails("update", "deployments", conflict) },
+			faults:  func(r *rig) { r.Fail("update", "deployments", conflict) },
 			did:     "update deployments", err: true},
 		"a selector for everything is told and nothing else done": {
 			objects: []runtime.Object{deploy(3, func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} }), set(1, "v1", 3, 3, orphan)},
@@ -194,8 +156,8 @@ func TestRequests(t *testing.T) {
 				tc.faults(r)
 			}
 			result := r.sync(t.Context(), web)
-			check(t, r.done(), tc.did)
-			check(t, hashes(r.told(), tc.objects), tc.told)
+			check(t, r.Requests(), tc.did)
+			check(t, hashes(r.Told(), tc.objects), tc.told)
 			if (result.Err() != nil) != tc.err {
 				t.Errorf("error is %v", result.Err())
 			}
@@ -233,12 +195,12 @@ func TestATakenName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, d)
-			if err := r.client.Tracker().Add(tc.there); err != nil {
+			if err := r.Client.Tracker().Add(tc.there); err != nil {
 				t.Fatal(err)
 			}
 			result := r.sync(t.Context(), web)
-			check(t, r.done(), tc.did)
-			check(t, r.told(), "")
+			check(t, r.Requests(), tc.did)
+			check(t, r.Told(), "")
 			check(t, result.Err() != nil, tc.err)
 			count := int32(0)
 			if c := r.stored(t).Status.CollisionCount; c != nil {
@@ -332,8 +294,8 @@ func TestRecreateSeesThePodsOfOldSets(t *testing.T) {
 	d := deploy(1, image("v2"), recreateStrategy, settled(0, reasonUpdated))
 	waiting := newRig(t, d, set(1, "v1", 0, 0), pod)
 	waiting.sync(t.Context(), web)
-	check(t, waiting.done(), "update deployments/status")
+	check(t, waiting.Requests(), "update deployments/status")
 	free := newRig(t, d, set(1, "v1", 0, 0))
 	free.sync(t.Context(), web)
-	check(t, free.done(), "create replicasets, update deployments/status")
+	check(t, free.Requests(), "create replicasets, update deployments/status")
 }

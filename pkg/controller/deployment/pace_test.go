@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 )
 
@@ -61,14 +60,14 @@ func TestNumbersAreReportedWhenTheirTimeHasCome(t *testing.T) {
 	first := r.stored(t)
 	rs = set(1, "v1", 3, 2)
 	r = newRig(t, first, rs)
-	clock := r.clock.(*clocktesting.FakeClock)
+	clock := r.Clock
 	r.pace.Sent(web, clock.Now().Add(-10*time.Millisecond))
-	if result := r.sync(t.Context(), web); result.After() != 200*time.Millisecond || r.done() != "" {
-		t.Fatalf("looks again after %v, did %q", result.After(), r.done())
+	if result := r.sync(t.Context(), web); result.After() != 200*time.Millisecond || r.Requests() != "" {
+		t.Fatalf("looks again after %v, did %q", result.After(), r.Requests())
 	}
 	clock.Step(200 * time.Millisecond)
 	r.sync(t.Context(), web)
 	if got := r.stored(t).Status.AvailableReplicas; got != 2 {
-		t.Errorf("reported %d available, did %q", got, r.done())
+		t.Errorf("reported %d available, did %q", got, r.Requests())
 	}
 }

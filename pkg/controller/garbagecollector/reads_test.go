@@ -8,7 +8,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 // slow is an API whose reads end when they are told to.
@@ -41,7 +42,7 @@ func TestReadsAreSharedByThoseWhoWait(t *testing.T) {
 	for range 9 {
 		go ask()
 	}
-	eventually(t, "a read to wait", func() bool {
+	testrig.Eventually(t, "a read to wait", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		last := r.queue[location{name: "a"}]
@@ -70,14 +71,5 @@ func TestReadsAreSharedByThoseWhoWait(t *testing.T) {
 	}
 	if len(r.queue) != 0 {
 		t.Errorf("%d reads are remembered", len(r.queue))
-	}
-}
-
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 30*time.Second, true,
-		func(context.Context) (bool, error) { return is(), nil })
-	if err != nil {
-		t.Fatalf("never: %s", what)
 	}
 }

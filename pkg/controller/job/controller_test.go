@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,15 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
-	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
-	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -32,53 +27,18 @@ var pi = Key{Namespace: "ns", Name: "pi"}
 // rig is a controller whose caches are filled by hand.
 type rig struct {
 	*Controller
-	recorder *record.FakeRecorder
-	time     *clocktesting.FakeClock
+	*testrig.Rig
 }
 
-func newRig(t testing.TB, client kubernetes.Interface, cached ...runtime.Object) *rig {
+func newRig(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *rig {
 	t.Helper()
-	in := informers.NewSharedInformerFactory(client, 0)
-	events := record.NewFakeRecorder(10000)
-	now := clocktesting.NewFakeClock(noon)
-	c, err := New(in.Batch().V1().Jobs(), in.Core().V1().Pods(), client, events, Options{Workers: 1, Clock: now})
+	r := testrig.New(client, noon)
+	c, err := New(r.In.Batch().V1().Jobs(), r.In.Core().V1().Pods(), client, r.Events, Options{Workers: 1, Clock: r.Clock})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, object := range cached {
-		index := toolscache.Store(c.podIndex)
-		if _, ok := object.(*batchv1.Job); ok {
-			index = c.jobIndex
-		}
-		if err := index.Add(object); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return &rig{c, events, now}
-}
-
-func (r *rig) told() string {
-	var told []string
-	for len(r.recorder.Events) > 0 {
-		told = append(told, <-r.recorder.Events)
-	}
-	return strings.Join(told, "; ")
-}
-
-// requests lists what was asked for, equal ones in a row once with their number.
-func requests(client *fake.Clientset) string {
-	var did []string
-	n := 1
-	for _, a := range client.Actions() {
-		what := strings.TrimSuffix(a.GetVerb()+" "+a.GetResource().Resource+"/"+a.GetSubresource(), "/")
-		if len(did) > 0 && strings.HasSuffix(did[len(did)-1], what) {
-			n++
-			did[len(did)-1] = fmt.Sprintf("%d %s", n, what)
-			continue
-		}
-		did, n = append(did, what), 1
-	}
-	return strings.Join(did, ", ")
+	r.Cache(t, cached...)
+	return &rig{c, r}
 }
 
 func fails(verb, resource string, err error) func(*fake.Clientset) {
@@ -153,8 +113,8 @@ func TestRequests(t *testing.T) {
 			}
 			r := newRig(t, client, objects...)
 			result := r.sync(t.Context(), pi)
-			check(t, requests(client), tc.did)
-			check(t, r.told(), tc.told)
+			check(t, r.Requests(), tc.did)
+			check(t, r.Told(), tc.told)
 			check(t, result.Err() != nil, tc.err)
 		})
 	}
@@ -162,8 +122,9 @@ func TestRequests(t *testing.T) {
 
 func TestAJobThatIsGoneCostsNothing(t *testing.T) {
 	client := fake.NewClientset()
-	check(t, newRig(t, client).sync(t.Context(), pi).Err(), nil)
-	check(t, requests(client), "")
+	r := newRig(t, client)
+	check(t, r.sync(t.Context(), pi).Err(), nil)
+	check(t, r.Requests(), "")
 }
 
 func TestALostAnswerMakesNoSecondPod(t *testing.T) {
@@ -179,7 +140,7 @@ func TestALostAnswerMakesNoSecondPod(t *testing.T) {
 	})
 	client.ClearActions()
 	check(t, errors.Is(r.sync(t.Context(), pi).Err(), errLate), true)
-	check(t, requests(client), "list pods")
+	check(t, r.Requests(), "list pods")
 }
 
 func TestOrphans(t *testing.T) {
@@ -209,7 +170,7 @@ func TestOrphans(t *testing.T) {
 			client := fake.NewClientset(objects...)
 			r := newRig(t, client, objects...)
 			check(t, r.syncOrphan(t.Context(), Key{Namespace: "ns", Name: "p"}).Err(), nil)
-			check(t, requests(client), tc.want)
+			check(t, r.Requests(), tc.want)
 		})
 	}
 	check(t, newRig(t, fake.NewClientset()).syncOrphan(t.Context(), pi).Err(), nil)
@@ -364,7 +325,7 @@ func TestNumbersOfAJobThatGoesOnCanWait(t *testing.T) {
 			r.reports.Sent(pi, noon.Add(-50*time.Millisecond))
 			result := r.sync(t.Context(), pi)
 			check(t, result.Err(), nil)
-			check(t, requests(client), tc.did)
+			check(t, r.Requests(), tc.did)
 			check(t, result.After(), tc.wait)
 		})
 	}

@@ -64,8 +64,9 @@ func TestAControllerKilledBetweenTheTwoWrites(t *testing.T) {
 			for _, pod := range live(t, client) {
 				now = append(now, pod)
 			}
-			check(t, newRig(t, client, now...).sync(t.Context(), pi).Err(), nil)
-			check(t, requests(client), tc.did)
+			r := newRig(t, client, now...)
+			check(t, r.sync(t.Context(), pi).Err(), nil)
+			check(t, r.Requests(), tc.did)
 			left := ""
 			for _, pod := range live(t, client) {
 				if left != "" {
@@ -118,7 +119,7 @@ func TestPodsThatChangeMeanwhile(t *testing.T) {
 			fails("patch", "pods", tc.fault)(client)
 			r := newRig(t, client, tc.job, tc.pod)
 			check(t, r.sync(t.Context(), pi).Err() != nil, tc.err)
-			check(t, requests(client), tc.did)
+			check(t, r.Requests(), tc.did)
 		})
 	}
 }

@@ -61,7 +61,7 @@ func (w *world) restart() {
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", w.server.handle)
 	w.rig = newRig(w.t, client)
-	w.rig.time.SetTime(w.clock)
+	w.rig.Clock.SetTime(w.clock)
 	w.rig.patient = w.patient
 	w.server.lifeLeft = -1
 	var pods []any
@@ -170,7 +170,7 @@ func (w *world) pass() string {
 		passed = w.wait
 	}
 	w.clock = w.clock.Add(passed)
-	w.rig.time.SetTime(w.clock)
+	w.rig.Clock.SetTime(w.clock)
 	return w.clock.Format(time.TimeOnly)
 }
 

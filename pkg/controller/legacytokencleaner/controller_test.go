@@ -13,12 +13,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 // world is a controller, the clients that it writes, reads and lists with, and its clock.
@@ -218,31 +219,19 @@ func TestFaults(t *testing.T) {
 
 func TestOnceADay(t *testing.T) {
 	w := newWorld(t, account("builder-token"), "2025-06-01", token("", ""))
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { defer close(ended); w.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
+	testrig.Run(t, w.reader, w.Run)
 	looks := func() int {
 		return len(slices.DeleteFunc(verbs(w.client), func(v string) bool { return v != "get configmaps kube-system" }))
 	}
-	until(t, "the first look", func() bool { return looks() == 1 })
+	testrig.Eventually(t, "the first look", func() bool { return looks() == 1 })
 	if got := verbs(w.client); len(got) != 1 {
 		t.Errorf("sent %v on the day before", got)
 	}
-	until(t, "the mark", func() bool {
+	testrig.Eventually(t, "the mark", func() bool {
 		w.clock.Step(time.Hour)
 		return slices.Contains(verbs(w.client), "patch secrets team")
 	})
 	if got := w.clock.Since(noon); got < 24*time.Hour || looks() < 2 {
 		t.Errorf("marked after %s and %d looks", got, looks())
-	}
-}
-
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(context.Background(), 5*time.Millisecond, 20*time.Second, true,
-		func(context.Context) (bool, error) { return is(), nil })
-	if err != nil {
-		t.Fatalf("waited in vain: %s", what)
 	}
 }

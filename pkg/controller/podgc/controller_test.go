@@ -12,11 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 func world(t testing.TB, threshold int, cached ...runtime.Object) (*Controller, *fake.Clientset) {
@@ -175,16 +176,11 @@ func TestQuarantine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	shared.Start(ctx.Done())
-	shared.WaitForCacheSync(ctx.Done())
-	ended := make(chan struct{})
-	go func() { defer close(ended); c.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; shared.Shutdown() })
+	testrig.Run(t, client, c.Run, shared)
 
 	passes := func(n int) func() bool { return func() bool { return c.Snapshot().Counts.Syncs >= n } }
 	left := func() int { return len(shared.Core().V1().Pods().Informer().GetStore().List()) }
-	eventually(t, "the first pass", passes(1))
+	testrig.Eventually(t, "the first pass", passes(1))
 	stepUntil(t, fakeClock, "the second pass", period, passes(2))
 	if left() != 1 {
 		t.Fatal("deleted before the quarantine was over")
@@ -195,21 +191,12 @@ func TestQuarantine(t *testing.T) {
 // stepUntil steps the clock by d once and waits for the condition.
 func stepUntil(t *testing.T, c *testclock.FakeClock, what string, d time.Duration, is func() bool) {
 	t.Helper()
-	eventually(t, "timers before "+what, c.HasWaiters)
+	testrig.Eventually(t, "timers before "+what, c.HasWaiters)
 	c.Step(d)
-	eventually(t, what, func() bool {
+	testrig.Eventually(t, what, func() bool {
 		c.Step(time.Millisecond) // a timer that was set after the step
 		return is()
 	})
-}
-
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(context.Background(), 5*time.Millisecond, 20*time.Second, true,
-		func(context.Context) (bool, error) { return is(), nil })
-	if err != nil {
-		t.Fatal(fmt.Errorf("waited in vain: %s", what))
-	}
 }
 
 func TestTheCountOfTerminatedPodsFollowsTheCache(t *testing.T) {
@@ -223,11 +210,11 @@ func TestTheCountOfTerminatedPodsFollowsTheCache(t *testing.T) {
 	shared.Start(ctx.Done())
 	t.Cleanup(func() { cancel(); shared.Shutdown() })
 	count := func(n int64) func() bool { return func() bool { return c.terminated.Load() == n } }
-	eventually(t, "one is found at the start", count(1))
+	testrig.Eventually(t, "one is found at the start", count(1))
 	_ = client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod("b", phase(corev1.PodSucceeded)), "team")
-	eventually(t, "another ends", count(2))
+	testrig.Eventually(t, "another ends", count(2))
 	_ = client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), "team", "a")
-	eventually(t, "one is deleted", count(1))
+	testrig.Eventually(t, "one is deleted", count(1))
 }
 
 // A pass must cost the same with ten times the pods.

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 func TestAGroupIsSetFreeWhenItsLastPodGoes(t *testing.T) {
@@ -24,12 +26,7 @@ func TestAGroupIsSetFreeWhenItsLastPodGoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	shared.Start(ctx.Done())
-	shared.WaitForCacheSync(ctx.Done())
-	ended := make(chan struct{})
-	go func() { defer close(ended); c.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; shared.Shutdown() })
+	testrig.Run(t, client, c.Run, shared)
 
 	held, err := client.SchedulingV1alpha2().PodGroups("team").Get(t.Context(), "g", metav1.GetOptions{})
 	if err != nil || len(held.Finalizers) != 1 {

@@ -11,10 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 func TestTheConfigMapComesBackAfterDeletionAndAfterChange(t *testing.T) {
@@ -24,25 +25,7 @@ func TestTheConfigMapComesBackAfterDeletionAndAfterChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watching := make(chan struct{}, 1)
-	client.PrependWatchReactor("configmaps", func(action clienttesting.Action) (bool, watch.Interface, error) {
-		w, err := client.Tracker().Watch(action.GetResource(), action.GetNamespace(), action.(clienttesting.WatchActionImpl).ListOptions)
-		select {
-		case watching <- struct{}{}:
-		default:
-		}
-		return true, w, err
-	})
-	ctx, cancel := context.WithCancel(context.Background())
-	shared.Start(ctx.Done())
-	own.Start(ctx.Done())
-	shared.WaitForCacheSync(ctx.Done())
-	own.WaitForCacheSync(ctx.Done())
-	// A fake hands out its own object if it is made between the list and the watch.
-	<-watching
-	ended := make(chan struct{})
-	go func() { defer close(ended); c.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; shared.Shutdown(); own.Shutdown() })
+	testrig.Run(t, client, c.Run, shared, own)
 
 	maps := client.CoreV1().ConfigMaps("team")
 	published := func(what string) *corev1.ConfigMap {

@@ -1,19 +1,18 @@
 package serviceaccount
 
 import (
-	"context"
 	"errors"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 func start(t *testing.T, client *fake.Clientset) *Controller {
@@ -23,22 +22,8 @@ func start(t *testing.T, client *fake.Clientset) *Controller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	shared.Start(ctx.Done())
-	shared.WaitForCacheSync(ctx.Done())
-	ended := make(chan struct{})
-	go func() { defer close(ended); c.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; shared.Shutdown() })
+	testrig.Run(t, client, c.Run, shared)
 	return c
-}
-
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(context.Background(), 5*time.Millisecond, 20*time.Second, true,
-		func(context.Context) (bool, error) { return is(), nil })
-	if err != nil {
-		t.Fatalf("waited in vain: %s", what)
-	}
 }
 
 func TestADeletedDefaultAccountComesBack(t *testing.T) {
@@ -49,11 +34,11 @@ func TestADeletedDefaultAccountComesBack(t *testing.T) {
 		_, err := accounts.Get(t.Context(), "default", metav1.GetOptions{})
 		return err == nil
 	}
-	eventually(t, "the account is created", there)
+	testrig.Eventually(t, "the account is created", there)
 	if err := accounts.Delete(t.Context(), "default", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the account is created again", there)
+	testrig.Eventually(t, "the account is created again", there)
 }
 
 func TestErrorsOfCreate(t *testing.T) {

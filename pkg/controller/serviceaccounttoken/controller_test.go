@@ -1,22 +1,20 @@
 package serviceaccounttoken
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 // world is a controller whose caches hold cached and whose server holds live.
@@ -172,37 +170,21 @@ func TestFromNewSecretToDeletedAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	shared.Start(ctx.Done())
-	own.Start(ctx.Done())
-	shared.WaitForCacheSync(ctx.Done())
-	own.WaitForCacheSync(ctx.Done())
-	ended := make(chan struct{})
-	go func() { defer close(ended); c.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; shared.Shutdown(); own.Shutdown() })
+	testrig.Run(t, client, c.Run, shared, own)
 
 	secrets := client.CoreV1().Secrets("team")
 	if _, err := secrets.Create(t.Context(), secret(empty), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the secret is filled", func() bool {
+	testrig.Eventually(t, "the secret is filled", func() bool {
 		s, err := secrets.Get(t.Context(), "builder-token", metav1.GetOptions{})
 		return err == nil && len(s.Data["token"]) > 0 && s.Annotations["kubernetes.io/service-account.uid"] == "uid-1"
 	})
 	if err := client.CoreV1().ServiceAccounts("team").Delete(t.Context(), "builder", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the secret is deleted", func() bool {
+	testrig.Eventually(t, "the secret is deleted", func() bool {
 		_, err := secrets.Get(t.Context(), "builder-token", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
-}
-
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(context.Background(), 5*time.Millisecond, 20*time.Second, true,
-		func(context.Context) (bool, error) { return is(), nil })
-	if err != nil {
-		t.Fatal(fmt.Errorf("waited in vain: %s", what))
-	}
 }

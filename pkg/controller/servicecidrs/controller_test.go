@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -54,18 +55,13 @@ func prepare(t *testing.T, objects ...runtime.Object) parts {
 
 func TestANewOneIsProtectedAndReady(t *testing.T) {
 	p := prepare(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	p.shared.Start(ctx.Done())
-	p.shared.WaitForCacheSync(ctx.Done())
-	ended := make(chan struct{})
-	go func() { defer close(ended); p.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; p.shared.Shutdown() })
+	testrig.Run(t, p.client, p.Run, p.shared)
 
 	cidrs := p.client.NetworkingV1().ServiceCIDRs()
-	if _, err := cidrs.Create(ctx, cidr("a", of("10.0.0.0/24"), finalizers()), metav1.CreateOptions{}); err != nil {
+	if _, err := cidrs.Create(t.Context(), cidr("a", of("10.0.0.0/24"), finalizers()), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
 		got, err := cidrs.Get(ctx, "a", metav1.GetOptions{})
 		return err == nil && len(got.Finalizers) == 1 && meta.IsStatusConditionTrue(got.Status.Conditions, "Ready"), nil
 	})

@@ -15,13 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/record"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -35,9 +33,7 @@ var (
 // as told.
 type rig struct {
 	*Controller
-	client *fake.Clientset
-	events *record.FakeRecorder
-	in     informers.SharedInformerFactory
+	*testrig.Rig
 }
 
 func newRig(t testing.TB, cached ...runtime.Object) *rig {
@@ -48,59 +44,16 @@ func newRig(t testing.TB, cached ...runtime.Object) *rig {
 // rigWith has an API server that knows other objects than the caches.
 func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *rig {
 	t.Helper()
-	in := informers.NewSharedInformerFactory(client, 0)
-	apps, core, events := in.Apps().V1(), in.Core().V1(), record.NewFakeRecorder(1000)
+	r := testrig.New(client, noon)
+	apps, core := r.In.Apps().V1(), r.In.Core().V1()
 	c, err := New(Caches{Sets: apps.StatefulSets(), Revisions: apps.ControllerRevisions(), Pods: core.Pods(), Claims: core.PersistentVolumeClaims()},
-		client, events, Options{Workers: 1, Clock: clocktesting.NewFakeClock(noon), SemanticRevisions: true})
+		client, r.Events, Options{Workers: 1, Clock: r.Clock, SemanticRevisions: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{c, client, events, in}
-	for _, object := range cached {
-		r.cache(t, object)
-	}
+	r.Cache(t, cached...)
 	client.ClearActions()
-	return r
-}
-
-func (r *rig) cache(t testing.TB, object runtime.Object) {
-	t.Helper()
-	var err error
-	switch object.(type) {
-	case *appsv1.StatefulSet:
-		err = r.in.Apps().V1().StatefulSets().Informer().GetStore().Add(object)
-	case *appsv1.ControllerRevision:
-		err = r.in.Apps().V1().ControllerRevisions().Informer().GetStore().Add(object)
-	case *corev1.Pod:
-		err = r.in.Core().V1().Pods().Informer().GetStore().Add(object)
-	case *corev1.PersistentVolumeClaim:
-		err = r.in.Core().V1().PersistentVolumeClaims().Informer().GetStore().Add(object)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// fails makes requests of this kind fail.
-func (r *rig) fails(verb, resource string, err error) {
-	r.client.PrependReactor(verb, resource, func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, err })
-}
-
-// done lists the requests that were made.
-func (r *rig) done() string {
-	var did []string
-	for _, a := range r.client.Actions() {
-		did = append(did, strings.TrimSuffix(a.GetVerb()+" "+a.GetResource().Resource+"/"+a.GetSubresource(), "/"))
-	}
-	return strings.Join(did, ", ")
-}
-
-func (r *rig) told() string {
-	var told []string
-	for len(r.events.Events) > 0 {
-		told = append(told, <-r.events.Events)
-	}
-	return strings.Join(told, "; ")
+	return &rig{c, r}
 }
 
 // revisionFor is the revision of the template, as the controller makes it.
@@ -160,21 +113,21 @@ func TestRequests(t *testing.T) {
 		"nor does one with claims":         {objects: settled(t, 3, withData)},
 		"a new set gets its first pod":     {objects: []runtime.Object{newSet(2)}, did: begins + "create pods, update statefulsets/status", told: "Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful"},
 		"claims come first":                {objects: []runtime.Object{newSet(2, withData)}, did: begins + "create persistentvolumeclaims, create pods, update statefulsets/status", told: "Normal SuccessfulCreate Create Claim data-web-0 Pod web-0 in StatefulSet web success; Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful"},
-		"a claim that is refused":          {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.fails("create", "persistentvolumeclaims", denied) }, did: begins + "create persistentvolumeclaims, update statefulsets/status", err: true, told: `Warning FailedCreate Create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota; Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: pods "web-0" is forbidden: exceeded quota`},
-		"a claim that another made":        {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.fails("create", "persistentvolumeclaims", exists) }, did: begins + "create persistentvolumeclaims, update statefulsets/status", err: true, told: `Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: pods "web-0" already exists`},
-		"a pod that is refused":            {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.fails("create", "pods", denied) }, did: begins + "create pods, update statefulsets/status", err: true, told: `Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
-		"a name that is taken":             {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.fails("create", "pods", exists) }, did: begins + "create pods, update statefulsets/status", err: true},
-		"a namespace that ends":            {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.fails("create", "pods", nsEnds) }, did: begins + "create pods, update statefulsets/status"},
-		"a claim in one":                   {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.fails("create", "persistentvolumeclaims", nsEnds) }, did: begins + "create persistentvolumeclaims, update statefulsets/status"},
+		"a claim that is refused":          {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.Fail("create", "persistentvolumeclaims", denied) }, did: begins + "create persistentvolumeclaims, update statefulsets/status", err: true, told: `Warning FailedCreate Create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota; Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: pods "web-0" is forbidden: exceeded quota`},
+		"a claim that another made":        {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.Fail("create", "persistentvolumeclaims", exists) }, did: begins + "create persistentvolumeclaims, update statefulsets/status", err: true, told: `Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: pods "web-0" already exists`},
+		"a pod that is refused":            {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.Fail("create", "pods", denied) }, did: begins + "create pods, update statefulsets/status", err: true, told: `Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
+		"a name that is taken":             {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.Fail("create", "pods", exists) }, did: begins + "create pods, update statefulsets/status", err: true},
+		"a namespace that ends":            {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.Fail("create", "pods", nsEnds) }, did: begins + "create pods, update statefulsets/status"},
+		"a claim in one":                   {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.Fail("create", "persistentvolumeclaims", nsEnds) }, did: begins + "create persistentvolumeclaims, update statefulsets/status"},
 		"a pod too many goes":              {objects: with(settled(t, 1), newTestPod(1)), did: "delete pods, update statefulsets/status", told: "Normal SuccessfulDelete Delete Pod web-1 in StatefulSet web successful"},
-		"one that is gone is not told of":  {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.fails("delete", "pods", gone) }, did: "delete pods, update statefulsets/status"},
-		"nor one that is another":          {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.fails("delete", "pods", conflict) }, did: "delete pods, update statefulsets/status"},
-		"a deletion that is refused":       {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.fails("delete", "pods", denied) }, did: "delete pods, update statefulsets/status", err: true, told: `Warning FailedDelete Delete Pod web-1 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
+		"one that is gone is not told of":  {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.Fail("delete", "pods", gone) }, did: "delete pods, update statefulsets/status"},
+		"nor one that is another":          {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.Fail("delete", "pods", conflict) }, did: "delete pods, update statefulsets/status"},
+		"a deletion that is refused":       {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.Fail("delete", "pods", denied) }, did: "delete pods, update statefulsets/status", err: true, told: `Warning FailedDelete Delete Pod web-1 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
 		"a pod without its name":           {objects: mending(settled(t, 1)), did: "patch pods", told: "Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful"},
-		"a repair that is refused":         {objects: mending(settled(t, 1)), faults: func(r *rig) { r.fails("patch", "pods", denied) }, did: "patch pods", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
-		"claims that go with the set":      {objects: settled(t, 2, withData, retaining(del, keeps)), did: "update persistentvolumeclaims, update persistentvolumeclaims", told: "Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful; Normal SuccessfulUpdate Update Pod web-1 in StatefulSet web successful"},
-		"one that cannot be handed over":   {objects: settled(t, 2, withData, retaining(del, keeps)), faults: func(r *rig) { r.fails("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: set the owners of claim data-web-0: Operation cannot be fulfilled on statefulsets.apps "web": changed`},
-		"the pod waits for its claim then": {objects: away(settled(t, 2, withData, retaining(keeps, del))), faults: func(r *rig) { r.fails("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims, update statefulsets/status", err: true},
+		"a repair that is refused":         {objects: mending(settled(t, 1)), faults: func(r *rig) { r.Fail("patch", "pods", denied) }, did: "patch pods", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
+		"claims that go with the set":      {objects: settled(t, 2, withData, retaining(del, keeps)), did: "2 update persistentvolumeclaims", told: "Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful; Normal SuccessfulUpdate Update Pod web-1 in StatefulSet web successful"},
+		"one that cannot be handed over":   {objects: settled(t, 2, withData, retaining(del, keeps)), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: set the owners of claim data-web-0: Operation cannot be fulfilled on statefulsets.apps "web": changed`},
+		"the pod waits for its claim then": {objects: away(settled(t, 2, withData, retaining(keeps, del))), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims, update statefulsets/status", err: true},
 		"an orphan is adopted":             {objects: orphaned(settled(t, 1)), did: "get statefulsets, patch pods"},
 		"a pod that differs is let go":     {objects: relabelled(settled(t, 1)), did: "patch pods, create pods, update statefulsets/status", err: true},
 		"the status, on a conflict anew":   {objects: with(settled(t, 0), newTestPod(9, ending)), faults: conflictOnce, did: "update statefulsets/status, get statefulsets, update statefulsets/status"},
@@ -192,8 +145,8 @@ func TestRequests(t *testing.T) {
 			if err := r.sync(t.Context(), web).Err(); (err != nil) != tc.err {
 				t.Errorf("got %v", err)
 			}
-			same(t, r.done(), tc.did)
-			same(t, r.told(), tc.told)
+			same(t, r.Requests(), tc.did)
+			same(t, r.Told(), tc.told)
 		})
 	}
 }
@@ -234,7 +187,7 @@ func away(objects []runtime.Object) []runtime.Object {
 
 func conflictOnce(r *rig) {
 	once := false
-	r.client.PrependReactor("update", "statefulsets", func(ktesting.Action) (bool, runtime.Object, error) {
+	r.Client.PrependReactor("update", "statefulsets", func(ktesting.Action) (bool, runtime.Object, error) {
 		once = !once
 		return once, nil, conflict
 	})
@@ -245,7 +198,7 @@ func conflictOnce(r *rig) {
 func TestDeletesAreOfThePodThatWasLookedAt(t *testing.T) {
 	r := newRig(t, with(settled(t, 1), newTestPod(1))...)
 	r.sync(t.Context(), web)
-	for _, a := range r.client.Actions() {
+	for _, a := range r.Client.Actions() {
 		if d, ok := a.(ktesting.DeleteActionImpl); ok {
 			if p := d.DeleteOptions.Preconditions; p == nil || p.UID == nil || *p.UID != "uweb-1" {
 				t.Errorf("deletes with %+v", p)
@@ -285,17 +238,17 @@ func TestHistory(t *testing.T) {
 			for i, h := range tc.history {
 				h = h.DeepCopy()
 				h.UID = types.UID(fmt.Sprint("history-", i))
-				if err := r.client.Tracker().Add(h); err != nil {
+				if err := r.Client.Tracker().Add(h); err != nil {
 					t.Fatal(err)
 				}
-				r.cache(t, h)
+				r.Cache(t, h)
 			}
-			r.client.ClearActions()
+			r.Client.ClearActions()
 			if err := r.sync(t.Context(), web).Err(); err != nil {
 				t.Fatal(err)
 			}
-			same(t, r.done(), tc.did)
-			got, err := r.client.AppsV1().StatefulSets("ns").Get(t.Context(), "web", metav1.GetOptions{})
+			same(t, r.Requests(), tc.did)
+			got, err := r.Client.AppsV1().StatefulSets("ns").Get(t.Context(), "web", metav1.GetOptions{})
 			if err != nil || tc.update != "" && got.Status.UpdateRevision != tc.update || *got.Status.CollisionCount != tc.count {
 				t.Errorf("got %+v, %v", got.Status, err)
 			}
@@ -391,7 +344,7 @@ func BenchmarkOnePodChange(b *testing.B) {
 						p.OwnerReferences = nil
 					}
 				})
-				r.cache(b, pod)
+				r.Cache(b, pod)
 			}
 			before := newTestPod(0)
 			after := newTestPod(0, func(p *corev1.Pod) { p.ResourceVersion = "2" })
@@ -403,7 +356,7 @@ func BenchmarkOnePodChange(b *testing.B) {
 					b.Fatal(keys, err)
 				}
 			}
-			if did := r.done(); did != "" {
+			if did := r.Requests(); did != "" {
 				b.Fatal(did)
 			}
 		})

@@ -1,7 +1,6 @@
 package tokencleaner
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -10,23 +9,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 var key = types.NamespacedName{Namespace: "kube-system", Name: "bootstrap-token-abcdef"}
-
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, 20*time.Second, true,
-		func(context.Context) (bool, error) { return is(), nil })
-	if err != nil {
-		t.Fatalf("waited in vain: %s", what)
-	}
-}
 
 func TestATokenGoesAtItsTime(t *testing.T) {
 	elsewhere, opaque := token("2001-01-01T00:00:00Z"), token("2001-01-01T00:00:00Z")
@@ -38,12 +29,7 @@ func TestATokenGoesAtItsTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
-	ended := make(chan struct{})
-	go func() { defer close(ended); c.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; factory.Shutdown() })
+	testrig.Run(t, client, c.Run, factory)
 
 	deleted := func() (names []string) {
 		for _, action := range client.Actions() {
@@ -53,12 +39,12 @@ func TestATokenGoesAtItsTime(t *testing.T) {
 		}
 		return names
 	}
-	eventually(t, "the token was judged", func() bool { _, known := c.Key(key.String()); return known && c.Len() == 0 })
+	testrig.Eventually(t, "the token was judged", func() bool { _, known := c.Key(key.String()); return known && c.Len() == 0 })
 	clock.Step(4 * time.Second)
 	if got := deleted(); got != nil {
 		t.Fatalf("deleted %v too early", got)
 	}
-	eventually(t, "the token is deleted", func() bool { clock.Step(time.Second); return len(deleted()) > 0 })
+	testrig.Eventually(t, "the token is deleted", func() bool { clock.Step(time.Second); return len(deleted()) > 0 })
 	if got := deleted(); len(got) != 1 || got[0] != "kube-system/bootstrap-token-abcdef" {
 		t.Errorf("deleted %v", got)
 	}

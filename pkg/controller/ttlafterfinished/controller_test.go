@@ -1,7 +1,6 @@
 package ttlafterfinished
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -20,6 +18,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -147,34 +146,23 @@ func TestAJobGoesWhenItsTimeComes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	shared.Start(ctx.Done())
-	ended := make(chan struct{})
-	go func() { defer close(ended); c.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; shared.Shutdown() })
-	if _, err := client.BatchV1().Jobs("ns").Create(ctx, job(60), metav1.CreateOptions{}); err != nil {
+	testrig.Run(t, client, c.Run, shared)
+	if _, err := client.BatchV1().Jobs("ns").Create(t.Context(), job(60), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.BatchV1().Jobs("ns").UpdateStatus(ctx, job(60, complete(0)), metav1.UpdateOptions{}); err != nil {
+	if _, err := client.BatchV1().Jobs("ns").UpdateStatus(t.Context(), job(60, complete(0)), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
-	}
-	until := func(what string, ok func() bool) {
-		t.Helper()
-		err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) { return ok(), nil })
-		if err != nil {
-			t.Fatalf("waited for %s", what)
-		}
 	}
 	there := func() bool {
-		_, err := client.BatchV1().Jobs("ns").Get(ctx, "a", metav1.GetOptions{})
+		_, err := client.BatchV1().Jobs("ns").Get(t.Context(), "a", metav1.GetOptions{})
 		return !apierrors.IsNotFound(err)
 	}
-	until("a planned look", func() bool { k, _ := c.Key("ns/a"); return k.NextLook == "1m0s" })
+	testrig.Eventually(t, "a planned look", func() bool { k, _ := c.Key("ns/a"); return k.NextLook == "1m0s" })
 	clock.Step(59 * time.Second)
 	if !there() {
 		t.Error("gone before its time")
 	}
-	until("its end", func() bool { clock.Step(100 * time.Millisecond); return !there() })
+	testrig.Eventually(t, "its end", func() bool { clock.Step(100 * time.Millisecond); return !there() })
 }
 
 // woken notes what a watch rule wakes.

@@ -26,6 +26,8 @@ import (
 	"k8s.io/client-go/openapi/openapitest"
 	clienttesting "k8s.io/client-go/testing"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 // server publishes the OpenAPI documents of a release, with faults.
@@ -267,22 +269,17 @@ func reported(policy *admissionv1.ValidatingAdmissionPolicy) int {
 
 func TestEachGenerationIsCheckedOnce(t *testing.T) {
 	p := prepare(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	p.shared.Start(ctx.Done())
-	p.shared.WaitForCacheSync(ctx.Done())
-	ended := make(chan struct{})
-	go func() { defer close(ended); p.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; p.shared.Shutdown() })
+	testrig.Run(t, p.client, p.Run, p.shared)
 
 	policies := p.client.AdmissionregistrationV1().ValidatingAdmissionPolicies()
-	created, err := policies.Create(ctx, policy("object.spec.replicas > 1"), metav1.CreateOptions{})
+	created, err := policies.Create(t.Context(), policy("object.spec.replicas > 1"), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	reports := func(generation int64, warnings int) *admissionv1.ValidatingAdmissionPolicy {
 		t.Helper()
 		var got *admissionv1.ValidatingAdmissionPolicy
-		err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
 			var err error
 			got, err = policies.Get(ctx, "p", metav1.GetOptions{})
 			return err == nil && got.Status.ObservedGeneration == generation && reported(got) == warnings, nil
@@ -295,7 +292,7 @@ func TestEachGenerationIsCheckedOnce(t *testing.T) {
 	changed := reports(created.Generation, 1).DeepCopy()
 	changed.Generation++
 	changed.Spec.Validations[0].Expression = "object.metadata.name != ''"
-	if _, err := policies.Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
+	if _, err := policies.Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	reports(changed.Generation, 0)
