@@ -16,13 +16,12 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
-
-var podResource = schema.GroupResource{Resource: "pods"}
 
 // Options say how an engine runs.
 type Options struct {
@@ -47,12 +46,10 @@ type Engine struct {
 	o      Options
 	kind   Kind
 	pods   toolscache.Indexer
-	client kubernetes.Interface
-	events record.EventRecorder
 	writes *consistency.Tracker[Key]
+	writer podwriter.Writer
 	// reports and looks are when the next status and the next reconcile are due.
 	reports, looks *pace.Pacer[Key]
-	doubts         consistency.Doubts[Key]
 }
 
 // New returns an engine that watches pods. The caller adds the watch of its
@@ -68,14 +65,15 @@ func New(kind Kind, sets toolscache.SharedIndexInformer, podInformer coreinforme
 		return nil, err
 	}
 	e := &Engine{
-		o: o, kind: kind, pods: informer.GetIndexer(), client: client, events: events,
+		o: o, kind: kind, pods: informer.GetIndexer(),
 		reports: pace.New[Key](o.Clock, pace.ReportShare, pace.LongestReport),
 		looks:   pace.New[Key](o.Clock, pace.LookShare, pace.LongestLook),
 		writes: consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{
-			podResource:     informer.GetStore(),
-			kind.Resource(): sets.GetStore(),
+			podwriter.Resource: informer.GetStore(),
+			kind.Resource():    sets.GetStore(),
 		}),
 	}
+	e.writer = podwriter.Writer{Kind: kind.Type(), Client: client, Events: events, Writes: e.writes}
 	e.Runner = runner.New(runner.Options[Key]{
 		Name: o.Name, Queue: o.Queue, Workers: o.Workers, Clock: o.Clock, Writes: e.writes, OnHeld: countHeld, Pace: e.looks,
 	}, e.Reconcile)

@@ -21,6 +21,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -127,7 +128,7 @@ func TestALostAnswerIsFollowedUpBeforeAnotherPodIsMade(t *testing.T) {
 	if err := b.Reconcile(context.Background(), key).Err(); !apierrors.IsTimeout(err) {
 		t.Fatalf("got %v", err)
 	}
-	if err := b.Reconcile(context.Background(), key).Err(); !errors.Is(err, errLate) || creates.Load() != 1 {
+	if err := b.Reconcile(context.Background(), key).Err(); !errors.Is(err, podwriter.ErrLate) || creates.Load() != 1 {
 		t.Fatalf("got %v after %d creates", err, creates.Load())
 	}
 	if behind := b.writes.Behind(key); len(behind) != 1 || behind[0].Wrote != "7" {

@@ -13,15 +13,6 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
 )
 
-// Reasons of the ReplicaFailure condition, of the events of failures and of the
-// events of success.
-const (
-	reasonFailedCreate     = "FailedCreate"
-	reasonFailedDelete     = "FailedDelete"
-	reasonSuccessfulCreate = "SuccessfulCreate"
-	reasonSuccessfulDelete = "SuccessfulDelete"
-)
-
 // failure is what kept the plan from being carried out.
 type failure struct {
 	reason, message string

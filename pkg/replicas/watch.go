@@ -22,8 +22,7 @@ func WatchSets[T any](e *Engine, informer toolscache.SharedInformer) error {
 		}
 		key := Key{Namespace: set.GetNamespace(), Name: set.GetName()}
 		if c.New == nil {
-			e.writes.Forget(key)
-			e.doubts.Settle(key)
+			e.writer.Forget(key)
 		}
 		wake.Add(key)
 	})

@@ -16,19 +16,10 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
 	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/batch"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
-)
-
-var (
-	// errEnding stops creation in a namespace that is on its way out. It is not a
-	// failure: nothing can be created there any more, so nothing is retried.
-	errEnding = errors.New("namespace is terminating")
-	// errLate tells that a create whose answer was lost did make a pod, which the
-	// cache does not show yet.
-	errLate = errors.New("waiting for the cache to show pods of an earlier attempt")
 )
 
 // live reads the set from the API server.
@@ -45,63 +36,13 @@ func (c *Controller) adopt(ctx context.Context, key types.NamespacedName, ds *ap
 	if err != nil || len(orphans) == 0 {
 		return false, err
 	}
-	claims := ownership.Claim(ds, selector, orphans)
-	mayAdopt := ownership.Recheck(ds, c.live(key))
-	adopted := make([]bool, len(claims.Adopt))
-	_, err = batch.SlowStart(ctx, len(claims.Adopt), 1, func(ctx context.Context, i int) error {
-		pod := claims.Adopt[i]
-		if err := mayAdopt(ctx); err != nil {
-			return err
-		}
-		patch, err := ownership.AdoptPatch(pod.UID, ds, kind)
-		if err == nil {
-			adopted[i], err = c.patch(ctx, key, pod, patch)
-		}
-		if err != nil {
-			return fmt.Errorf("adopt pod %s: %w", pod.Name, err)
-		}
-		return nil
-	})
-	for _, did := range adopted {
-		if did {
-			return true, err
-		}
-	}
-	return false, err
-}
-
-// release lets go of pods that the selector no longer matches.
-func (c *Controller) release(ctx context.Context, key types.NamespacedName, ds *appsv1.DaemonSet, all []*corev1.Pod) error {
-	_, err := batch.SlowStart(ctx, len(all), 1, func(ctx context.Context, i int) error {
-		patch, err := ownership.ReleasePatch(all[i].UID, ds.UID)
-		if err == nil {
-			_, err = c.patch(ctx, key, all[i], patch)
-		}
-		// Invalid: the pod has no owner references left, or is another pod by now.
-		if err != nil && !apierrors.IsInvalid(err) {
-			return fmt.Errorf("release pod %s: %w", all[i].Name, err)
-		}
-		return nil
-	})
-	return err
-}
-
-// patch changes the metadata of a pod, and tells whether the pod was still there.
-func (c *Controller) patch(ctx context.Context, key types.NamespacedName, pod *corev1.Pod, patch []byte) (bool, error) {
-	patched, err := c.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	c.writes.Wrote(key, podResource, patched)
-	return true, nil
+	adopted, err := c.writer.Adopt(ctx, key, ds, ownership.Claim(ds, selector, orphans).Adopt, c.live(key))
+	return len(adopted) > 0, err
 }
 
 // apply carries out the plan.
 func (c *Controller) apply(ctx context.Context, key types.NamespacedName, ds *appsv1.DaemonSet, hash string, p plan) error {
-	released := c.release(ctx, key, ds, p.release)
+	released := c.writer.Release(ctx, key, ds, p.release)
 	created := c.create(ctx, key, ds, hash, p)
 	_, removed := batch.Parallel(ctx, len(p.remove), func(ctx context.Context, i int) error {
 		return c.remove(ctx, key, ds, p.remove[i])
@@ -116,8 +57,12 @@ func (c *Controller) create(ctx context.Context, key types.NamespacedName, ds *a
 	if len(nodes) == 0 {
 		return nil
 	}
-	if err := c.lookForLate(ctx, key, ds); err != nil {
-		return err
+	if c.writer.InDoubt(key) {
+		if err := c.writer.LookForLate(ctx, key, ds, metav1.FormatLabelSelector(ds.Spec.Selector)); err != nil {
+			return err
+		}
+		// Nodes that were judged before the list may have got their pod since.
+		return podwriter.ErrLate
 	}
 	template, ref := podTemplate(ds, hash), ownership.ControllerRef(ds, kind)
 	_, err := batch.SlowStart(ctx, len(nodes), 1, func(ctx context.Context, i int) error {
@@ -126,51 +71,17 @@ func (c *Controller) create(ctx context.Context, key types.NamespacedName, ds *a
 		if since, again := p.since[nodes[i]]; again {
 			rejections.MarkSince(pod, since)
 		}
-		return c.createOne(ctx, key, ds, pod)
+		began := c.clock.Now()
+		err := c.writer.Create(ctx, key, ds, pod)
+		if err == nil {
+			c.reports.Sent(key, began)
+		}
+		return err
 	})
-	if err == nil || errors.Is(err, errEnding) {
+	if err == nil || errors.Is(err, podwriter.ErrEnding) {
 		return nil
 	}
 	return fmt.Errorf("create pods: %w", err)
-}
-
-func (c *Controller) createOne(ctx context.Context, key types.NamespacedName, ds *appsv1.DaemonSet, pod *corev1.Pod) error {
-	began := c.clock.Now()
-	created, err := c.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
-	switch {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return errEnding
-	case err != nil:
-		if consistency.OutcomeUnknown(err) {
-			c.doubts.Raise(key)
-		}
-		c.recorder.Eventf(ds, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
-		return err
-	}
-	c.writes.Wrote(key, podResource, created)
-	c.reports.Sent(key, began)
-	c.recorder.Eventf(ds, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", created.Name)
-	return nil
-}
-
-// lookForLate lists live, when a create of the set may have been carried out
-// without an answer, and fails while the cache does not show what is there.
-func (c *Controller) lookForLate(ctx context.Context, key types.NamespacedName, ds *appsv1.DaemonSet) error {
-	if !c.doubts.About(key) {
-		return nil
-	}
-	live, err := c.client.CoreV1().Pods(key.Namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(ds.Spec.Selector)})
-	if err != nil {
-		return fmt.Errorf("look for pods of an earlier attempt: %w", err)
-	}
-	for i := range live.Items {
-		if pod := &live.Items[i]; metav1.IsControlledBy(pod, ds) {
-			c.writes.Wrote(key, podResource, pod)
-		}
-	}
-	c.doubts.Settle(key)
-	// Nodes that were judged before the list may have got their pod since.
-	return errLate
 }
 
 // remove deletes a pod, and says first why when it ended by itself.
@@ -185,18 +96,10 @@ func (c *Controller) remove(ctx context.Context, key types.NamespacedName, ds *a
 		c.recorder.Eventf(ds, corev1.EventTypeNormal, "SucceededDaemonPod", "Found succeeded daemon pod %s/%s on node %s, will try to delete it", r.pod.Namespace, r.pod.Name, r.node)
 	}
 	began := c.clock.Now()
-	err := c.client.CoreV1().Pods(r.pod.Namespace).Delete(ctx, r.pod.Name, *metav1.NewPreconditionDeleteOptions(string(r.pod.UID)))
-	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
-		// Gone, or replaced by another of the same name: only the cache does not know yet.
-	case err != nil:
-		c.recorder.Eventf(ds, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
+	if err := c.writer.Delete(ctx, key, ds, r.pod); err != nil {
 		return fmt.Errorf("delete pod %s: %w", r.pod.Name, err)
-	default:
-		c.reports.Sent(key, began)
-		c.recorder.Eventf(ds, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", r.pod.Name)
 	}
-	c.writes.Deleted(key, podResource, r.pod)
+	c.reports.Sent(key, began)
 	return nil
 }
 

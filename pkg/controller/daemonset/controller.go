@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
 	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
@@ -43,10 +44,7 @@ const (
 	backoffSweep   = time.Minute
 )
 
-var (
-	setResource = schema.GroupResource{Group: appsv1.GroupName, Resource: "daemonsets"}
-	podResource = schema.GroupResource{Resource: "pods"}
-)
+var setResource = schema.GroupResource{Group: appsv1.GroupName, Resource: "daemonsets"}
 
 // Options are the plain values a Controller runs with.
 type Options struct {
@@ -76,7 +74,7 @@ type Controller struct {
 	client   kubernetes.Interface
 	recorder record.EventRecorder
 	writes   *consistency.Tracker[types.NamespacedName]
-	doubts   consistency.Doubts[types.NamespacedName]
+	writer   podwriter.Writer
 	history  revisions.Writer
 	reports  *pace.Pacer[types.NamespacedName]
 	backoffs *flowcontrol.Backoff
@@ -116,11 +114,12 @@ func New(sets appsinformers.DaemonSetInformer, history appsinformers.ControllerR
 		books:    map[types.NamespacedName]*book{},
 		writes: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{
 			setResource:        sets.Informer().GetStore(),
-			podResource:        pods.Informer().GetStore(),
+			podwriter.Resource: pods.Informer().GetStore(),
 			revisions.Resource: history.Informer().GetStore(),
 		}),
 	}
 	c.backoffs.Clock = o.Clock
+	c.writer = podwriter.Writer{Kind: kind, Client: client, Events: recorder, Writes: c.writes}
 	c.history = revisions.Writer{Client: client.AppsV1(), Kind: kind, Writes: c.writes}
 	c.setRunner = runner.New(runner.Options[types.NamespacedName]{
 		Name: Name + "-sets", Queue: queue, Workers: o.Workers, Clock: o.Clock, Writes: c.writes, OnHeld: countHeld,
@@ -243,6 +242,5 @@ func (c *Controller) forget(key types.NamespacedName) {
 	c.mu.Lock()
 	delete(c.books, key)
 	c.mu.Unlock()
-	c.writes.Forget(key)
-	c.doubts.Settle(key)
+	c.writer.Forget(key)
 }

@@ -151,7 +151,7 @@ func TestFiveMinutesOfRejections(t *testing.T) {
 			for seed := range uint64(60) {
 				w := newWorld(t, seed, ds(), nodes)
 				w.patient, w.rig.patient = true, true
-				w.rejects = func() bool { return w.rig.clock.Since(noon) < 5*time.Minute }
+				w.rejects = func() bool { return w.rig.Clock.Since(noon) < 5*time.Minute }
 				w.Add(w.times("crash", 10, w.crash))
 				made := 0
 				most := 1

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
 	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
 )
 
@@ -93,11 +94,10 @@ func (c *Controller) merge(ctx context.Context, key types.NamespacedName, ds *ap
 		}
 		patch, err := labelPatch(pod, hash)
 		if err == nil {
-			var there bool
-			there, err = c.patch(ctx, key, pod, patch)
-			moved = moved || there
+			_, err = c.writer.Patch(ctx, key, pod, patch)
+			moved = moved || err == nil
 		}
-		if err != nil {
+		if err != nil && !podwriter.Gone(err) {
 			errs = append(errs, fmt.Errorf("move pod %s to revision %s: %w", pod.Name, l.current.Name, err))
 		}
 	}

@@ -17,13 +17,11 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/batch"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
-
-// errLate tells that there is a pod which the cache does not show yet.
-var errLate = errors.New("waiting for the cache to show pods that are there")
 
 // claim returns the pods of the Job by name, after adopting and releasing. An
 // adopted pod is to be counted too.
@@ -37,51 +35,16 @@ func (c *Controller) claim(ctx context.Context, key Key, job *batchv1.Job, selec
 		return nil, err
 	}
 	claims := ownership.Claim(job, selector, slices.Concat(owned, orphans))
-	adopted, err := c.adopt(ctx, key, job, claims.Adopt)
+	adopted, err := c.writer.Adopt(ctx, key, job, claims.Adopt, func(ctx context.Context) (metav1.Object, error) {
+		return c.client.BatchV1().Jobs(job.Namespace).Get(ctx, job.Name, metav1.GetOptions{})
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := c.letGo(ctx, key, job, claims.Release); err != nil {
+	if err := c.writer.Release(ctx, key, job, claims.Release); err != nil {
 		return nil, err
 	}
 	return slices.SortedFunc(slices.Values(slices.Concat(claims.Owned, adopted)), byName), nil
-}
-
-func (c *Controller) adopt(ctx context.Context, key Key, job *batchv1.Job, orphans []*corev1.Pod) ([]*corev1.Pod, error) {
-	mayAdopt := ownership.Recheck(job, func(ctx context.Context) (metav1.Object, error) {
-		return c.client.BatchV1().Jobs(job.Namespace).Get(ctx, job.Name, metav1.GetOptions{})
-	})
-	adopted := make([]*corev1.Pod, len(orphans))
-	_, err := batch.SlowStart(ctx, len(orphans), 1, func(ctx context.Context, i int) error {
-		if err := mayAdopt(ctx); err != nil {
-			return err
-		}
-		patch, err := ownership.AdoptPatch(orphans[i].UID, job, kind, batchv1.JobTrackingFinalizer)
-		if err == nil {
-			adopted[i], err = c.patch(ctx, key, orphans[i], patch)
-		}
-		if err != nil {
-			return fmt.Errorf("adopt pod %s: %w", orphans[i].Name, err)
-		}
-		return nil
-	})
-	return slices.DeleteFunc(adopted, func(pod *corev1.Pod) bool { return pod == nil }), err
-}
-
-// letGo parts from pods that match no longer; they are not counted.
-func (c *Controller) letGo(ctx context.Context, key Key, job *batchv1.Job, strangers []*corev1.Pod) error {
-	_, err := batch.SlowStart(ctx, len(strangers), 1, func(ctx context.Context, i int) error {
-		patch, err := ownership.ReleasePatch(strangers[i].UID, job.UID, batchv1.JobTrackingFinalizer)
-		if err == nil {
-			_, err = c.patch(ctx, key, strangers[i], patch)
-		}
-		// Invalid: the pod has no owner references left.
-		if err != nil && !apierrors.IsInvalid(err) {
-			return fmt.Errorf("release pod %s: %w", strangers[i].Name, err)
-		}
-		return nil
-	})
-	return err
 }
 
 // lookForLate lists live when the caches may not be trusted, and fails while they
@@ -89,23 +52,10 @@ func (c *Controller) letGo(ctx context.Context, key Key, job *batchv1.Job, stran
 // when the answer to a create was lost, and when an earlier process noted a pod
 // that the cache does not show: counted now, it might be counted again.
 func (c *Controller) lookForLate(ctx context.Context, key Key, job *batchv1.Job, selector labels.Selector, all []*corev1.Pod) error {
-	if !c.memory.inDoubt(job.UID) && !missing(job, all) {
+	if !c.writer.InDoubt(key) && !missing(job, all) {
 		return nil
 	}
-	live, err := c.client.CoreV1().Pods(job.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
-	if err != nil {
-		return fmt.Errorf("look for pods that the cache does not show: %w", err)
-	}
-	for i := range live.Items {
-		if pod := &live.Items[i]; metav1.IsControlledBy(pod, job) {
-			c.writes.Wrote(key, podResource, pod)
-		}
-	}
-	c.memory.settle(job.UID)
-	if len(c.writes.Behind(key)) > 0 {
-		return errLate
-	}
-	return nil
+	return c.writer.LookForLate(ctx, key, job, selector.String())
 }
 
 // missing tells whether the status notes a pod that is not among these.
@@ -124,7 +74,7 @@ func missing(job *batchv1.Job, all []*corev1.Pod) bool {
 // carryOut makes or takes away pods.
 func (c *Controller) carryOut(ctx context.Context, key Key, v *view, p plan) (did carried, err error) {
 	if p.verdict != nil {
-		if err = c.takeAway(ctx, key, v.job, p.end, c.deletePod, &did); did.deleted == len(p.end) {
+		if err = c.takeAway(ctx, key, v.job, p.end, c.writer.Delete, &did); did.deleted == len(p.end) {
 			did.verdict = p.verdict
 		}
 		return did, err
@@ -143,7 +93,7 @@ func (c *Controller) carryOut(ctx context.Context, key Key, v *view, p plan) (di
 // retrack gives pods their finalizer back.
 func (c *Controller) retrack(ctx context.Context, key Key, all []*corev1.Pod) error {
 	_, err := batch.SlowStart(ctx, len(all), 1, func(ctx context.Context, i int) error {
-		_, err := c.patch(ctx, key, all[i], trackPatch(all[i].UID))
+		err := c.patch(ctx, key, all[i], trackPatch(all[i].UID))
 		// Invalid: the pod is on its way out.
 		if err != nil && !apierrors.IsInvalid(err) {
 			return fmt.Errorf("track pod %s again: %w", all[i].Name, err)
@@ -154,7 +104,7 @@ func (c *Controller) retrack(ctx context.Context, key Key, all []*corev1.Pod) er
 }
 
 func (c *Controller) takeAway(ctx context.Context, key Key, job *batchv1.Job, victims []*corev1.Pod,
-	by func(context.Context, Key, *batchv1.Job, *corev1.Pod) error, did *carried) error {
+	by func(context.Context, Key, podwriter.Owner, *corev1.Pod) error, did *carried) error {
 	errs := make([]error, len(victims))
 	_, err := batch.Parallel(ctx, len(victims), func(ctx context.Context, i int) error {
 		errs[i] = by(ctx, key, job, victims[i])
@@ -179,14 +129,14 @@ func (c *Controller) takeAway(ctx context.Context, key Key, job *batchv1.Job, vi
 func (c *Controller) create(ctx context.Context, key Key, v *view, indexes []int, did *carried) error {
 	ref := ownership.ControllerRef(v.job, kind)
 	made, err := batch.SlowStart(ctx, len(indexes), 1, func(ctx context.Context, i int) error {
-		err := c.createPod(ctx, key, v.job, newPod(v.job, ref, indexes[i], v.held[indexes[i]]))
-		if !errors.Is(err, errEnding) {
+		err := c.writer.Create(ctx, key, v.job, newPod(v.job, ref, indexes[i], v.held[indexes[i]]))
+		if !errors.Is(err, podwriter.ErrEnding) {
 			countCreation(v, err)
 		}
 		return err
 	})
 	did.created = made
-	if err != nil && !errors.Is(err, errEnding) {
+	if err != nil && !errors.Is(err, podwriter.ErrEnding) {
 		return fmt.Errorf("create pods: %w", err)
 	}
 	return nil
@@ -245,6 +195,5 @@ func (c *Controller) syncOrphan(ctx context.Context, key Key) runner.Result {
 		}
 	}
 	// A Job may adopt the pod just now. Then it has changed, and is looked at again.
-	_, err = c.patch(ctx, key, pod, releasePatch(pod.UID, pod.ResourceVersion))
-	return runner.Done(err)
+	return runner.Done(c.patch(ctx, key, pod, releasePatch(pod.UID, pod.ResourceVersion)))
 }

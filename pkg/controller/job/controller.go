@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
@@ -43,7 +44,6 @@ const (
 var (
 	kind        = batchv1.SchemeGroupVersion.WithKind("Job")
 	jobResource = batchv1.Resource("jobs")
-	podResource = schema.GroupResource{Resource: "pods"}
 )
 
 // Key names a Job, or a pod.
@@ -68,6 +68,7 @@ type Controller struct {
 	client             kubernetes.Interface
 	events             record.EventRecorder
 	writes             *consistency.Tracker[Key]
+	writer             podwriter.Writer
 	clock              clock.PassiveClock
 	// reports is when the next status is due that can wait.
 	reports *pace.Pacer[Key]
@@ -93,10 +94,11 @@ func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer,
 		client: client, events: events, clock: o.Clock, patient: o.RejectedPodBackoff,
 		reports: pace.New[Key](o.Clock, pace.ReportShare, pace.LongestReport),
 		writes: consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{
-			podResource: pods.Informer().GetStore(),
-			jobResource: jobs.Informer().GetStore(),
+			podwriter.Resource: pods.Informer().GetStore(),
+			jobResource:        jobs.Informer().GetStore(),
 		}),
 	}
+	c.writer = podwriter.Writer{Kind: kind, Client: client, Events: events, Writes: c.writes, Finalizers: []string{batchv1.JobTrackingFinalizer}}
 	c.jobs = runner.New(runner.Options[Key]{
 		Name: controllerName, Queue: queueName, Workers: o.Workers, Clock: o.Clock, Writes: c.writes, OnHeld: countHeld,
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry),

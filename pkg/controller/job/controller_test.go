@@ -18,6 +18,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
@@ -139,7 +140,7 @@ func TestALostAnswerMakesNoSecondPod(t *testing.T) {
 		return true, &corev1.PodList{Items: []corev1.Pod{*late}}, nil
 	})
 	client.ClearActions()
-	check(t, errors.Is(r.sync(t.Context(), pi).Err(), errLate), true)
+	check(t, errors.Is(r.sync(t.Context(), pi).Err(), podwriter.ErrLate), true)
 	check(t, r.Requests(), "list pods")
 }
 

@@ -12,9 +12,6 @@ type memory struct {
 	mu sync.Mutex
 	// streaks are the failures that count for the backoff, by the UID of the Job.
 	streaks map[types.UID]streak
-	// doubts are the Jobs for which the answer to a create was lost: the pod may be
-	// there although the call failed.
-	doubts map[types.UID]bool
 }
 
 func (m *memory) streak(job types.UID) streak {
@@ -36,30 +33,8 @@ func (m *memory) remember(job types.UID, s streak) {
 	m.streaks[job] = s
 }
 
-func (m *memory) raise(job types.UID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.doubts == nil {
-		m.doubts = map[types.UID]bool{}
-	}
-	m.doubts[job] = true
-}
-
-func (m *memory) inDoubt(job types.UID) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.doubts[job]
-}
-
-func (m *memory) settle(job types.UID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.doubts, job)
-}
-
 func (m *memory) forget(job types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.streaks, job)
-	delete(m.doubts, job)
 }

@@ -39,7 +39,7 @@ func (c *Controller) jobChanged(change runner.Change[batchv1.Job], wake runner.W
 
 // jobGone frees the pods of a Job that is no more.
 func (c *Controller) jobGone(job *batchv1.Job) {
-	c.writes.Forget(Key{Namespace: job.Namespace, Name: job.Name})
+	c.writer.Forget(Key{Namespace: job.Namespace, Name: job.Name})
 	c.memory.forget(job.UID)
 	if managedElsewhere(job) {
 		return

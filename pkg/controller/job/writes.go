@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,37 +10,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/batch"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
-// errEnding stops creation in a namespace that is on its way out. It is not a
-// failure: nothing can be created there any more, so nothing is retried.
-var errEnding = errors.New("namespace is terminating")
-
-// patch changes a pod; nil if it is gone, or not as it was when that was decided.
-func (c *Controller) patch(ctx context.Context, key Key, pod *corev1.Pod, patch []byte) (*corev1.Pod, error) {
-	patched, err := c.send(ctx, key, pod, patch)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil, nil
+// patch changes a pod, unless it is gone or not as it was when that was decided.
+func (c *Controller) patch(ctx context.Context, key Key, pod *corev1.Pod, patch []byte) error {
+	if _, err := c.writer.Patch(ctx, key, pod, patch); !podwriter.Gone(err) {
+		return err
 	}
-	return patched, err
-}
-
-func (c *Controller) send(ctx context.Context, key Key, pod *corev1.Pod, patch []byte) (*corev1.Pod, error) {
-	patched, err := c.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	if err != nil {
-		return nil, err
-	}
-	c.writes.Wrote(key, podResource, patched)
-	return patched, nil
+	return nil
 }
 
 // release takes the finalizers off these pods, and returns those that have none now.
 func (c *Controller) release(ctx context.Context, key Key, all []*corev1.Pod) ([]*corev1.Pod, error) {
 	done := make([]bool, len(all))
-	_, err := batch.Parallel(ctx, len(all), func(ctx context.Context, i int) (err error) {
-		done[i], err = c.releaseOne(ctx, key, all[i])
+	_, err := batch.Parallel(ctx, len(all), func(ctx context.Context, i int) error {
+		err := c.patch(ctx, key, all[i], releasePatch(all[i].UID, ""))
+		done[i] = err == nil
 		return err
 	})
 	var released []*corev1.Pod
@@ -51,11 +37,6 @@ func (c *Controller) release(ctx context.Context, key Key, all []*corev1.Pod) ([
 		}
 	}
 	return released, err
-}
-
-func (c *Controller) releaseOne(ctx context.Context, key Key, pod *corev1.Pod) (bool, error) {
-	_, err := c.patch(ctx, key, pod, releasePatch(pod.UID, ""))
-	return err == nil, err
 }
 
 // releasePatch takes the finalizer off the pod with this UID, at this version if
@@ -76,48 +57,16 @@ func podPatch(pod types.UID, version, finalizers string) []byte {
 	return patch
 }
 
-func (c *Controller) createPod(ctx context.Context, key Key, job *batchv1.Job, pod *corev1.Pod) error {
-	created, err := c.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
-	switch {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return errEnding
-	case err != nil:
-		if consistency.OutcomeUnknown(err) {
-			c.memory.raise(job.UID)
-		}
-		c.events.Eventf(job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
-		return err
-	}
-	c.writes.Wrote(key, podResource, created)
-	c.events.Eventf(job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", created.Name)
-	return nil
-}
-
 // discardPod deletes a pod that is not to be counted: its finalizer goes first,
 // because a pod that is deleted and has it counts as failed. It stays on a pod that
 // has changed, which may have succeeded meanwhile.
-func (c *Controller) discardPod(ctx context.Context, key Key, job *batchv1.Job, pod *corev1.Pod) error {
+func (c *Controller) discardPod(ctx context.Context, key Key, job podwriter.Owner, pod *corev1.Pod) error {
 	if tracked(pod) {
-		if _, err := c.send(ctx, key, pod, releasePatch(pod.UID, pod.ResourceVersion)); err != nil && !apierrors.IsNotFound(err) {
+		if _, err := c.writer.Patch(ctx, key, pod, releasePatch(pod.UID, pod.ResourceVersion)); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}
-	return c.deletePod(ctx, key, job, pod)
-}
-
-func (c *Controller) deletePod(ctx context.Context, key Key, job *batchv1.Job, pod *corev1.Pod) error {
-	err := c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, *metav1.NewPreconditionDeleteOptions(string(pod.UID)))
-	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
-		// Gone, or replaced by another of the same name: only the cache does not know yet.
-	case err != nil:
-		c.events.Eventf(job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
-		return err
-	default:
-		c.events.Eventf(job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", pod.Name)
-	}
-	c.writes.Deleted(key, podResource, pod)
-	return nil
+	return c.writer.Delete(ctx, key, job, pod)
 }
 
 // writeStatus writes the status if the Job is still the one that was read: what

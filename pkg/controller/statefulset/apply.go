@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/batch"
@@ -146,10 +145,7 @@ func (c *Controller) mend(ctx context.Context, key Key, s step) error {
 	if err != nil {
 		return err
 	}
-	patched, err := c.client.CoreV1().Pods(s.pod.Namespace).Patch(ctx, s.pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	if err == nil {
-		c.writes.Wrote(key, podResource, patched)
-	}
+	_, err = c.patchPod(ctx, key, s.pod, patch)
 	return err
 }
 
