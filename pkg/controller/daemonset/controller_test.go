@@ -219,7 +219,7 @@ func TestRequests(t *testing.T) {
 			objects: objects(daemon(working(1), func(ds *appsv1.DaemonSet) { ds.Spec.RevisionHistoryLimit = ptr.To[int32](0) }), revisionOf(ds, 2), revisionOf(v0, 1), node("a"), pod("p", of(ds))),
 			did:     "delete controllerrevisions"},
 		"a rollout goes on while another node gets its pod": {
-			objects: objects(daemon(working(3), posts("0", "2")), revisionOf(ds, 2), revisionOf(v0, 1), node("a"), node("b"), node("c"), pod("q", of(v0), on("b")), pod("r", of(v0), on("c"))),
+			objects: objects(daemon(working(3), posts("0", "2")), revisionOf(ds, 2), revisionOf(v0, 1), node("a"), node("b"), node("c"), pod("q", of(v0), on("b")), pod("r", of(ds), on("c"))),
 			did:     "create pods, delete pods, update daemonsets/status",
 			told:    "Normal SuccessfulCreate Created pod: web-x; Normal SuccessfulDelete Deleted pod: q"},
 		"but not those that pods have": {
