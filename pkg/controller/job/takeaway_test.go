@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -27,21 +28,22 @@ func TestAControllerKilledBetweenTheTwoWrites(t *testing.T) {
 	for name, tc := range map[string]struct {
 		job   *batchv1.Job
 		pods  []*corev1.Pod
-		after func(*batchv1.Job)
+		after func(*batchv1.Job, []*corev1.Pod)
 		did   string
 		left  string
 	}{
-		"suspended, and still so": {newJob(1, active(1), suspend), some(1), func(*batchv1.Job) {},
+		"suspended, and still so": {newJob(1, active(1), suspend), some(1), func(*batchv1.Job, []*corev1.Pod) {},
 			"delete pods, update jobs/status", ""},
-		"suspended and resumed: the pod counts again": {newJob(1, active(1), suspend), some(1), func(j *batchv1.Job) { j.Spec.Suspend = nil },
+		"suspended and resumed: the pod counts again": {newJob(1, active(1), suspend), some(1), func(j *batchv1.Job, _ []*corev1.Pod) { j.Spec.Suspend = nil },
 			"patch pods", "p0 tracked"},
-		"the same with an index": {newJob(1, active(1), suspend, indexedMode), []*corev1.Pod{onIndex("p0", 0)}, func(j *batchv1.Job) { j.Spec.Suspend = nil },
+		"the same with an index": {newJob(1, active(1), suspend, indexedMode), []*corev1.Pod{onIndex("p0", 0)}, func(j *batchv1.Job, _ []*corev1.Pod) { j.Spec.Suspend = nil },
 			"patch pods", "p0 tracked"},
-		"scaled down, and still so: the same pod goes": {newJob(2, active(2), parallel(1)), []*corev1.Pod{newPodOf("a", unready), newPodOf("b")}, func(*batchv1.Job) {},
+		"scaled down, and still so: the same pod goes": {newJob(2, active(2), parallel(1)), []*corev1.Pod{newPodOf("a", unready), newPodOf("b")},
+			func(_ *batchv1.Job, now []*corev1.Pod) { now[0].Status, now[1].Status = now[1].Status, now[0].Status },
 			"delete pods, update jobs/status", "b tracked"},
 		"scaled down and up: both count": {newJob(2, active(2), parallel(1)), []*corev1.Pod{newPodOf("a", unready), newPodOf("b")},
-			func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To(int32(2)) }, "patch pods, update jobs/status", "a tracked, b tracked"},
-		"resumed and deleted: left to the collector": {newJob(1, active(1), suspend), some(1), func(j *batchv1.Job) { j.Spec.Suspend = nil; leaving(j) },
+			func(j *batchv1.Job, _ []*corev1.Pod) { j.Spec.Parallelism = ptr.To(int32(2)) }, "patch pods, update jobs/status", "a tracked, b tracked"},
+		"resumed and deleted: left to the collector": {newJob(1, active(1), suspend), some(1), func(j *batchv1.Job, _ []*corev1.Pod) { j.Spec.Suspend = nil; leaving(j) },
 			"", "p0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,25 +61,24 @@ func TestAControllerKilledBetweenTheTwoWrites(t *testing.T) {
 			client.ReactionChain = client.ReactionChain[1:]
 			client.ClearActions()
 
-			tc.after(tc.job)
+			left := live(t, client)
+			tc.after(tc.job, left)
 			now := []runtime.Object{tc.job}
-			for _, pod := range live(t, client) {
+			for _, pod := range left {
 				now = append(now, pod)
 			}
 			r := newRig(t, client, now...)
 			check(t, r.sync(t.Context(), pi).Err(), nil)
 			check(t, r.Requests(), tc.did)
-			left := ""
+			var names []string
 			for _, pod := range live(t, client) {
-				if left != "" {
-					left += ", "
-				}
-				left += pod.Name
+				name := pod.Name
 				if tracked(pod) {
-					left += " tracked"
+					name += " tracked"
 				}
+				names = append(names, name)
 			}
-			check(t, left, tc.left)
+			check(t, strings.Join(names, ", "), tc.left)
 		})
 	}
 }
