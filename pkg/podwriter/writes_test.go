@@ -27,15 +27,15 @@ var (
 	key   = Key{Namespace: "ns", Name: "web"}
 	owner = &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "set"}}
 
-	broken   = errors.New("connection refused")
-	lost     = apierrors.NewTimeoutError("no answer", 1)
-	gone     = apierrors.NewNotFound(Resource, "a")
-	replaced = apierrors.NewConflict(Resource, "a", broken)
-	invalid  = apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", nil)
+	errRefused = errors.New("connection refused")
+	lost       = apierrors.NewTimeoutError("no answer", 1)
+	gone       = apierrors.NewNotFound(Resource, "a")
+	replaced   = apierrors.NewConflict(Resource, "a", errRefused)
+	invalid    = apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", nil)
 )
 
 func ending() error {
-	err := apierrors.NewForbidden(Resource, "a", broken)
+	err := apierrors.NewForbidden(Resource, "a", errRefused)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	return err
 }
@@ -64,7 +64,7 @@ func TestCreate(t *testing.T) {
 		behind, lost bool
 	}{
 		"made":                      {nil, nil, "Normal SuccessfulCreate Created pod: a", true, false},
-		"refused":                   {broken, broken, "Warning FailedCreate Error creating: connection refused", false, false},
+		"refused":                   {errRefused, errRefused, "Warning FailedCreate Error creating: connection refused", false, false},
 		"without an answer":         {lost, lost, "Warning FailedCreate Error creating: Timeout: no answer", false, true},
 		"in a namespace that ends":  {ending(), ErrEnding, "", false, false},
 		"stopped before the answer": {context.Canceled, context.Canceled, "Warning FailedCreate Error creating: context canceled", false, true},
@@ -92,7 +92,7 @@ func TestDelete(t *testing.T) {
 		"deleted":        {nil, nil, "Normal SuccessfulDelete Deleted pod: a"},
 		"gone":           {gone, nil, ""},
 		"another by now": {replaced, nil, ""},
-		"refused":        {broken, broken, "Warning FailedDelete Error deleting: connection refused"},
+		"refused":        {errRefused, errRefused, "Warning FailedDelete Error deleting: connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, r := rigged("delete", tc.answer, pod("a"))
@@ -120,7 +120,7 @@ func TestClaims(t *testing.T) {
 		"gone":                 {gone, "set", 0, false, false},
 		"another by now":       {replaced, "set", 0, false, false},
 		"nothing to release":   {invalid, "set", 0, true, false},
-		"refused":              {broken, "set", 0, true, true},
+		"refused":              {errRefused, "set", 0, true, true},
 		"the owner is another": {nil, "other", 0, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestLookForLate(t *testing.T) {
 		"a pod that the cache lacks": {[]runtime.Object{owned("a")}, nil, ErrLate, false},
 		"the pods of others":         {[]runtime.Object{pod("a")}, nil, nil, false},
 		"none":                       {nil, nil, nil, false},
-		"no answer once more":        {nil, broken, broken, true},
+		"no answer once more":        {nil, errRefused, errRefused, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _ := rigged("list", tc.answer, tc.live...)
