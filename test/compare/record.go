@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -144,9 +145,10 @@ func (b *builder) request(request harness.AuditEvent) {
 	if what == "events" && request.Verb != "deletecollection" {
 		return
 	}
-	if done {
+	switch {
+	case done:
 		count(b.record.Writes, who, request.Verb+" "+what)
-	} else {
+	case !cutOff(request):
 		count(b.record.Writes, who, request.Verb+" "+what+refused)
 	}
 	if !done || answered == nil || fields(answered, "metadata") == nil {
@@ -232,6 +234,12 @@ func (b *builder) status(identity string, o map[string]any) {
 		span := b.record.Numbers[identity][field]
 		b.record.Numbers[identity][field] = [2]float64{min(span[0], n), max(span[1], n)}
 	}
+}
+
+// cutOff tells that the client was killed before it had its answer: how many
+// requests a kill hits is chance, and nobody has refused them.
+func cutOff(request harness.AuditEvent) bool {
+	return request.ResponseStatus.Code == http.StatusGatewayTimeout && strings.HasSuffix(request.ResponseStatus.Message, "context canceled")
 }
 
 // refused marks requests that the server did not carry out.

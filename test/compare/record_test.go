@@ -2,6 +2,7 @@ package compare
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,5 +76,19 @@ func TestNamesOfRefusedCreatesAreKnownByTheirPrefix(t *testing.T) {
 	r := NewRecord("story-0001", objects, []harness.AuditEvent{refused}, nil)
 	if got, want := r.Objects["ReplicaSet web"][0], "kind: ReplicaSet\nmetadata:\n  name: web\nstatus: pods \"web-*\" is forbidden\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestRequestsOfAKilledProcessWereRefusedByNobody(t *testing.T) {
+	answered := func(code int, message string) harness.AuditEvent {
+		return request(t, fmt.Sprintf(`{"verb":"delete",%s,"objectRef":{"resource":"pods","name":"web-1"},"responseStatus":{"code":%d,"message":%q}}`, user, code, message))
+	}
+	r := NewRecord("story-0001", nil, []harness.AuditEvent{
+		answered(200, ""), answered(404, "not found"), answered(504, "the server was too slow"),
+		answered(504, "Timeout: request did not complete within requested timeout - context canceled"),
+	}, nil)
+	want := map[string]map[string]int{"deployment-controller": {"delete pods": 1, "delete pods" + refused: 2}}
+	if diff := cmp.Diff(want, r.Writes); diff != "" {
+		t.Error(diff)
 	}
 }
