@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os/exec"
 	"slices"
@@ -39,7 +40,11 @@ func TestBadInputEndsTheBinary(t *testing.T) {
 		t.Run(r.CommandLine, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			args := append([]string{"--kubeconfig=dead.yaml", "--bind-address=127.0.0.1"}, r.Args()...)
+			port, err := harness.FreePort()
+			if err != nil {
+				t.Fatal(err)
+			}
+			args := append([]string{"--kubeconfig=dead.yaml", "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port)}, r.Args()...)
 			cmd := exec.CommandContext(ctx, harness.BuiltBinary(t), args...)
 			cmd.Dir = dir
 			out, err := cmd.CombinedOutput()

@@ -110,13 +110,18 @@ var handedOut = struct {
 	until map[int]time.Time
 }{until: map[int]time.Time{}}
 
-// freePort finds a port below the range that the kernel hands to outgoing
-// connections, so that none of those takes it before the process listens.
+// Ports from firstPort on are above those that Kubernetes' programs listen on
+// unless told otherwise, and below lastPort none is handed to an outgoing
+// connection by the kernel before the process listens.
+const firstPort, lastPort = 11000, 30000
+
+// freePort finds a port on 127.0.0.1 that nobody listens on and that was handed
+// to no other test of the last minutes.
 func freePort() (int, error) {
 	handedOut.Lock()
 	defer handedOut.Unlock()
 	for range 100 {
-		port := 10000 + rand.IntN(20000)
+		port := firstPort + rand.IntN(lastPort-firstPort)
 		if time.Now().Before(handedOut.until[port]) {
 			continue
 		}
@@ -127,7 +132,7 @@ func freePort() (int, error) {
 		handedOut.until[port] = time.Now().Add(5 * time.Minute)
 		return port, listener.Close()
 	}
-	return 0, fmt.Errorf("no free port on 127.0.0.1 between 10000 and 30000")
+	return 0, fmt.Errorf("no free port on 127.0.0.1 between %d and %d", firstPort, lastPort)
 }
 
 // poll calls check every 50 ms until it returns nil, the process ends or the
