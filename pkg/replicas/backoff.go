@@ -2,7 +2,6 @@ package replicas
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -54,21 +53,14 @@ func rejectionMessage(v *rejections.Verdict) string {
 // there is nothing more to hold back for, or pods are not held back any more.
 // Between two tries it stays as it is.
 func withBackoff(conditions []appsv1.ReplicaSetCondition, v *rejections.Verdict, p Plan, now time.Time) []appsv1.ReplicaSetCondition {
-	at := slices.IndexFunc(conditions, func(c appsv1.ReplicaSetCondition) bool { return c.Type == rejections.Condition })
-	switch {
-	case !p.Until.IsZero():
-		c := appsv1.ReplicaSetCondition{
+	var told *appsv1.ReplicaSetCondition
+	if !p.Until.IsZero() {
+		told = &appsv1.ReplicaSetCondition{
 			Type: rejections.Condition, Status: corev1.ConditionTrue, Reason: rejections.Reason, LastTransitionTime: metav1.NewTime(now),
 			Message: fmt.Sprintf("%s; the next one is made at %s", rejectionMessage(v), p.Until.UTC().Format(time.RFC3339)),
 		}
-		if at < 0 {
-			return append(slices.Clone(conditions), c)
-		}
-		c.LastTransitionTime = conditions[at].LastTransitionTime
-		conditions = slices.Clone(conditions)
-		conditions[at] = c
-	case at >= 0 && (v == nil || v.InARow == 0):
-		return slices.Delete(slices.Clone(conditions), at, at+1)
 	}
-	return conditions
+	return rejections.Tell(conditions, told, v == nil || v.InARow == 0, func(c *appsv1.ReplicaSetCondition) (string, *metav1.Time) {
+		return string(c.Type), &c.LastTransitionTime
+	})
 }

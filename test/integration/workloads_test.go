@@ -98,31 +98,35 @@ func newWork(t *testing.T, client kubernetes.Interface, kubelet *harness.Kubelet
 		t.Fatal(err)
 	}
 	kubelet.Serve(namespace, true)
-	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
-	ctx, cancel := context.WithCancel(t.Context())
-	finish := func(obj any) {
-		pod := obj.(*corev1.Pod)
+	watchPods(t, client, namespace, func(ctx context.Context, pod *corev1.Pod, created bool) {
+		if created {
+			w.mu.Lock()
+			w.created[place(pod)]++
+			w.mu.Unlock()
+		}
 		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil && pod.Spec.RestartPolicy == corev1.RestartPolicyNever {
 			// A conflict means that the pod has changed and is seen again.
 			_ = kubelet.FinishPod(ctx, namespace, pod.Name, harness.Outcome{Phase: corev1.PodSucceeded})
 		}
-	}
-	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			w.mu.Lock()
-			w.created[place(obj.(*corev1.Pod))]++
-			w.mu.Unlock()
-			finish(obj)
-		},
-		UpdateFunc: func(_, obj any) { finish(obj) },
 	})
-	if err != nil {
+	return w
+}
+
+// watchPods calls saw, one call after the other, for every pod of a namespace that
+// is created or changes, until the test ends.
+func watchPods(t *testing.T, client kubernetes.Interface, namespace string, saw func(ctx context.Context, pod *corev1.Pod, created bool)) {
+	t.Helper()
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { saw(ctx, obj.(*corev1.Pod), true) },
+		UpdateFunc: func(_, obj any) { saw(ctx, obj.(*corev1.Pod), false) },
+	}); err != nil {
 		t.Fatal(err)
 	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 	t.Cleanup(func() { cancel(); factory.Shutdown() })
-	return w
 }
 
 // place names what a pod was created for: an ordinal of a revision, a node of a

@@ -132,28 +132,19 @@ func (b *book) setback() setback {
 // condition adds the condition of a set when a pod is held, says its next time,
 // and removes it when no node is in trouble any more.
 func (s setback) condition(conditions []appsv1.DaemonSetCondition, now time.Time) []appsv1.DaemonSetCondition {
-	at := slices.IndexFunc(conditions, ofBackoff)
-	switch {
-	case s.node != "":
-		c := appsv1.DaemonSetCondition{
+	var told *appsv1.DaemonSetCondition
+	if s.node != "" {
+		told = &appsv1.DaemonSetCondition{
 			Type: rejections.Condition, Status: corev1.ConditionTrue, Reason: rejections.Reason, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 			Message: rejections.Message(s.troubled, "node "+s.node, s.reason, s.due),
 		}
-		if at < 0 {
-			return append(slices.Clone(conditions), c)
-		}
-		c.LastTransitionTime = conditions[at].LastTransitionTime
-		conditions = slices.Clone(conditions)
-		conditions[at] = c
-	case at >= 0 && s.troubled == 0:
-		return slices.Delete(slices.Clone(conditions), at, at+1)
 	}
-	return conditions
+	return rejections.Tell(conditions, told, s.troubled == 0, func(c *appsv1.DaemonSetCondition) (string, *metav1.Time) {
+		return string(c.Type), &c.LastTransitionTime
+	})
 }
-
-func ofBackoff(c appsv1.DaemonSetCondition) bool { return c.Type == rejections.Condition }
 
 // tells tells whether a status says that pods are rejected.
 func tells(status *appsv1.DaemonSetStatus) bool {
-	return slices.ContainsFunc(status.Conditions, ofBackoff)
+	return slices.ContainsFunc(status.Conditions, func(c appsv1.DaemonSetCondition) bool { return c.Type == rejections.Condition })
 }

@@ -54,25 +54,19 @@ func rejectionMessage(j *rejections.Verdict) string {
 // there is nothing more to hold back for. Between two tries it stays as it is.
 func withBackoff(conditions []batchv1.JobCondition, j *rejections.Verdict, until, now time.Time) ([]batchv1.JobCondition, bool) {
 	at := slices.IndexFunc(conditions, func(c batchv1.JobCondition) bool { return c.Type == rejections.Condition })
-	switch {
-	case j != nil && !until.IsZero():
+	over := j == nil || j.InARow == 0
+	var told *batchv1.JobCondition
+	if j != nil && !until.IsZero() {
 		moment := metav1.NewTime(now)
-		c := batchv1.JobCondition{
+		told = &batchv1.JobCondition{
 			Type: rejections.Condition, Status: corev1.ConditionTrue, Reason: rejections.Reason, LastProbeTime: moment, LastTransitionTime: moment,
 			Message: fmt.Sprintf("%s; the next one is made at %s", rejectionMessage(j), until.UTC().Format(time.RFC3339)),
 		}
-		if at < 0 {
-			return append(slices.Clone(conditions), c), true
-		}
-		if conditions[at].Message == c.Message {
+		if at >= 0 && conditions[at].Message == told.Message {
 			return conditions, false
 		}
-		c.LastTransitionTime = conditions[at].LastTransitionTime
-		conditions = slices.Clone(conditions)
-		conditions[at] = c
-		return conditions, true
-	case at >= 0 && (j == nil || j.InARow == 0):
-		return slices.Delete(slices.Clone(conditions), at, at+1), true
 	}
-	return conditions, false
+	return rejections.Tell(conditions, told, over, func(c *batchv1.JobCondition) (string, *metav1.Time) {
+		return string(c.Type), &c.LastTransitionTime
+	}), told != nil || at >= 0 && over
 }

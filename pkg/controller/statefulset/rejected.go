@@ -109,23 +109,16 @@ func (b *setback) wait(now time.Time) time.Duration {
 // condition adds the condition that tells of rejected pods, or says its next time,
 // and removes it when there is nothing more to hold back.
 func (b *setback) condition(conditions []appsv1.StatefulSetCondition, now time.Time) []appsv1.StatefulSetCondition {
-	at := slices.IndexFunc(conditions, ofBackoff)
-	switch {
-	case b != nil && b.next != nil:
-		c := appsv1.StatefulSetCondition{
+	var told *appsv1.StatefulSetCondition
+	if b != nil && b.next != nil {
+		told = &appsv1.StatefulSetCondition{
 			Type: rejections.Condition, Status: corev1.ConditionTrue, Reason: rejections.Reason, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 			Message: rejections.Message(len(b.due), b.next.Name, b.next.Status.Reason, b.due[b.next.Name]),
 		}
-		if at < 0 {
-			return append(slices.Clone(conditions), c)
-		}
-		c.LastTransitionTime = conditions[at].LastTransitionTime
-		conditions = slices.Clone(conditions)
-		conditions[at] = c
-	case at >= 0 && (b == nil || b.over):
-		return slices.Delete(slices.Clone(conditions), at, at+1)
 	}
-	return conditions
+	return rejections.Tell(conditions, told, b == nil || b.over, func(c *appsv1.StatefulSetCondition) (string, *metav1.Time) {
+		return string(c.Type), &c.LastTransitionTime
+	})
 }
 
 func ofBackoff(c appsv1.StatefulSetCondition) bool { return c.Type == rejections.Condition }
