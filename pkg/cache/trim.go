@@ -25,9 +25,18 @@ func Trim(object any) (any, error) {
 		trimPod(o)
 	case *corev1.Node:
 		dropAnnotation(o.Annotations, corev1.LastAppliedConfigAnnotation)
-		o.Status.Images = nil
+		trimNodeStatus(&o.Status)
 	}
 	return object, nil
+}
+
+// trimNodeStatus keeps conditions, addresses, volumes and what can be allocated;
+// the rest is for schedulers and people.
+func trimNodeStatus(s *corev1.NodeStatus) {
+	*s = corev1.NodeStatus{
+		Allocatable: s.Allocatable, Phase: s.Phase, Conditions: s.Conditions, Addresses: s.Addresses,
+		VolumesInUse: s.VolumesInUse, VolumesAttached: s.VolumesAttached,
+	}
 }
 
 func trimPod(pod *corev1.Pod) {

@@ -64,12 +64,16 @@ var (
 		into: map[protowire.Number]*rule{8: containerStatus, 10: containerStatus},
 	}
 
+	// nodeStatus loses capacity, daemonEndpoints, nodeInfo, images, config,
+	// runtimeHandlers, features and declaredFeatures.
+	nodeStatus = &rule{drop: of(1, 6, 7, 8, 11, 12, 13, 14)}
+
 	object = &rule{into: map[protowire.Number]*rule{1: objectMeta}}
 
 	// byKind are the rules of single kinds, by apiVersion and kind.
 	byKind = map[string]*rule{
 		"v1/Pod":  {into: map[protowire.Number]*rule{1: objectMeta, 2: podSpec, 3: podStatus}},
-		"v1/Node": {into: map[protowire.Number]*rule{1: objectMeta, 3: {drop: of(8)}}}, // images
+		"v1/Node": {into: map[protowire.Number]*rule{1: objectMeta, 3: nodeStatus}},
 	}
 )
 

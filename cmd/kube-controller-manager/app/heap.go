@@ -17,10 +17,12 @@ const (
 	// busyRate is from when on, in bytes allocated a second, the process counts as busy.
 	busyRate = 4 << 20
 	// headroom is by how many bytes the heap of a busy process may grow between two
-	// collections, within leastBusy and mostBusy percent of the live heap.
-	headroom  = 48 << 20
-	leastBusy = 100
-	mostBusy  = 300
+	// collections, or a larger one by its own size, but by no more than is allocated
+	// in busySpan: what is live lies scattered among what was garbage.
+	headroom = 48 << 20
+	busySpan = 3 * time.Second
+	// leastBusy and mostBusy bound that, in percent of the live heap.
+	leastBusy, mostBusy = 40, 300
 	// calmPercent is by how much the heap of a process at rest may grow.
 	calmPercent = 40
 	// calmLooks is after how many quiet looks in a row memory goes back to the system.
@@ -47,7 +49,8 @@ func (h *heap) look(allocated, live uint64) (percent int, release bool) {
 		return calmPercent, h.quiet == calmLooks
 	}
 	h.quiet = 0
-	return int(min(max(100*headroom/max(live, 1), leastBusy), mostBusy)), false
+	by := min(max(headroom, float64(live)), rate*busySpan.Seconds())
+	return int(min(max(100*by/float64(max(live, 1)), leastBusy), mostBusy)), false
 }
 
 // tendHeap sets GOGC by what the process does, until ctx ends. Who sets GOGC
@@ -58,7 +61,7 @@ func tendHeap(ctx context.Context, clock clock.WithTicker) {
 	}
 	samples := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	metrics.Read(samples)
-	h := heap{allocated: samples[0].Value.Uint64(), percent: leastBusy}
+	h := heap{allocated: samples[0].Value.Uint64(), percent: 100}
 	ticker := clock.NewTicker(heapLook)
 	defer ticker.Stop()
 	for {
