@@ -61,8 +61,8 @@ scenarios: tools build-race ## the stories of test/scenarios on a real etcd and 
 	KCM_BINARY=$(CURDIR)/$(RACE) $(GO) test -count=1 -race -timeout=60m ./test/scenarios/...
 
 .PHONY: test-integration
-test-integration: tools build ## what a story cannot say, on a real etcd and kube-apiserver
-	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -timeout=30m ./test/integration/...
+test-integration: tools build ## what a story cannot say, on a real etcd and kube-apiserver; what mostly waits, two at a time
+	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -parallel=2 -timeout=30m ./test/integration/...
 
 .PHONY: test-e2e
 test-e2e: tools build ## the built binary in whole clusters, three of them side by side

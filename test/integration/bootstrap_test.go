@@ -120,6 +120,7 @@ func create[T any](t testing.TB, with func(context.Context, T, metav1.CreateOpti
 }
 
 func TestBootstrapTokensEndAtTheirTime(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	client := clientOf(t, cp)
 	reader, _ := asManager(t, cp)
@@ -205,6 +206,7 @@ func marks(t testing.TB, client kubernetes.Interface, clock *testclock.FakeClock
 }
 
 func TestUnusedTokensAreRetiredInTheirTime(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	client := clientOf(t, cp)
 	reader, tokens := asManager(t, cp)

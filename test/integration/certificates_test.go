@@ -87,6 +87,7 @@ func issued(t testing.TB, client kubernetes.Interface, name string) []byte {
 // TestCertificatesVerify lets others judge what was signed: crypto/x509, openssl
 // where there is one, and the API server.
 func TestCertificatesVerify(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	client := clientOf(t, cp)
 	m := cp.StartManager(t, harness.ManagerOptions{Binary: harness.BuiltBinary(t), Args: []string{
@@ -192,6 +193,7 @@ func admitted(t *testing.T, cp *harness.ControlPlane, text []byte, words, user s
 // TestSigningFilesAreReplacedWhileItRuns changes the files in every way that an
 // operator may, good and bad.
 func TestSigningFilesAreReplacedWhileItRuns(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	client := clientOf(t, cp)
 	dir := t.TempDir()
@@ -352,6 +354,7 @@ func remain(t testing.TB, client kubernetes.Interface, want ...string) {
 }
 
 func TestPastRequestsAreDeleted(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	client := clientOf(t, cp)
 	makePast(t, client, time.Now().Add(-2*time.Hour), time.Now().Add(-time.Minute))
@@ -371,6 +374,7 @@ func TestPastRequestsAreDeleted(t *testing.T) {
 // TestTimeDeletesRequests lets a day pass in a moment: creation times cannot be
 // set, but the controller's clock can.
 func TestTimeDeletesRequests(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	client := clientOf(t, cp)
 	now := time.Now()

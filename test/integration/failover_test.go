@@ -74,6 +74,7 @@ func acts(t testing.TB, client kubernetes.Interface, name string, within time.Du
 }
 
 func TestStandbyTakesOver(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	client := clientOf(t, cp)
 	start := func() *harness.Manager {
@@ -131,6 +132,7 @@ func isLeader(t testing.TB, m *harness.Manager) bool {
 }
 
 func TestLostLeaseEndsTheProcess(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	client := clientOf(t, cp)
 	m := cp.StartManager(t, harness.ManagerOptions{Binary: harness.BuiltBinary(t), Args: []string{"--leader-elect=true",
@@ -148,6 +150,7 @@ func TestLostLeaseEndsTheProcess(t *testing.T) {
 }
 
 func TestAPIServerAwayFor20Seconds(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	client := clientOf(t, cp)
 	m := cp.StartManager(t, harness.ManagerOptions{Binary: harness.BuiltBinary(t), Args: []string{"--leader-elect=true",

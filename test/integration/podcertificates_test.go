@@ -112,6 +112,7 @@ func (p podCertificates) stays(t *testing.T, name string) *certificatesv1beta1.P
 }
 
 func TestPodCertificateRequestsAreDeletedInTime(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{APIServerArgs: []string{
 		"--feature-gates=PodCertificateRequest=true", "--runtime-config=certificates.k8s.io/v1beta1=true"}})
 	all := podCertificates{cp: cp, client: clientOf(t, cp)}

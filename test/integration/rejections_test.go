@@ -103,6 +103,7 @@ func rejectedOwners() []rejectedOwner {
 // once, for 20 s or for as long as KCM_REJECTIONS says, while the process is killed
 // twice. Without the flag there would be thousands in five minutes.
 func TestRejectedPodsAreFew(t *testing.T) {
+	t.Parallel()
 	lasts := 20 * time.Second
 	if set := os.Getenv("KCM_REJECTIONS"); set != "" {
 		var err error
