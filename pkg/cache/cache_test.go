@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -118,6 +119,28 @@ func TestTrimKeepsWhichNodeAPodIsMadeForUntilItHasOne(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestTrimmedNodeKeepsWhatControllersRead(t *testing.T) {
+	kept := corev1.NodeStatus{
+		Allocatable:     corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")},
+		Phase:           corev1.NodeRunning,
+		Conditions:      []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		Addresses:       []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}},
+		VolumesInUse:    []corev1.UniqueVolumeName{"v"},
+		VolumesAttached: []corev1.AttachedVolume{{Name: "v"}},
+	}
+	node := &corev1.Node{Spec: corev1.NodeSpec{Unschedulable: true}, Status: kept}
+	node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")}
+	node.Status.Images = []corev1.ContainerImage{{Names: []string{"web:1"}}}
+	node.Status.NodeInfo = corev1.NodeSystemInfo{KubeletVersion: "v1.36.0"}
+	trimmed, err := Trim(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (&corev1.Node{Spec: corev1.NodeSpec{Unschedulable: true}, Status: kept}); !reflect.DeepEqual(trimmed, want) {
+		t.Errorf("got %+v", trimmed)
 	}
 }
 
