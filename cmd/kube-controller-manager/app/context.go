@@ -105,6 +105,7 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 	}
 	config = patiently(config, klog.FromContext(ctx))
 	config.Wrap(wire.Shorten)
+	config.Dial = wire.Dial
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make the client of the shared caches: %w", err)
@@ -129,6 +130,7 @@ func (cc *ControllerContext) addMonitors(ctx context.Context, client discovery.D
 	}
 	config = patiently(config, klog.FromContext(ctx))
 	config.Wrap(wire.Shorten)
+	config.Dial = wire.Dial
 	metadataClient, err := metadata.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make the client of the metadata caches: %w", err)
