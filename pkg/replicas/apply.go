@@ -88,13 +88,14 @@ func failureOf(reason string, errs []error) *failure {
 }
 
 // report writes the status if it differs, unless it can wait: then it says how
-// long. On a conflict it tries once more on the live object, because the pods
+// long. While the pods cannot be made or deleted it does not, as the next try may
+// be minutes away. On a conflict it tries once more on the live object, because the pods
 // were counted regardless of what changed.
-func (e *Engine) report(ctx context.Context, key Key, set *Set, status appsv1.ReplicaSetStatus) (time.Duration, error) {
+func (e *Engine) report(ctx context.Context, key Key, set *Set, status appsv1.ReplicaSetStatus, failing bool) (time.Duration, error) {
 	if reported(set.Status, status) {
 		return 0, nil
 	}
-	if underWay(set, status) {
+	if !failing && underWay(set, status) {
 		if wait := e.reports.Wait(key); wait > 0 {
 			return wait, nil
 		}

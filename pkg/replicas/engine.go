@@ -117,7 +117,7 @@ func (e *Engine) Reconcile(ctx context.Context, key Key) runner.Result {
 	}
 	status := statusOf(observed, e.o.TerminatingReplicas, failed, now)
 	status.Conditions = withBackoff(status.Conditions, observed.Judged, plan, now)
-	wait, reported := e.report(ctx, key, set, status)
+	wait, reported := e.report(ctx, key, set, status, err != nil)
 	wait = sooner(sooner(wait, nextLook(observed, now)), plan.wait(now))
 	return runner.Done(err, reported).LookAgain(wait).Because(plan.explain())
 }

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 )
 
@@ -55,6 +56,22 @@ func TestAStepIsReportedWhenItsTimeHasCome(t *testing.T) {
 	b.clock.Step(200 * time.Millisecond)
 	b.Reconcile(t.Context(), key)
 	if status := statusOn(t, client); status.Replicas != 2 || status.AvailableReplicas != 1 {
+		t.Errorf("reported %+v", status)
+	}
+}
+
+// The next look at a set that fails is put off ever longer, so nothing of it waits.
+func TestAStepOfASetThatFailsDoesNotWait(t *testing.T) {
+	failing := replicaSet(2)
+	failing.Status = appsv1.ReplicaSetStatus{ObservedGeneration: 3, Replicas: 1, FullyLabeledReplicas: 1, TerminatingReplicas: ptr.To[int32](0),
+		Conditions: []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: quota.Error()}}}
+	client, _ := answering("create", "pods", always(quota), failing)
+	b := newBench(t, client, failing, pod("a", owned))
+	b.reports.Sent(key, b.clock.Now().Add(-10*time.Millisecond))
+	if err := b.Reconcile(t.Context(), key).Err(); !apierrors.IsForbidden(err) {
+		t.Fatalf("got %v", err)
+	}
+	if status := statusOn(t, client); status.ReadyReplicas != 1 || status.AvailableReplicas != 1 {
 		t.Errorf("reported %+v", status)
 	}
 }

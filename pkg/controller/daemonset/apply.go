@@ -120,13 +120,14 @@ func (c *Controller) backOff(id string) {
 }
 
 // report writes the status if it differs, unless it can wait: then it says how
-// long. On a conflict it tries once more on the live object, because the pods
+// long. While pods cannot be made or deleted it does not, as the next try may be
+// minutes away. On a conflict it tries once more on the live object, because the pods
 // were counted regardless of what changed.
-func (c *Controller) report(ctx context.Context, key types.NamespacedName, ds *appsv1.DaemonSet, status appsv1.DaemonSetStatus) (time.Duration, error) {
+func (c *Controller) report(ctx context.Context, key types.NamespacedName, ds *appsv1.DaemonSet, status appsv1.DaemonSetStatus, failing bool) (time.Duration, error) {
 	if reported(ds.Status, status) {
 		return 0, nil
 	}
-	if underWay(ds, status) {
+	if !failing && underWay(ds, status) {
 		if wait := c.reports.Wait(key); wait > 0 {
 			return wait, nil
 		}

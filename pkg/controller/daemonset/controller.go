@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -71,16 +70,17 @@ type Controller struct {
 	pods      toolscache.Indexer
 	nodes     corelisters.NodeLister
 
-	client   kubernetes.Interface
-	recorder record.EventRecorder
-	writes   *consistency.Tracker[types.NamespacedName]
-	writer   podwriter.Writer
-	history  revisions.Writer
-	reports  *pace.Pacer[types.NamespacedName]
-	backoffs *flowcontrol.Backoff
-	clock    clock.PassiveClock
-	compares bool
-	patient  bool // replaces rejected pods ever more rarely
+	client    kubernetes.Interface
+	recorder  record.EventRecorder
+	writes    *consistency.Tracker[types.NamespacedName]
+	writer    podwriter.Writer
+	history   revisions.Writer
+	reports   *pace.Pacer[types.NamespacedName]
+	selectors *cache.Selectors
+	backoffs  *flowcontrol.Backoff
+	clock     clock.PassiveClock
+	compares  bool
+	patient   bool // replaces rejected pods ever more rarely
 
 	wakeSet func(types.NamespacedName)
 
@@ -109,9 +109,10 @@ func New(sets appsinformers.DaemonSetInformer, history appsinformers.ControllerR
 		sets: sets.Lister(), setIndex: sets.Informer().GetIndexer(), revisions: history.Informer().GetIndexer(),
 		pods: pods.Informer().GetIndexer(), nodes: nodes.Lister(),
 		client: client, recorder: recorder, clock: o.Clock, compares: o.CompareTaints, patient: o.RejectedPodBackoff,
-		reports:  pace.New[types.NamespacedName](o.Clock, pace.ReportShare, pace.LongestReport),
-		backoffs: flowcontrol.NewBackOff(firstBackoff, longestBackoff),
-		books:    map[types.NamespacedName]*book{},
+		reports:   pace.New[types.NamespacedName](o.Clock, pace.ReportShare, pace.LongestReport),
+		selectors: cache.NewSelectors(),
+		backoffs:  flowcontrol.NewBackOff(firstBackoff, longestBackoff),
+		books:     map[types.NamespacedName]*book{},
 		writes: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{
 			setResource:        sets.Informer().GetStore(),
 			podwriter.Resource: pods.Informer().GetStore(),
@@ -146,7 +147,7 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 	case ds.DeletionTimestamp != nil:
 		return runner.Done().Because(explanation{Why: "being deleted: its pods belong to the garbage collector"})
 	}
-	selector, err := metav1.LabelSelectorAsSelector(ds.Spec.Selector)
+	selector, err := c.selectors.Of(ds, ds.Spec.Selector)
 	if err != nil {
 		return runner.GiveUp(fmt.Errorf("daemon set %s has an invalid label selector: %w", key, err))
 	}
@@ -182,7 +183,7 @@ func (c *Controller) settleNodes(ctx context.Context, key types.NamespacedName, 
 	totals := b.totals()
 	status := statusOf(ds, totals)
 	status.Conditions = b.setback().condition(status.Conditions, q.now)
-	wait, told := c.report(ctx, key, ds, status)
+	wait, told := c.report(ctx, key, ds, status, failed != nil)
 	look := b.nextLook(c.clock.Now())
 	if look == 0 || wait > 0 && wait < look {
 		look = wait

@@ -107,7 +107,7 @@ func (c *Controller) wakeAdopters(orphan metav1.Object, w wake) {
 		return
 	}
 	for _, ds := range candidates {
-		selector, err := metav1.LabelSelectorAsSelector(ds.Spec.Selector)
+		selector, err := c.selectors.Of(ds, ds.Spec.Selector)
 		if err == nil && selector.Matches(labels.Set(orphan.GetLabels())) {
 			w.Add(types.NamespacedName{Namespace: ds.Namespace, Name: ds.Name})
 		}

@@ -3,6 +3,7 @@ package deployment
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -48,8 +49,8 @@ func (c *Controller) apply(ctx context.Context, key types.NamespacedName, d *app
 	for _, set := range p.remove {
 		errs = append(errs, c.remove(ctx, key, set))
 	}
-	if wait := c.spare(key, d, p); wait > 0 {
-		return runner.Done(errs...).LookAgain(wait)
+	if wait := c.spare(key, d, p); wait > 0 && errors.Join(errs...) == nil {
+		return runner.Done().LookAgain(wait)
 	}
 	errs = append(errs, c.writeStatus(ctx, key, d, p.revision, p.status))
 	return runner.Done(errs...).LookAgain(p.look)

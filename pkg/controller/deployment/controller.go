@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,6 +60,7 @@ type Controller struct {
 	recorder    record.EventRecorder
 	writes      *consistency.Tracker[types.NamespacedName]
 	pace        *pace.Pacer[types.NamespacedName]
+	selectors   *cache.Selectors
 	clock       clock.PassiveClock
 	terminating bool
 }
@@ -80,7 +80,7 @@ func New(deployments appsinformers.DeploymentInformer, sets appsinformers.Replic
 	c := &Controller{
 		deployments: deployments.Lister(), setLister: sets.Lister(),
 		sets: sets.Informer().GetIndexer(), pods: pods.Informer().GetIndexer(),
-		client: client, recorder: recorder, clock: o.Clock, pace: pace.New[types.NamespacedName](o.Clock, pace.ReportShare, pace.LongestReport), terminating: o.TerminatingReplicas,
+		client: client, recorder: recorder, clock: o.Clock, selectors: cache.NewSelectors(), pace: pace.New[types.NamespacedName](o.Clock, pace.ReportShare, pace.LongestReport), terminating: o.TerminatingReplicas,
 		writes: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{
 			deploymentResource: deployments.Informer().GetStore(),
 			replicaSetResource: sets.Informer().GetStore(),
@@ -120,7 +120,7 @@ func (c *Controller) observe(ctx context.Context, key types.NamespacedName, d *a
 	if selectsAll(d) {
 		return w, runner.Result{}, true
 	}
-	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+	selector, err := c.selectors.Of(d, d.Spec.Selector)
 	if err != nil {
 		return w, runner.GiveUp(fmt.Errorf("deployment %s has an invalid label selector: %w", key, err)), false
 	}

@@ -77,7 +77,7 @@ func (c *Controller) wakeAdopters(set *appsv1.ReplicaSet, w wake) {
 		return
 	}
 	for _, d := range deployments {
-		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+		selector, err := c.selectors.Of(d, d.Spec.Selector)
 		if err == nil && !selector.Empty() && selector.Matches(labels.Set(set.Labels)) {
 			w.Add(types.NamespacedName{Namespace: d.Namespace, Name: d.Name})
 		}

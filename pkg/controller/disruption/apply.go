@@ -17,7 +17,7 @@ import (
 func (c *Controller) apply(ctx context.Context, k key, budget *policyv1.PodDisruptionBudget, p plan) (time.Duration, error) {
 	old := &budget.Status
 	changed := !reported(old, &p.status)
-	if changed && underWay(old, &p.status) {
+	if changed && p.failed == nil && underWay(old, &p.status) {
 		if wait := c.reports.Wait(k); wait > 0 {
 			return wait, nil
 		}

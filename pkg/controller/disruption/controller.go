@@ -94,6 +94,7 @@ type Controller struct {
 	podWrites     *consistency.Tracker[look]
 	// reports and looks are when the next status and the next look are due.
 	reports, looks *pace.Pacer[key]
+	selectors      *cache.Selectors
 }
 
 // New returns a controller that is not running yet. The events it records are to
@@ -111,7 +112,7 @@ func New(shared informers.SharedInformerFactory, client kubernetes.Interface, ev
 		budgets: budgets.GetIndexer(), pods: pods.GetIndexer(), owners: owners,
 		client: client, events: events, clock: o.Clock,
 		reports: pace.New[key](o.Clock, pace.ReportShare, pace.LongestReport),
-		looks:   pace.New[key](o.Clock, pace.LookShare, pace.LongestLook),
+		looks:   pace.New[key](o.Clock, pace.LookShare, pace.LongestLook), selectors: cache.NewSelectors(),
 		writes: consistency.NewTracker[key](map[schema.GroupResource]consistency.Store{
 			budgetResource: budgets.GetStore(),
 		}),

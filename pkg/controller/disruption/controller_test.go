@@ -246,9 +246,9 @@ func (w woken[K]) AddAfter(k K, d time.Duration) { w[k] = d }
 
 func TestWhichBudgetsAPodWakes(t *testing.T) {
 	db := map[string]string{"app": "db"}
-	other := budget(func(b *policyv1.PodDisruptionBudget) { b.Name, b.Spec.Selector.MatchLabels = "db", db })
-	elsewhere := budget(func(b *policyv1.PodDisruptionBudget) { b.Namespace = "other" })
-	nothing := budget(func(b *policyv1.PodDisruptionBudget) { b.Name, b.Spec.Selector = "nothing", nil })
+	other := budget(func(b *policyv1.PodDisruptionBudget) { b.Name, b.UID, b.Spec.Selector.MatchLabels = "db", "db", db })
+	elsewhere := budget(func(b *policyv1.PodDisruptionBudget) { b.Namespace, b.UID = "other", "elsewhere" })
+	nothing := budget(func(b *policyv1.PodDisruptionBudget) { b.Name, b.UID, b.Spec.Selector = "nothing", "nothing", nil })
 	f := newFixture(t, budget(), other, elsewhere, nothing)
 	touched := pod("a", func(p *corev1.Pod) { p.ResourceVersion, p.Annotations = "8", map[string]string{"a": "b"} })
 	for name, tc := range map[string]struct {

@@ -35,7 +35,7 @@ const (
 // observe reads the pods of the budget, and how many there should be.
 func (c *Controller) observe(ctx context.Context, budget *policyv1.PodDisruptionBudget) observed {
 	o := observed{budget: budget}
-	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+	selector, err := c.selectors.Of(budget, budget.Spec.Selector)
 	if err == nil {
 		o.pods, err = cache.Matching[corev1.Pod](c.pods, budget.Namespace, selector)
 	}
@@ -65,7 +65,7 @@ func (c *Controller) budgetsOf(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget
 	}
 	matching := candidates[:0]
 	for _, budget := range candidates {
-		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		selector, err := c.selectors.Of(budget, budget.Spec.Selector)
 		if err == nil && selector.Matches(labels.Set(pod.Labels)) {
 			matching = append(matching, budget)
 		}

@@ -144,11 +144,11 @@ func (c *Controller) create(ctx context.Context, key Key, v *view, indexes []int
 
 // track counts: the status that notes the pods, then their finalizers, then the
 // status with the numbers. Whatever goes wrong in between, the next reconcile
-// finds what is left to do. Numbers of a Job that goes on can wait a little; it
-// returns how long.
-func (c *Controller) track(ctx context.Context, key Key, t *tally) (time.Duration, error) {
+// finds what is left to do. Numbers of a Job that goes on can wait a little,
+// unless it fails and the next try may be minutes away; it returns how long.
+func (c *Controller) track(ctx context.Context, key Key, t *tally, failing bool) (time.Duration, error) {
 	job := t.view.job
-	if wait := c.reports.Wait(key); t.minor && wait > 0 {
+	if wait := c.reports.Wait(key); t.minor && !failing && wait > 0 {
 		return wait, nil
 	}
 	if t.changed {
@@ -162,7 +162,7 @@ func (c *Controller) track(ctx context.Context, key Key, t *tally) (time.Duratio
 	released, releaseErr := c.release(ctx, key, t.release)
 	counted := t.released(released)
 	ended := releaseErr == nil && t.conclude()
-	if wait := c.reports.Wait(key); wait > 0 && counted && releaseErr == nil && t.verdict == nil {
+	if wait := c.reports.Wait(key); wait > 0 && counted && !failing && releaseErr == nil && t.verdict == nil {
 		return wait, nil
 	}
 	if counted || ended {

@@ -9,7 +9,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -71,9 +70,10 @@ type Controller struct {
 	writer             podwriter.Writer
 	clock              clock.PassiveClock
 	// reports is when the next status is due that can wait.
-	reports *pace.Pacer[Key]
-	memory  memory
-	patient bool // replaces rejected pods ever more rarely
+	reports   *pace.Pacer[Key]
+	selectors *cache.Selectors
+	memory    memory
+	patient   bool // replaces rejected pods ever more rarely
 }
 
 // New returns the controller, which is not running yet.
@@ -92,7 +92,7 @@ func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer,
 	c := &Controller{
 		jobIndex: jobs.Informer().GetIndexer(), podIndex: pods.Informer().GetIndexer(),
 		client: client, events: events, clock: o.Clock, patient: o.RejectedPodBackoff,
-		reports: pace.New[Key](o.Clock, pace.ReportShare, pace.LongestReport),
+		reports: pace.New[Key](o.Clock, pace.ReportShare, pace.LongestReport), selectors: cache.NewSelectors(),
 		writes: consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{
 			podwriter.Resource: pods.Informer().GetStore(),
 			jobResource:        jobs.Informer().GetStore(),
@@ -130,7 +130,7 @@ func (c *Controller) sync(ctx context.Context, key Key) runner.Result {
 		c.events.Event(job, corev1.EventTypeWarning, "UnknownCompletionMode", "Skipped Job sync because completion mode is unknown")
 		return runner.Done()
 	}
-	selector, err := selectorOf(job)
+	selector, err := c.selectorOf(job)
 	if err != nil {
 		return runner.GiveUp(err)
 	}
@@ -158,7 +158,7 @@ func (c *Controller) reconcile(ctx context.Context, key Key, job *batchv1.Job, s
 	p := decide(v)
 	did, failed := c.carryOut(ctx, key, v, p)
 	did.until = p.until
-	wait, err := c.track(ctx, key, begin(v, did))
+	wait, err := c.track(ctx, key, begin(v, did), failed != nil)
 	p.wait = sooner(p.wait, wait)
 	if err != nil {
 		return p, fmt.Errorf("track the pods of Job %s: %w", key, err)
@@ -187,8 +187,8 @@ func (c *Controller) cached(key Key) (*batchv1.Job, error) {
 
 // selectorOf is the selector of a Job whose pods are its own. The API server
 // validates that; a Job without was written past it.
-func selectorOf(job *batchv1.Job) (labels.Selector, error) {
-	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+func (c *Controller) selectorOf(job *batchv1.Job) (labels.Selector, error) {
+	selector, err := c.selectors.Of(job, job.Spec.Selector)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read the selector of Job %s/%s: %w", job.Namespace, job.Name, err)

@@ -86,7 +86,7 @@ func (c *Controller) wakeSelecting(pod *corev1.Pod, wake runner.Wake[Key]) {
 		return
 	}
 	for _, job := range candidates {
-		selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+		selector, err := c.selectors.Of(job, job.Spec.Selector)
 		if err == nil && !managedElsewhere(job) && selector.Matches(labels.Set(pod.Labels)) {
 			wake.AddAfter(Key{Namespace: job.Namespace, Name: job.Name}, batchPeriod)
 		}

@@ -5,7 +5,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,13 +12,15 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/replicas"
 )
 
 // kind reads and reports ReplicaSets for the engine.
 type kind struct {
-	sets   toolscache.Indexer
-	client typedapps.ReplicaSetsGetter
+	sets      toolscache.Indexer
+	client    typedapps.ReplicaSetsGetter
+	selectors *cache.Selectors
 }
 
 var _ replicas.Kind = kind{}
@@ -37,7 +38,7 @@ func (k kind) Cached(key replicas.Key) (*replicas.Set, error) {
 		return nil, err
 	}
 	rs := item.(*appsv1.ReplicaSet)
-	selector, err := metav1.LabelSelectorAsSelector(rs.Spec.Selector)
+	selector, err := k.selectors.Of(rs, rs.Spec.Selector)
 	if err != nil {
 		return nil, fmt.Errorf("%w: read selector of ReplicaSet %s: %w", replicas.ErrMalformed, key, err)
 	}
@@ -59,7 +60,7 @@ func (k kind) Siblings(set *replicas.Set) ([]types.UID, error) {
 // Selecting returns the ReplicaSets whose selector matches the pod.
 func (k kind) Selecting(pod *corev1.Pod) ([]replicas.Key, error) {
 	return replicas.SelectingIn(k.sets, pod, func(rs *appsv1.ReplicaSet) labels.Selector {
-		selector, err := metav1.LabelSelectorAsSelector(rs.Spec.Selector)
+		selector, err := k.selectors.Of(rs, rs.Spec.Selector)
 		if err != nil {
 			return nil
 		}

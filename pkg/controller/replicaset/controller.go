@@ -45,7 +45,7 @@ func New(sets appsinformers.ReplicaSetInformer, pods coreinformers.PodInformer,
 	if err := cache.Ensure(informer, cache.ByController, cache.BySelector); err != nil {
 		return nil, err
 	}
-	engine, err := replicas.New(kind{informer.GetIndexer(), client.AppsV1()}, informer, pods, client, events, replicas.Options{
+	engine, err := replicas.New(kind{informer.GetIndexer(), client.AppsV1(), cache.NewSelectors()}, informer, pods, client, events, replicas.Options{
 		Name: controllerName, Queue: queueName, Workers: o.Workers, Clock: o.Clock,
 		TerminatingReplicas: o.TerminatingReplicas, PodDeletionCost: o.PodDeletionCost, RejectedPodBackoff: o.RejectedPodBackoff,
 	})

@@ -19,6 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/replicas"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
@@ -52,7 +53,7 @@ func world(t *testing.T, sets ...*appsv1.ReplicaSet) (*Controller, kind, *fake.C
 			t.Fatal(err)
 		}
 	}
-	return c, kind{informer.Informer().GetIndexer(), client.AppsV1()}, client
+	return c, kind{informer.Informer().GetIndexer(), client.AppsV1(), cache.NewSelectors()}, client
 }
 
 var web = map[string]string{"app": "web"}

@@ -82,6 +82,7 @@ type Controller struct {
 	history revisions.Writer
 	// reports and looks are when the next status and the next reconcile are due.
 	reports, looks *pace.Pacer[Key]
+	selectors      *cache.Selectors
 }
 
 // New returns a controller that is not running yet.
@@ -100,7 +101,7 @@ func New(caches Caches, client kubernetes.Interface, events record.EventRecorder
 	c := &Controller{
 		o: o, sets: caches.Sets.Lister(), pods: pods.GetIndexer(), claims: claims.GetStore(), past: past.GetIndexer(), client: client, events: events,
 		reports: pace.New[Key](o.Clock, pace.ReportShare, pace.LongestReport),
-		looks:   pace.New[Key](o.Clock, pace.LookShare, pace.LongestLook),
+		looks:   pace.New[Key](o.Clock, pace.LookShare, pace.LongestLook), selectors: cache.NewSelectors(),
 		writes: consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{
 			setResource: sets.GetStore(), podResource: pods.GetStore(), claimResource: claims.GetStore(), revisions.Resource: past.GetStore(),
 		}),
@@ -123,7 +124,7 @@ func (c *Controller) sync(ctx context.Context, key Key) runner.Result {
 	if err != nil {
 		return runner.Done(fmt.Errorf("read stateful set %s: %w", key, err))
 	}
-	selector, err := check(set)
+	selector, err := c.check(set)
 	if err != nil {
 		return runner.GiveUp(fmt.Errorf("stateful set %s: %w", key, err))
 	}
@@ -133,14 +134,14 @@ func (c *Controller) sync(ctx context.Context, key Key) runner.Result {
 	}
 	p := decide(o, c.o.Clock.Now())
 	if err := c.apply(ctx, key, set, p); err != nil {
-		_, reported := c.report(ctx, key, set, p.status)
+		_, reported := c.report(ctx, key, set, p.status, true)
 		return runner.Done(err, reported).Because(p.explain())
 	}
 	c.measure(o)
 	if p.idle() && !p.ordered { // an ordered set waits for one pod, which must not wait for the set
 		c.looks.Sent(key, began)
 	}
-	wait, reported := c.report(ctx, key, set, p.status)
+	wait, reported := c.report(ctx, key, set, p.status, false)
 	if set.DeletionTimestamp == nil {
 		reported = errors.Join(reported, c.history.Delete(ctx, key, unneeded(o, history)))
 	}
@@ -149,8 +150,8 @@ func (c *Controller) sync(ctx context.Context, key Key) runner.Result {
 
 // check returns the selector of a set that pods can be made for. The API server
 // validates all of it, so that another set was written past it.
-func check(set *appsv1.StatefulSet) (labels.Selector, error) {
-	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
+func (c *Controller) check(set *appsv1.StatefulSet) (labels.Selector, error) {
+	selector, err := c.selectors.Of(set, set.Spec.Selector)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("malformed selector: %w", err)

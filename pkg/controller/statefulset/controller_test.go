@@ -100,6 +100,16 @@ var (
 		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}}}
 )
 
+// growing is a set whose first pod has become ready, and that lacks its second.
+func growing(objects []runtime.Object) []runtime.Object {
+	set := objects[0].(*appsv1.StatefulSet)
+	set.Spec.Replicas, set.Status.ReadyReplicas, set.Status.AvailableReplicas = new(int32), 0, 0
+	*set.Spec.Replicas = 2
+	return objects
+}
+
+func justReported(r *rig) { r.reports.Sent(web, r.Clock.Now().Add(-time.Second)) }
+
 const begins = "create controllerrevisions, "
 
 func TestRequests(t *testing.T) {
@@ -116,6 +126,8 @@ func TestRequests(t *testing.T) {
 		"a claim that is refused":          {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.Fail("create", "persistentvolumeclaims", denied) }, did: begins + "create persistentvolumeclaims, update statefulsets/status", err: true, told: `Warning FailedCreate Create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota; Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: pods "web-0" is forbidden: exceeded quota`},
 		"a claim that another made":        {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.Fail("create", "persistentvolumeclaims", exists) }, did: begins + "create persistentvolumeclaims, update statefulsets/status", err: true, told: `Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: pods "web-0" already exists`},
 		"a pod that is refused":            {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.Fail("create", "pods", denied) }, did: begins + "create pods, update statefulsets/status", err: true, told: `Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
+		"while it is, no report waits":     {objects: growing(settled(t, 1)), faults: func(r *rig) { r.Fail("create", "pods", denied); justReported(r) }, did: "create pods, update statefulsets/status", err: true, told: `Warning FailedCreate Create Pod web-1 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
+		"else it does":                     {objects: growing(settled(t, 1)), faults: justReported, did: "create pods", told: "Normal SuccessfulCreate Create Pod web-1 in StatefulSet web successful"},
 		"a name that is taken":             {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.Fail("create", "pods", exists) }, did: begins + "create pods, update statefulsets/status", err: true},
 		"a namespace that ends":            {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.Fail("create", "pods", nsEnds) }, did: begins + "create pods, update statefulsets/status"},
 		"a claim in one":                   {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.Fail("create", "persistentvolumeclaims", nsEnds) }, did: begins + "create persistentvolumeclaims, update statefulsets/status"},

@@ -107,14 +107,15 @@ func (c *Controller) revise(ctx context.Context, key Key, o *observed, history [
 }
 
 // report writes the status if it differs, unless it can wait: then it says how
-// long. On a conflict it tries once more on the live object, because the pods
+// long. While the set fails it does not, as the next try may be minutes away. On
+// a conflict it tries once more on the live object, because the pods
 // were counted regardless of what changed.
-func (c *Controller) report(ctx context.Context, key Key, set *appsv1.StatefulSet, status appsv1.StatefulSetStatus) (time.Duration, error) {
+func (c *Controller) report(ctx context.Context, key Key, set *appsv1.StatefulSet, status appsv1.StatefulSetStatus, failing bool) (time.Duration, error) {
 	status = completed(set, status)
 	if reported(set.Status, status) {
 		return 0, nil
 	}
-	if underWay(set, status) {
+	if !failing && underWay(set, status) {
 		if wait := c.reports.Wait(key); wait > 0 {
 			return wait, nil
 		}
