@@ -15,11 +15,12 @@ import (
 func TestRequests(t *testing.T) {
 	var events []harness.TimedAuditEvent
 	for _, line := range []string{
-		`{"auditID":"1","verb":"watch","userAgent":"kube-controller-manager/v1","objectRef":{"resource":"pods"}}`,
-		`{"auditID":"1","verb":"watch","userAgent":"kube-controller-manager/v1","objectRef":{"resource":"pods"}}`,
-		`{"auditID":"2","verb":"update","userAgent":"kube-controller-manager/v1","objectRef":{"resource":"deployments","subresource":"status"}}`,
-		`{"auditID":"3","verb":"get","userAgent":"kube-controller-manager/v1","requestURI":"/api?timeout=32s"}`,
+		`{"auditID":"1","verb":"watch","userAgent":"kcm/v1","objectRef":{"resource":"pods"}}`,
+		`{"auditID":"1","verb":"watch","userAgent":"kcm/v1","objectRef":{"resource":"pods"}}`,
+		`{"auditID":"2","verb":"update","userAgent":"kcm/v1","objectRef":{"resource":"deployments","subresource":"status"}}`,
+		`{"auditID":"3","verb":"get","userAgent":"kcm/v1","requestURI":"/api?timeout=32s"}`,
 		`{"auditID":"4","verb":"get","userAgent":"bench/v0","objectRef":{"resource":"pods"}}`,
+		`{"auditID":"5","verb":"get","userAgent":"kcm-of-another/v1","objectRef":{"resource":"pods"}}`,
 	} {
 		var event harness.TimedAuditEvent
 		if err := json.Unmarshal([]byte(line), &event); err != nil {
@@ -28,7 +29,7 @@ func TestRequests(t *testing.T) {
 		events = append(events, event)
 	}
 	want := map[string]int{"watch pods": 1, "update deployments/status": 1, "get /api": 1}
-	if diff := cmp.Diff(want, requests(slices.Values(events))); diff != "" {
+	if diff := cmp.Diff(want, requests(slices.Values(events), "../builds/kcm")); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"iter"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -10,12 +11,14 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
-// requests counts what controller managers asked of the API server, by verb and
-// resource. A request of which the log has several stages counts once.
-func requests(events iter.Seq[harness.TimedAuditEvent]) map[string]int {
+// requests counts what the binary asked of the API server, by verb and resource.
+// Its user agents begin with the name of its file. A request of which the log has
+// several stages counts once.
+func requests(events iter.Seq[harness.TimedAuditEvent], binary string) map[string]int {
+	agent := filepath.Base(binary) + "/"
 	counts, seen := map[string]int{}, map[string]bool{}
 	for event := range events {
-		if !strings.HasPrefix(event.UserAgent, "kube-controller-manager") || seen[event.AuditID] {
+		if !strings.HasPrefix(event.UserAgent, agent) || seen[event.AuditID] {
 			continue
 		}
 		seen[event.AuditID] = true

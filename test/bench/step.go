@@ -58,7 +58,7 @@ func (w *world) step(ctx context.Context, s report.Step, do func(context.Context
 		}
 		s.CPU, s.ReadBytes = cpu(before, after), after.ReadBytes-before.ReadBytes
 	}
-	s.Requests = requests(w.Audit.All(mark))
+	s.Requests = requests(w.Audit.All(mark), w.binary)
 	w.result.Steps = append(w.result.Steps, s)
 	w.say("%s: %.1f s, CPU %.2f s%s", s.Name, s.Seconds, s.CPU.Total(), shortly(s.Latencies))
 	return nil
@@ -126,7 +126,7 @@ func (w *world) finish(ctx context.Context) error {
 			r.CPU.User, r.CPU.System, r.ReadBytes = r.CPU.User+s.CPU.User, r.CPU.System+s.CPU.System, r.ReadBytes+s.ReadBytes
 		}
 	}
-	r.Requests = requests(w.Audit.All(w.firstMark))
+	r.Requests = requests(w.Audit.All(w.firstMark), w.binary)
 	text, err := m.Get(ctx, "/metrics")
 	if err != nil {
 		return err
