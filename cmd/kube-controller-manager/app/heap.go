@@ -18,15 +18,9 @@ const (
 	busyRate = 4 << 20
 	// headroom is by how many bytes the heap of a busy process may grow between two
 	// collections, or a larger one by its own size, but by no more than is allocated
-	// in steadySpan. While the caches fill it is fillSpan, because what comes to stay
-	// lies scattered among what is garbage soon.
-	headroom   = 48 << 20
-	steadySpan = 8 * time.Second
-	fillSpan   = 3 * time.Second
-	// fillPercent is by how much more must be live than ever since the process was
-	// at rest for the caches to count as filling, for fillLooks looks.
-	fillPercent = 5
-	fillLooks   = 5
+	// in busySpan: what is live lies scattered among what was garbage.
+	headroom = 48 << 20
+	busySpan = 3 * time.Second
 	// leastBusy and mostBusy bound that, in percent of the live heap.
 	leastBusy, mostBusy = 40, 300
 	// calmPercent is by how much the heap of a process at rest may grow.
@@ -42,9 +36,6 @@ type heap struct {
 	allocated uint64
 	quiet     int
 	percent   int
-	// most is what was live when the caches were last seen to fill, before so many looks.
-	most  uint64
-	since int
 }
 
 // look takes what was allocated since the start of the process and what is live,
@@ -53,22 +44,12 @@ type heap struct {
 func (h *heap) look(allocated, live uint64) (percent int, release bool) {
 	rate := float64(allocated-h.allocated) / heapLook.Seconds()
 	h.allocated = allocated
-	if live > h.most+h.most*fillPercent/100 {
-		h.most, h.since = live, 0
-	} else {
-		h.since++
-	}
 	if rate < busyRate {
 		h.quiet++
-		h.most = min(h.most, live)
 		return calmPercent, h.quiet == calmLooks
 	}
 	h.quiet = 0
-	span := steadySpan
-	if h.since < fillLooks {
-		span = fillSpan
-	}
-	by := min(max(headroom, float64(live)), rate*span.Seconds())
+	by := min(max(headroom, float64(live)), rate*busySpan.Seconds())
 	return int(min(max(100*by/float64(max(live, 1)), leastBusy), mostBusy)), false
 }
 
