@@ -1,27 +1,33 @@
 package wire
 
 import (
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s.io/client-go/rest"
 )
 
 // A write to a pipe ends when it was read: when that is tells when the reader came.
 func TestAConnectionIsLeftAloneAfterNews(t *testing.T) {
 	for name, tc := range map[string]struct {
-		calmFrom time.Duration
-		buffer   int
-		want     time.Duration
+		lull, calmFrom time.Duration
+		buffer         int
+		want           time.Duration
 	}{
-		"news that come soon after others are read later": {0, 8, lull},
-		"more than fits is read at once":                  {0, 1, 0},
-		"the first state is read at once":                 {time.Minute, 8, 0},
+		"news that come soon after others are read later": {lull, 0, 8, lull},
+		"heartbeats later still":                          {heartbeatLull, 0, 8, heartbeatLull},
+		"more than fits is read at once":                  {lull, 0, 1, 0},
+		"the first state is read at once":                 {lull, time.Minute, 8, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, client := net.Pipe()
-				c := &calm{Conn: client, from: time.Now().Add(tc.calmFrom - time.Nanosecond), closed: make(chan struct{})}
+				c := &calm{Conn: client, lull: tc.lull, from: time.Now().Add(tc.calmFrom - time.Nanosecond), closed: make(chan struct{})}
 				defer c.Close()
 				go func() {
 					for p := make([]byte, tc.buffer); ; {
@@ -39,13 +45,50 @@ func TestAConnectionIsLeftAloneAfterNews(t *testing.T) {
 						t.Errorf("news %d was read after %v, want %v", i, took, want)
 					}
 				}
-				<-time.After(lull)
+				<-time.After(tc.lull)
 				began := time.Now()
 				if _, err := server.Write([]byte{1}); err != nil || time.Since(began) != 0 {
 					t.Errorf("news after a rest were read after %v (%v), want at once", time.Since(began), err)
 				}
 			})
 		})
+	}
+}
+
+func TestHeartbeatsHaveAConnectionOfTheirOwn(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.RemoteAddr)
+	}))
+	defer server.Close()
+	config, err := Caches(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := func(path string) string {
+		response, err := client.Get(server.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		address, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(address)
+	}
+	heartbeats, others := from("/apis/coordination.k8s.io/v1/leases?watch=true"), from("/api/v1/pods")
+	if heartbeats == others {
+		t.Error("leases and pods share a connection")
+	}
+	if got := from("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"); got != heartbeats {
+		t.Error("the leases of a namespace have yet another")
+	}
+	if got := from("/apis/apps/v1/leases"); got != others {
+		t.Error("other leases are no heartbeats")
 	}
 }
 

@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"strings"
-
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -83,11 +81,4 @@ func ruleFor(apiVersion, kind []byte) *rule {
 		return r
 	}
 	return object
-}
-
-// gathered tells whether the watch of this path is read once a second at most:
-// nodes renew their leases one by one all the time, and nobody acts on a single
-// renewal.
-func gathered(path string) bool {
-	return strings.HasPrefix(path, "/apis/coordination.k8s.io/") && strings.HasSuffix(path, "/leases")
 }

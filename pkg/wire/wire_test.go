@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -9,12 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
-	"testing/synctest"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -166,7 +162,7 @@ func (f fixed) RoundTrip(*http.Request) (*http.Response, error) {
 
 func read(t *testing.T, contentType string, body io.Reader) ([]byte, error) {
 	t.Helper()
-	response, err := Shorten(fixed{contentType, body}).RoundTrip(&http.Request{URL: &url.URL{Path: "/api/v1/pods"}})
+	response, err := shorten(fixed{contentType, body}).RoundTrip(&http.Request{URL: &url.URL{Path: "/api/v1/pods"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,77 +203,6 @@ func TestAWatchIsShortenedFrameByFrame(t *testing.T) {
 			}
 		})
 	}
-}
-
-// leaseWatch is a transport whose watch of leases the test writes frame by frame.
-func leaseWatch(t *testing.T, path string) (io.ReadCloser, *io.PipeWriter) {
-	t.Helper()
-	out, in := io.Pipe()
-	request, err := http.NewRequest(http.MethodGet, "https://server"+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := Shorten(fixed{"application/vnd.kubernetes.protobuf;stream=watch", bufio.NewReader(out)}).RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.Body, in
-}
-
-func TestHeartbeatsAreReadInBursts(t *testing.T) {
-	frame := framed([]byte("renewed"))
-	for path, late := range map[string]bool{
-		"/apis/coordination.k8s.io/v1/leases":                            true,
-		"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases": true,
-		"/api/v1/pods": false,
-	} {
-		t.Run(path, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				body, in := leaseWatch(t, path)
-				var at []time.Duration
-				began := time.Now()
-				go func() {
-					defer func() { _ = in.Close() }()
-					for _, pause := range []time.Duration{time.Second, 5 * time.Second, 300 * time.Millisecond, 2 * time.Second} {
-						<-time.After(pause)
-						_, _ = in.Write(frame)
-					}
-				}()
-				for buffer := make([]byte, len(frame)); ; {
-					if _, err := io.ReadFull(body, buffer); err != nil {
-						break
-					}
-					at = append(at, time.Since(began).Round(time.Millisecond))
-				}
-				want := []time.Duration{time.Second, 6 * time.Second, 6300 * time.Millisecond, 8300 * time.Millisecond}
-				if late {
-					want = []time.Duration{time.Second, 7 * time.Second, 7 * time.Second, 10 * time.Second}
-				}
-				if !slices.Equal(at, want) {
-					t.Errorf("read at %v, want %v", at, want)
-				}
-			})
-		})
-	}
-}
-
-func TestAGatheringStreamIsClosedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		body, in := leaseWatch(t, "/apis/coordination.k8s.io/v1/leases")
-		began := time.Now()
-		go func() {
-			<-time.After(2 * filling)
-			_, _ = in.Write([]byte("renewed"))
-			<-time.After(gathering / 10)
-			_ = body.Close()
-			_ = body.Close()
-			_ = in.Close()
-		}()
-		_, _ = io.ReadAll(body)
-		if took, want := time.Since(began), 2*filling+gathering/10; took != want {
-			t.Errorf("took %v, want %v", took, want)
-		}
-	})
 }
 
 func BenchmarkDecode(b *testing.B) {

@@ -103,9 +103,9 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 	if err != nil {
 		return fmt.Errorf("configure the client of the shared caches: %w", err)
 	}
-	config = patiently(config, klog.FromContext(ctx))
-	config.Wrap(wire.Shorten)
-	config.Dial = wire.Dial
+	if config, err = wire.Caches(patiently(config, klog.FromContext(ctx))); err != nil {
+		return fmt.Errorf("make the connections of the shared caches: %w", err)
+	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make the client of the shared caches: %w", err)
@@ -128,9 +128,9 @@ func (cc *ControllerContext) addMonitors(ctx context.Context, client discovery.D
 	if err != nil {
 		return fmt.Errorf("configure the client of the metadata caches: %w", err)
 	}
-	config = patiently(config, klog.FromContext(ctx))
-	config.Wrap(wire.Shorten)
-	config.Dial = wire.Dial
+	if config, err = wire.Caches(patiently(config, klog.FromContext(ctx))); err != nil {
+		return fmt.Errorf("make the connections of the metadata caches: %w", err)
+	}
 	metadataClient, err := metadata.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make the client of the metadata caches: %w", err)
