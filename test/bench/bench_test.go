@@ -65,7 +65,7 @@ func TestParse(t *testing.T) {
 	if !slices.Equal(names, []string{"rollout", "idle"}) {
 		t.Errorf("scenarios %v", names)
 	}
-	for _, bad := range [][]string{{"-only=none"}, {"-limits=some"}, {"-quick=maybe"}} {
+	for _, bad := range [][]string{{"-only=none"}, {"-limits=some"}, {"-quick=maybe"}, {"-floor", "-only=idle"}, {"-floor", "-limits=default"}} {
 		if _, err := parse(bad); err == nil {
 			t.Errorf("%v is taken", bad)
 		}

@@ -12,18 +12,21 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
+// floored is the scenario that the floor is the limit of.
+const floored = "rollout"
+
 // floor creates the pods of rollout with a bare client, with more and more
 // workers, each time in a namespace of its own.
-func (b *bench) floor(ctx context.Context) (*report.Floor, error) {
+func (b *bench) floor(ctx context.Context, round int) (report.Floor, error) {
 	limit := 15 * time.Minute
 	if b.quick {
 		limit = 2 * time.Minute
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not done after %s", limit))
 	defer cancel()
-	sizes := b.sizes["rollout"]
-	f := &report.Floor{Pods: sizes["deployments"] * sizes["replicas"], Nodes: sizes["nodes"], Load: load()}
-	b.say("floor: a bare client creates %d pods", f.Pods)
+	sizes := b.sizes[floored]
+	f := report.Floor{Round: round, Pods: sizes["deployments"] * sizes["replicas"], Nodes: sizes["nodes"], Load: load()}
+	b.say("floor: a bare client creates %d pods, round %d", f.Pods, round)
 	err := b.cluster(ctx, 0, "", func(k *harness.Kwok) error {
 		w := &world{Kwok: k, bench: b, result: &report.Run{}, name: "floor"}
 		w.watch(ctx)

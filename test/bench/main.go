@@ -73,20 +73,15 @@ func run(ctx context.Context, args []string) error {
 // measure fills the report, scenario by scenario; it ends early when the
 // context does, and what has been measured stays.
 func (b *bench) measure(ctx context.Context, r *report.Report) {
-	if b.options.floor {
-		floor, err := b.floor(ctx)
-		if err != nil {
-			b.say("floor: %v", err)
-		} else {
-			r.Floor = floor
-		}
-	}
 	for _, s := range b.options.scenarios {
 		for _, variant := range s.variants() {
 			if !slices.Contains(b.options.limits, variant) {
 				continue
 			}
 			for round := 1; round <= b.options.rounds; round++ {
+				if b.options.floor && s.name == floored && variant == report.LimitsOff {
+					b.addFloor(ctx, r, round)
+				}
 				for _, binary := range []string{report.Reference, report.Ours} {
 					if ctx.Err() != nil {
 						return
@@ -100,6 +95,17 @@ func (b *bench) measure(ctx context.Context, r *report.Report) {
 			}
 		}
 	}
+}
+
+// addFloor measures the floor next to the runs of its round: the machine's speed
+// is another one an hour later.
+func (b *bench) addFloor(ctx context.Context, r *report.Report, round int) {
+	floor, err := b.floor(ctx, round)
+	if err != nil {
+		b.say("floor: %v", err)
+		return
+	}
+	r.Floors = append(r.Floors, floor)
 }
 
 func failures(r report.Report) error {

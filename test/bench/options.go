@@ -73,7 +73,7 @@ func parse(args []string) (*options, error) {
 	slices.SortFunc(registered, func(a, b *scenario) int { return a.order - b.order })
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.BoolVar(&o.quick, "quick", false, "small sizes, for a look in minutes")
-	flags.BoolVar(&o.floor, "floor", false, "also measure a bare client that creates the pods of rollout")
+	flags.BoolVar(&o.floor, "floor", false, "also measure a bare client that creates the pods of rollout, before each round of it with client limits off")
 	flags.BoolVar(&o.keep, "keep", false, "keep the directories of the clusters with their logs")
 	flags.IntVar(&o.rounds, "rounds", 1, "how often each scenario is run; the report has the medians")
 	flags.IntVar(&o.profile, "profile", 0, "seconds of CPU profile to take of each run of ours, and a heap profile at its end; it costs time itself")
@@ -130,6 +130,9 @@ func (o *options) choose(only []string) error {
 		if len(only) == 0 || slices.Contains(only, s.name) {
 			o.scenarios = append(o.scenarios, s)
 		}
+	}
+	if o.floor && !(slices.Contains(o.limits, report.LimitsOff) && slices.ContainsFunc(o.scenarios, func(s *scenario) bool { return s.name == floored })) {
+		return fmt.Errorf("-floor: %s with client limits off is not among what is to run", floored)
 	}
 	return nil
 }

@@ -22,8 +22,8 @@ func Markdown(r Report) string {
 	say("A ratio is ours against the reference: below 1.00 ours needs less. Bytes read are those of all read calls of the process, watches included.\n")
 	comparisons := Compare(r.Runs)
 	b.WriteString(summaryTable(comparisons))
-	if r.Floor != nil {
-		b.WriteString(floorText(*r.Floor))
+	if len(r.Floors) > 0 {
+		b.WriteString(floorText(r))
 	}
 	for _, c := range comparisons {
 		b.WriteString(details(c))
@@ -49,15 +49,40 @@ func summaryTable(comparisons []Comparison) string {
 	return b.String() + "\n"
 }
 
-func floorText(f Floor) string {
+func floorText(r Report) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## The floor\n\nA bare client creates %d pods on %d nodes, without any controller: nobody who makes as many pods through this API server can be faster. Load before: %.1f.\n\n",
-		f.Pods, f.Nodes, f.Load)
-	b.WriteString("| workers | all created | all Ready | pods a second |\n|---|---|---|---|\n")
-	for _, t := range f.Tries {
-		fmt.Fprintf(&b, "| %d | %s s | %s s | %.0f |\n", t.Workers, number(t.Created), number(t.Ready), float64(f.Pods)/t.Ready)
+	fmt.Fprintf(&b, "## The floor\n\nA bare client creates %d pods on %d nodes, without any controller: nobody who makes as many pods through this API server can be faster. It is measured before the two runs of a round.\n\n",
+		r.Floors[0].Pods, r.Floors[0].Nodes)
+	b.WriteString("| round | workers | all created | all Ready | pods a second |\n|---|---|---|---|---|\n")
+	for _, f := range r.Floors {
+		for _, t := range f.Tries {
+			fmt.Fprintf(&b, "| %d | %d | %s s | %s s | %.0f |\n", f.Round, t.Workers, number(t.Created), number(t.Ready), float64(f.Pods)/t.Ready)
+		}
+	}
+	b.WriteString("\nHow long rollout takes to create as many, against the best of its round:\n\n| round | best | reference | ours |\n|---|---|---|---|\n")
+	for _, f := range r.Floors {
+		best := f.Best().Ready
+		fmt.Fprintf(&b, "| %d | %s s |", f.Round, number(best))
+		for _, binary := range []string{Reference, Ours} {
+			if took, ok := r.created(f.Round, binary); ok {
+				fmt.Fprintf(&b, " **%s** (%s s) |", number(took/best), number(took))
+			} else {
+				b.WriteString(" - |")
+			}
+		}
+		b.WriteString("\n")
 	}
 	return b.String() + "\n"
+}
+
+// created is how long the first step of rollout took with client limits off.
+func (r Report) created(round int, binary string) (seconds float64, ok bool) {
+	for _, run := range r.Runs {
+		if run.Scenario == "rollout" && run.Variant == LimitsOff && run.Binary == binary && run.Round == round && run.Failed == "" && len(run.Steps) > 0 {
+			return run.Steps[0].Seconds, true
+		}
+	}
+	return 0, false
 }
 
 func details(c Comparison) string {

@@ -21,7 +21,7 @@ type Report struct {
 	Machine     string    `json:"machine"`
 	Versions    []string  `json:"versions"`
 	Controllers []string  `json:"controllers"`
-	Floor       *Floor    `json:"floor,omitempty"`
+	Floors      []Floor   `json:"floors,omitempty"`
 	Runs        []Run     `json:"runs"`
 }
 
@@ -111,6 +111,8 @@ type Sample struct {
 
 // Floor is what a bare client needs to create pods without any controller.
 type Floor struct {
+	// Round is that of the runs it was measured next to.
+	Round int     `json:"round"`
 	Pods  int     `json:"pods"`
 	Nodes int     `json:"nodes"`
 	Load  float64 `json:"load"`

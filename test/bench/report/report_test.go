@@ -71,7 +71,10 @@ func example() Report {
 	failed := run("idle", Ours, 1, 1)
 	failed.Failed = "not done after 3m"
 	return Report{Sizes: "quick", Machine: "a <small> one", Controllers: []string{"a", "b"},
-		Floor: &Floor{Pods: 10, Nodes: 2, Tries: []Try{{Workers: 4, Created: 4, Ready: 5}, {Workers: 16, Created: 1, Ready: 2}}},
+		Floors: []Floor{
+			{Round: 1, Pods: 10, Nodes: 2, Tries: []Try{{Workers: 4, Created: 4, Ready: 5}, {Workers: 16, Created: 1, Ready: 2}}},
+			{Round: 3, Pods: 10, Nodes: 2, Tries: []Try{{Workers: 4, Created: 4, Ready: 5}}},
+		},
 		Runs: []Run{
 			run("rollout", Reference, 1, 4), run("rollout", Ours, 1, 1), run("rollout", Reference, 2, 6), run("rollout", Ours, 2, 2),
 			run("idle", Reference, 1, 3), failed,
@@ -108,7 +111,9 @@ func TestMarkdownTellsWhatMatters(t *testing.T) {
 		"**Failed:** ours, round 1: not done after 3m",
 		"|  | requests a pod | 1.10 | 1.10 | 1 |",
 		"| create pods | 10 | 10 | 1 |",
-		"| 16 | 1 s | 2 s | 5 |",
+		"| 1 | 16 | 1 s | 2 s | 5 |",
+		"| 1 | 2 s | **4** (8 s) | **1** (2 s) |",
+		"| 3 | 5 s | - | - |",
 		"the same 2 controllers",
 	} {
 		if !strings.Contains(page, want) {
