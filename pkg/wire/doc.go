@@ -1,7 +1,7 @@
-// Package wire shortens what the caches decode. Before a watch event becomes an
-// object, the bytes of the fields that cache.Trim would drop are cut out of it:
-// they are then neither allocated nor collected. It only saves work; what a
-// cached object holds is for cache.Trim alone to say, and bytes that are not
-// understood are passed on as they came. The connection of
-// the caches is read in bursts, and streams of heartbeats in longer ones.
+// Package wire makes the watches of the caches cheap. Before a watch event becomes
+// an object, the bytes of the fields that cache.Trim would drop are cut out of it:
+// they are then neither allocated nor collected. The connections that bring the
+// events are read in bursts, those of heartbeats in long ones. All of it only saves
+// work; what a cached object holds is for cache.Trim alone to say, and bytes that
+// are not understood are passed on as they came.
 package wire
