@@ -24,7 +24,7 @@ const (
 	// leastBusy and mostBusy bound that, in percent of the live heap.
 	leastBusy, mostBusy = 40, 300
 	// calmPercent is by how much the heap of a process at rest may grow.
-	calmPercent = 40
+	calmPercent = 20
 	// calmLooks is after how many quiet looks in a row memory goes back to the system.
 	calmLooks = 3
 )

@@ -10,14 +10,14 @@ func TestGarbageIsCollectedByWhatTheProcessDoes(t *testing.T) {
 		release         bool
 	}
 	for name, looks := range map[string][]look{
-		"at rest":                                      {{1, 30, 40, false}},
+		"at rest":                                      {{1, 30, 20, false}},
 		"busy, the heap grows by the headroom":         {{200, 32, 150, false}},
 		"a small heap does not grow without end":       {{200, 1, 300, false}},
 		"a large heap is collected as usual":           {{2000, 500, 100, false}},
 		"one that grows slowly more often":             {{200, 500, 60, false}, {20, 50, 60, false}, {10, 50, 40, false}},
 		"nothing is live before the first collection":  {{200, 0, 300, false}},
-		"after a busy time memory is given back, once": {{200, 32, 150, false}, {1, 32, 40, false}, {1, 32, 40, false}, {1, 32, 40, true}, {1, 32, 40, false}},
-		"a break is no rest":                           {{200, 32, 150, false}, {1, 32, 40, false}, {200, 32, 150, false}, {1, 32, 40, false}, {1, 32, 40, false}, {1, 32, 40, true}},
+		"after a busy time memory is given back, once": {{200, 32, 150, false}, {1, 32, 20, false}, {1, 32, 20, false}, {1, 32, 20, true}, {1, 32, 20, false}},
+		"a break is no rest":                           {{200, 32, 150, false}, {1, 32, 20, false}, {200, 32, 150, false}, {1, 32, 20, false}, {1, 32, 20, false}, {1, 32, 20, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, allocated := heap{}, uint64(0)
