@@ -8,14 +8,19 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/client-go/rest"
 )
 
 const (
-	// lull is how long a connection that has just brought news is left alone, so
+	// lull is how long a busy connection is left alone after it has brought news, so
 	// that what comes meanwhile is read at once. It delays news by as much, at most.
 	lull = 20 * time.Millisecond
-	// heartbeatLull is that of the connection that brings heartbeats only.
+	// sooner is how many reads may come sooner before a connection is a busy one; they
+	// are granted again one by one, every lull. A change and what follows from it are
+	// fewer, and are read at once.
+	sooner = 50
+	// heartbeatLull is the lull of the connection that brings heartbeats only.
 	heartbeatLull = time.Second
 	// filling is how long after its start a connection is not left alone: it brings
 	// the first state then, which everybody waits for.
@@ -32,13 +37,13 @@ const (
 // another connection and longer bursts.
 func Caches(config *rest.Config) (*rest.Config, error) {
 	slow := rest.CopyConfig(config)
-	slow.Dial = dialer(heartbeatLull)
+	slow.Dial = dialer(heartbeatLull, 1)
 	heartbeats, err := rest.TransportFor(slow)
 	if err != nil {
 		return nil, err
 	}
 	config = rest.CopyConfig(config)
-	config.Dial = dialer(lull)
+	config.Dial = dialer(lull, sooner)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &apart{next, heartbeats} })
 	config.Wrap(shorten)
 	return config, nil
@@ -63,43 +68,53 @@ func heartbeat(path string) bool {
 	return strings.HasPrefix(path, "/apis/coordination.k8s.io/") && strings.HasSuffix(path, "/leases")
 }
 
-func dialer(lull time.Duration) func(ctx context.Context, network, address string) (net.Conn, error) {
+func dialer(lull time.Duration, sooner int) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{Timeout: dialing, KeepAlive: keepAlive}).DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		return &calm{Conn: conn, lull: lull, from: time.Now().Add(filling), closed: make(chan struct{})}, nil
+		return newCalm(conn, lull, sooner, filling), nil
 	}
 }
 
-// calm is a connection that is left alone for a while after each read.
+// calm is a connection that is left alone for a while after each read when it is busy.
 type calm struct {
 	net.Conn
-	lull time.Duration
-	// from is when that begins, again is when it may be read next.
-	from, again time.Time
-	closed      chan struct{}
-	close       sync.Once
+	reads *rate.Limiter
+	// from is when that begins.
+	from time.Time
+	// more tells that the last read has left something.
+	more   bool
+	closed chan struct{}
+	close  sync.Once
+}
+
+func newCalm(conn net.Conn, lull time.Duration, sooner int, filling time.Duration) *calm {
+	return &calm{Conn: conn, reads: rate.NewLimiter(rate.Every(lull), sooner), from: time.Now().Add(filling), closed: make(chan struct{})}
 }
 
 // Read reads what has come.
 func (c *calm) Read(p []byte) (int, error) {
-	if wait := time.Until(c.again); wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-c.closed:
-		}
+	if now := time.Now(); !c.more && !now.Before(c.from) {
+		c.wait(c.reads.ReserveN(now, 1).DelayFrom(now))
 	}
 	n, err := c.Conn.Read(p)
-	c.again = time.Time{}
-	// A full buffer tells that there is more.
-	if now := time.Now(); n < len(p) && now.After(c.from) {
-		c.again = now.Add(c.lull)
-	}
+	c.more = n == len(p)
 	return n, err
+}
+
+// wait lets the time pass, unless the connection is closed.
+func (c *calm) wait(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.closed:
+	}
 }
 
 // Close closes the connection and ends a read that waits.

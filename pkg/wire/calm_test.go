@@ -15,19 +15,20 @@ import (
 // A write to a pipe ends when it was read: when that is tells when the reader came.
 func TestAConnectionIsLeftAloneAfterNews(t *testing.T) {
 	for name, tc := range map[string]struct {
-		lull, calmFrom time.Duration
-		buffer         int
-		want           time.Duration
+		lull, filling  time.Duration
+		sooner, buffer int
+		want           []time.Duration
 	}{
-		"news that come soon after others are read later": {lull, 0, 8, lull},
-		"heartbeats later still":                          {heartbeatLull, 0, 8, heartbeatLull},
-		"more than fits is read at once":                  {lull, 0, 1, 0},
-		"the first state is read at once":                 {lull, time.Minute, 8, 0},
+		"news that come soon after others are read later": {lull, 0, 1, 8, []time.Duration{0, lull, lull}},
+		"some of them may come sooner":                    {lull, 0, 3, 8, []time.Duration{0, 0, 0, lull, lull}},
+		"heartbeats are read later still":                 {heartbeatLull, 0, 1, 8, []time.Duration{0, heartbeatLull, heartbeatLull}},
+		"more than fits is read at once":                  {lull, 0, 1, 1, []time.Duration{0, 0, 0}},
+		"the first state is read at once":                 {lull, time.Minute, 1, 8, []time.Duration{0, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, client := net.Pipe()
-				c := &calm{Conn: client, lull: tc.lull, from: time.Now().Add(tc.calmFrom - time.Nanosecond), closed: make(chan struct{})}
+				c := newCalm(client, tc.lull, tc.sooner, tc.filling)
 				defer c.Close()
 				go func() {
 					for p := make([]byte, tc.buffer); ; {
@@ -36,7 +37,7 @@ func TestAConnectionIsLeftAloneAfterNews(t *testing.T) {
 						}
 					}
 				}()
-				for i, want := range []time.Duration{0, tc.want, tc.want} {
+				for i, want := range tc.want {
 					began := time.Now()
 					if _, err := server.Write([]byte{1}); err != nil {
 						t.Fatal(err)
@@ -95,7 +96,8 @@ func TestHeartbeatsHaveAConnectionOfTheirOwn(t *testing.T) {
 func TestClosingEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, client := net.Pipe()
-		c := &calm{Conn: client, again: time.Now().Add(time.Hour), closed: make(chan struct{})}
+		c := newCalm(client, time.Hour, 1, 0)
+		c.reads.Allow()
 		began := time.Now()
 		time.AfterFunc(time.Second, func() { c.Close() })
 		if _, err := c.Read(make([]byte, 1)); err == nil || time.Since(began) != time.Second {
