@@ -186,14 +186,17 @@ func (c *Controller) syncOrphan(ctx context.Context, key Key) runner.Result {
 	if !tracked(pod) {
 		return runner.Done()
 	}
+	// A Job may adopt a pod without owner just now. Then it has changed, and is looked
+	// at again. One that names an owner is nobody else's to adopt.
+	version := pod.ResourceVersion
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		if !ofJob(ref) {
 			return runner.Done()
 		}
+		version = ""
 		if job := c.jobOf(pod); job != nil && (managedElsewhere(job) || !finished(job)) {
 			return runner.Done()
 		}
 	}
-	// A Job may adopt the pod just now. Then it has changed, and is looked at again.
-	return runner.Done(c.patch(ctx, key, pod, releasePatch(pod.UID, pod.ResourceVersion)))
+	return runner.Done(c.patch(ctx, key, pod, releasePatch(pod.UID, version)))
 }
