@@ -256,6 +256,31 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// The next look at a set that fails is put off ever longer, so nothing of it waits.
+func TestStepsOfASetThatFailsDoNotWait(t *testing.T) {
+	ds := daemon(reporting(appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 2, CurrentNumberScheduled: 1, UpdatedNumberScheduled: 1, NumberUnavailable: 2}))
+	for name, tc := range map[string]struct {
+		fails error
+		did   string
+		wait  time.Duration
+	}{
+		"pods are refused": {denied, "create pods, update daemonsets/status", 0},
+		"pods are made":    {nil, "create pods", time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, ds, revisionOf(ds, 1), node("a"), node("b"), pod("p", of(ds)))
+			if tc.fails != nil {
+				r.Fail("create", "pods", tc.fails)
+			}
+			r.reports.Sent(web, noon.Add(-50*time.Millisecond))
+			result := r.sync(t.Context(), web)
+			check(t, r.done(), tc.did)
+			check(t, result.After(), tc.wait)
+			check(t, errors.Is(result.Err(), tc.fails), true)
+		})
+	}
+}
+
 func TestTheStatusSaysWhatIsThere(t *testing.T) {
 	ds := daemon()
 	r := newRig(t, ds, revisionOf(ds, 1), node("a"), node("b"), node("c"), node("d", tainted("x", corev1.TaintEffectNoSchedule)),

@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -69,5 +70,31 @@ func TestNumbersAreReportedWhenTheirTimeHasCome(t *testing.T) {
 	r.sync(t.Context(), web)
 	if got := r.stored(t).Status.AvailableReplicas; got != 2 {
 		t.Errorf("reported %d available, did %q", got, r.Requests())
+	}
+}
+
+// The next look at a Deployment that fails is put off ever longer, so nothing of it waits.
+func TestNumbersOfADeploymentThatFailsDoNotWait(t *testing.T) {
+	d := deploy(10, image("v2"), settled(10, reasonComplete), annotated(revisionAnnotation, "2"))
+	*d.Spec.RevisionHistoryLimit = 0
+	for name, tc := range map[string]struct {
+		fails error
+		did   string
+		wait  time.Duration
+	}{
+		"history that stays": {denied, "delete replicasets, update deployments/status", 0},
+		"history that goes":  {nil, "delete replicasets", time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, d, set(1, "v1", 0, 0, sizedFor("10", "13")), set(2, "v2", 10, 9, sizedFor("10", "13")))
+			if tc.fails != nil {
+				r.Fail("delete", "replicasets", tc.fails)
+			}
+			r.pace.Sent(web, noon.Add(-50*time.Millisecond))
+			result := r.sync(t.Context(), web)
+			check(t, r.Requests(), tc.did)
+			check(t, result.After(), tc.wait)
+			check(t, errors.Is(result.Err(), tc.fails), true)
+		})
 	}
 }

@@ -133,6 +133,7 @@ func TestAWriteCarriesTheVersionThatWasJudged(t *testing.T) {
 
 func TestAFailureIsReportedAndTriedAgain(t *testing.T) {
 	f := newFixture(t, budget(maxUnavailable("1")), pod("a", of("batch/v1", "Job", "job")))
+	f.reports.Sent(budgetKey, noon.Add(-time.Second)) // what fails waits for no report
 	const message = "jobs.batch does not implement the scale subresource"
 	if err := f.sync(t.Context(), budgetKey).Err(); err == nil || err.Error() != message {
 		t.Errorf("got %v", err)
@@ -198,6 +199,21 @@ func TestCountsThatNobodyActsOnWait(t *testing.T) {
 	f.clock.Step(time.Second)
 	if f.sync(t.Context(), budgetKey); len(f.wrote()) != 1 {
 		t.Error("the last state was not written")
+	}
+}
+
+// The next look at a budget that fails is put off ever longer, so nothing of it waits.
+func TestCountsOfABudgetThatFailsDoNotWait(t *testing.T) {
+	for name, failed := range map[string]error{"fails": errors.New("unknown"), "else they do": nil} {
+		t.Run(name, func(t *testing.T) {
+			b := budget()
+			f := newFixture(t, b)
+			f.reports.Sent(budgetKey, noon.Add(-50*time.Millisecond))
+			wait, err := f.apply(t.Context(), budgetKey, b, plan{status: policyv1.PodDisruptionBudgetStatus{CurrentHealthy: 1}, failed: failed})
+			if wrote := f.wrote() != nil; err != nil || wrote != (failed != nil) || wrote != (wait == 0) {
+				t.Errorf("wrote %t, waits %v, %v", wrote, wait, err)
+			}
+		})
 	}
 }
 

@@ -331,3 +331,27 @@ func TestNumbersOfAJobThatGoesOnCanWait(t *testing.T) {
 		})
 	}
 }
+
+// The next look at a Job that fails is put off ever longer, so nothing of it waits.
+func TestNumbersOfAJobThatFailsDoNotWait(t *testing.T) {
+	running := func(j *batchv1.Job) { j.Status.Active, j.Status.Ready = 2, ptr.To(int32(2)) }
+	for name, tc := range map[string]struct {
+		pods []*corev1.Pod
+		did  string
+	}{
+		"how many are ready":     {[]*corev1.Pod{newPodOf("a", unready), newPodOf("b")}, "create pods, update jobs/status"},
+		"a number that is noted": {[]*corev1.Pod{newPodOf("a", success), newPodOf("b")}, "create pods, update jobs/status, patch pods, update jobs/status"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []runtime.Object{newJob(3, running), tc.pods[0], tc.pods[1]}
+			client := fake.NewClientset(objects...)
+			fails("create", "pods", denied)(client)
+			r := newRig(t, client, objects...)
+			r.reports.Sent(pi, noon.Add(-50*time.Millisecond))
+			result := r.sync(t.Context(), pi)
+			check(t, errors.Is(result.Err(), denied), true)
+			check(t, r.Requests(), tc.did)
+			check(t, result.After(), 0)
+		})
+	}
+}
