@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
 // recount is what a book is held against: it adds up every object each time.
@@ -52,7 +54,7 @@ func TestABookHoldsWhatARecountFinds(t *testing.T) {
 		{}, scopes("Terminating"), scopes("NotTerminating", "BestEffort"),
 		selecting("PriorityClass", "In", "high"), selecting("PriorityClass", "NotIn", "high"),
 	}
-	for seed := range uint64(2000) {
+	for seed := range testworld.Seeds(2000) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		book, objects, now := NewBook(Pods), map[string]Usage{}, noon
 		for step := range 60 {

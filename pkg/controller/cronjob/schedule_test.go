@@ -140,15 +140,28 @@ func TestSearchesAreBounded(t *testing.T) {
 			if err != nil {
 				return
 			}
-			var latest time.Time
-			next := parsed.Next(at(t, tc.earliest))
-			for !next.After(now) {
-				latest, next = next, parsed.Next(next)
-			}
+			latest, next := walk(parsed, at(t, tc.earliest), now)
 			if !found.latest.Equal(latest) || !found.next.Equal(next) {
 				t.Errorf("found %s and %s, not %s and %s", found.latest, found.next, latest, next)
 			}
 		})
+	}
+}
+
+// walk finds the last start until now, and the next, start by start: from ever
+// longer ago, until there is one.
+func walk(s cron.Schedule, earliest, now time.Time) (latest, next time.Time) {
+	for ago := time.Hour; ; ago *= 2 {
+		from := now.Add(-ago)
+		if from.Before(earliest) {
+			from = earliest
+		}
+		for next = s.Next(from); !next.After(now); {
+			latest, next = next, s.Next(next)
+		}
+		if !latest.IsZero() || from.Equal(earliest) {
+			return latest, next
+		}
 	}
 }
 

@@ -234,7 +234,7 @@ func (s *sim) settled() string {
 func TestSmallWorld(t *testing.T) {
 	for _, policy := range []batchv1.ConcurrencyPolicy{batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent} {
 		t.Run(string(policy), func(t *testing.T) {
-			for seed := range uint64(300) {
+			for seed := range testworld.Seeds(300) {
 				s := newSim(seed, policy)
 				if err := s.Run(5000); err != nil {
 					t.Fatalf("seed %d: %v", seed, err)

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
 // refused is a pod that was made so long ago and that its node rejected.
@@ -148,7 +149,7 @@ func TestFiveMinutesOfRejections(t *testing.T) {
 		"with a surge": func() *appsv1.DaemonSet { return daemon(surging1) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(60) {
+			for seed := range testworld.Seeds(60) {
 				w := newWorld(t, seed, ds(), nodes)
 				w.patient, w.rig.patient = true, true
 				w.rejects = func() bool { return w.rig.Clock.Since(noon) < 5*time.Minute }

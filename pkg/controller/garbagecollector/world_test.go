@@ -228,7 +228,8 @@ func (p *play) leftovers() string {
 }
 
 func TestCollectorAgainstModel(t *testing.T) {
-	const lanes, seeds = 4, 750
+	const lanes = 4
+	seeds := testworld.Seeds(750)
 	for lane := range uint64(lanes) {
 		t.Run(fmt.Sprint(lane), func(t *testing.T) {
 			t.Parallel()

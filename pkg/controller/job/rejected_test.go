@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
 // refused is a pod that was made so long ago and that its node rejected.
@@ -119,8 +120,9 @@ func TestTheConditionTellsOfHeldPods(t *testing.T) {
 // controller is killed, its caches lag and answers get lost.
 func TestFiveMinutesOfRejections(t *testing.T) {
 	for name, tc := range map[string]struct {
-		job                func() *batchv1.Job
-		seeds, least, most int
+		job         func() *batchv1.Job
+		seeds       uint64
+		least, most int
 	}{
 		"by pod":                 {func() *batchv1.Job { return newJob(10, fresh, limit(1000)) }, 40, 2, 70},
 		"by pod, one at a time":  {func() *batchv1.Job { return newJob(3, fresh, parallel(1), limit(1000)) }, 40, 2, 8},
@@ -128,7 +130,7 @@ func TestFiveMinutesOfRejections(t *testing.T) {
 		"whatever fails ignored": {func() *batchv1.Job { return newJob(10, fresh, rules(onCondition(ignore, "Rejected")), limit(0)) }, 40, 2, 70},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(tc.seeds) {
+			for seed := range testworld.Seeds(tc.seeds) {
 				w := newWorld(t, seed, tc.job())
 				w.patient, w.exact, w.rig.patient = true, true, true
 				w.rejects = func() bool { return w.clock.Sub(noon) < 5*time.Minute }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
 // TestAControllerKilledBetweenTheTwoWrites takes pods away until it is killed
@@ -189,7 +190,7 @@ func TestAWorldWithKillsAndChangesForgetsNoPod(t *testing.T) {
 		"replaced when failed": func() *batchv1.Job { return newJob(5, fresh, replaceFailed, parallel(3), limit(1000)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(100) {
+			for seed := range testworld.Seeds(100) {
 				w := newWorld(t, seed, j())
 				w.change(3)
 				w.end(seed)

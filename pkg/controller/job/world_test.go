@@ -263,7 +263,7 @@ func TestAWorldWithKillsCountsEachPodOnce(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(60) {
+			for seed := range testworld.Seeds(60) {
 				w := newWorld(t, seed, j())
 				if w.server.job.Spec.SuccessPolicy == nil {
 					w.Add(w.evict(3))

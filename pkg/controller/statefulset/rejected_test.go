@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
 // refused is a pod that was made so long ago and that its node rejected.
@@ -115,7 +116,7 @@ func TestFiveMinutesOfRejections(t *testing.T) {
 		"parallel, many": {100, 101, 200, parallel},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(30) {
+			for seed := range testworld.Seeds(30) {
 				s := newSim(seed, newSet(int32(tc.replicas), tc.start), nil)
 				s.playRejections(true, noon.Add(5*time.Minute))
 				if s.made < tc.least || s.made > tc.most {

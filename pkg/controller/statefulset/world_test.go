@@ -201,7 +201,7 @@ func scaled(n int32) setOption { return func(set *appsv1.StatefulSet) { set.Spec
 func TestWorlds(t *testing.T) {
 	for name, start := range map[string]setOption{"ordered": func(*appsv1.StatefulSet) {}, "parallel": parallel, "replacing": replacing} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(200) {
+			for seed := range testworld.Seeds(200) {
 				changes := []setOption{image("v3"), scaled(5), starting(2), partitioned(1), image("v4"), scaled(2), partitioned(0), scaled(3)}
 				if name != "ordered" { // which a bad template holds up for ever
 					changes = append(changes, image(badImage), image("v5"))

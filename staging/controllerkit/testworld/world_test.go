@@ -54,3 +54,11 @@ func TestSameSeedGivesTheSameRun(t *testing.T) {
 		t.Errorf("two runs differ:\n%v\n%v", first, second)
 	}
 }
+
+func TestThereIsAlwaysASeed(t *testing.T) {
+	for n, least := range map[uint64]uint64{0: 1, 1: 1, 2: 1, 300: 100} {
+		if got := Seeds(n); got < least || got > max(1, n) {
+			t.Errorf("%d seeds of %d", got, n)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package testworld
+
+const raceEnabled = false
