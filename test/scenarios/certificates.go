@@ -3,9 +3,12 @@ package scenarios
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +34,48 @@ func withCertificate(object unstructured.Unstructured) unstructured.Unstructured
 		object.Object["x509"] = held
 	}
 	return object
+}
+
+// issue does what the signer of a pod certificate request does.
+func (r *run) issue(ctx context.Context, step Step) error {
+	_, objects, err := r.existing(ctx, step, step.Rest)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		// The API server takes no certificate that begins at another time.
+		status, err := issued(object, time.Now().UTC().Truncate(time.Second))
+		if err != nil {
+			return fmt.Errorf("issue %s: %w", object.GetName(), err)
+		}
+		if err := r.patchEach(ctx, step, "podcertificaterequests/"+object.GetName(), status, "status"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// issued is the patch that gives a pod certificate request its certificate.
+func issued(request unstructured.Unstructured, begin time.Time) ([]byte, error) {
+	encoded, _, err := unstructured.NestedString(request.Object, "spec", "stubPKCS10Request")
+	if err != nil {
+		return nil, err
+	}
+	asked, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, fmt.Errorf("decode what is asked for: %w", err)
+	}
+	end := begin.Add(2 * time.Hour)
+	chain, err := certs.Issue(asked, begin, end)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(map[string]any{"status": certificatesv1beta1.PodCertificateRequestStatus{
+		CertificateChain: string(chain),
+		NotBefore:        &metav1.Time{Time: begin}, BeginRefreshAt: &metav1.Time{Time: begin.Add(time.Hour)}, NotAfter: &metav1.Time{Time: end},
+		Conditions: []metav1.Condition{{Type: certificatesv1beta1.PodCertificateRequestConditionTypeIssued, Status: metav1.ConditionTrue,
+			Reason: "Story", LastTransitionTime: metav1.Time{Time: begin}}},
+	}})
 }
 
 // createAs returns what creates objects as another user. The API server takes a

@@ -37,6 +37,7 @@ func init() {
 		"settle":   {noWords, (*run).settle},
 		"status":   {wantPatch, (*run).patchStatus},
 		"approval": {wantPatch, (*run).patchApproval},
+		"issue":    {wantWords(1, 1), (*run).issue},
 		"patch":    {wantPatch, (*run).patch},
 		"scale":    {wantScale, (*run).scale},
 		"delete":   {wantDelete, (*run).delete},
