@@ -26,7 +26,9 @@ const (
 func Event(dst, event []byte) []byte {
 	start := len(dst)
 	dst, ok := descend(dst, event, eventObject, func(dst, extension []byte) ([]byte, bool) {
-		return descend(dst, extension, extensionRaw, envelope)
+		return descend(dst, extension, extensionRaw, func(dst, data []byte) ([]byte, bool) {
+			return envelope(dst, data, ruleFor)
+		})
 	})
 	if !ok {
 		return append(dst[:start], event...)
@@ -34,8 +36,9 @@ func Event(dst, event []byte) []byte {
 	return dst
 }
 
-// envelope shortens an object with the magic bytes and the Unknown around it.
-func envelope(dst, data []byte) ([]byte, bool) {
+// envelope shortens an object with the magic bytes and the Unknown around it, by
+// the rule of its kind.
+func envelope(dst, data []byte, rules func(apiVersion, kind []byte) *rule) ([]byte, bool) {
 	if !bytes.HasPrefix(data, magic) {
 		return dst, false
 	}
@@ -46,7 +49,7 @@ func envelope(dst, data []byte) ([]byte, bool) {
 	typeMeta, _ := find(unknown, unknownType)
 	version, _ := find(typeMeta, typeMetaVersion)
 	kind, _ := find(typeMeta, typeMetaKind)
-	r := ruleFor(version, kind)
+	r := rules(version, kind)
 	return descend(append(dst, magic...), unknown, unknownRaw, func(dst, raw []byte) ([]byte, bool) {
 		return r.apply(dst, raw)
 	})

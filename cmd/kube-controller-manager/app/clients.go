@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/controller-manager/pkg/clientbuilder"
 	"k8s.io/klog/v2"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/wire"
 )
 
 // waitForAPIServer returns when the API server says it is healthy, and names
@@ -51,7 +53,7 @@ func controllerClients(ctx context.Context, p *process, root clientbuilder.Contr
 	if p.ComponentConfig.SAController.ServiceAccountKeyFile == "" {
 		klog.FromContext(ctx).Info("--use-service-account-credentials is set without --service-account-private-key-file: token Secrets are not filled, tokens come from the API server alone")
 	}
-	return clientbuilder.NewDynamicClientBuilder(finishing(rest.AnonymousClientConfig(p.Kubeconfig)), p.Client.CoreV1(), metav1.NamespaceSystem)
+	return clientbuilder.NewDynamicClientBuilder(finishing(wire.Answers(rest.AnonymousClientConfig(p.Kubeconfig))), p.Client.CoreV1(), metav1.NamespaceSystem)
 }
 
 // Client makes the client of a controller that acts as the service account.

@@ -69,7 +69,7 @@ type ControllerContext struct {
 }
 
 func newControllerContext(ctx context.Context, p *process, termName string) (ControllerContext, error) {
-	root := clientbuilder.SimpleControllerClientBuilder{ClientConfig: finishing(p.Kubeconfig)}
+	root := clientbuilder.SimpleControllerClientBuilder{ClientConfig: finishing(wire.Answers(p.Kubeconfig))}
 	cc := ControllerContext{
 		Config:        &p.ComponentConfig,
 		Gates:         p.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent),

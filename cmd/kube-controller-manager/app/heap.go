@@ -21,6 +21,8 @@ const (
 	// in busySpan: what is live lies scattered among what was garbage.
 	headroom = 48 << 20
 	busySpan = 3 * time.Second
+	// roomy is how large in bytes the heap of a busy process may always grow.
+	roomy = 72 << 20
 	// leastBusy and mostBusy bound that, in percent of the live heap.
 	leastBusy, mostBusy = 40, 300
 	// calmPercent is by how much the heap of a process at rest may grow.
@@ -49,7 +51,7 @@ func (h *heap) look(allocated, live uint64) (percent int, release bool) {
 		return calmPercent, h.quiet == calmLooks
 	}
 	h.quiet = 0
-	by := min(max(headroom, float64(live)), rate*busySpan.Seconds())
+	by := max(min(max(headroom, float64(live)), rate*busySpan.Seconds()), roomy-float64(live))
 	return int(min(max(100*by/float64(max(live, 1)), leastBusy), mostBusy)), false
 }
 
