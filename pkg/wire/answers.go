@@ -12,8 +12,8 @@ import (
 )
 
 // Answers returns the configuration of a client that reads less of the answers to
-// its writes: a pod comes back with its metadata only, anything else without what no
-// cache keeps.
+// its writes: a pod that was created or deleted comes back with its metadata only,
+// anything else without what no cache keeps.
 func Answers(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &answers{next} })
@@ -30,7 +30,11 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	media, params, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if err == nil && media == runtime.ContentTypeProtobuf && params["stream"] == "" {
-		response.Body = &answer{ReadCloser: response.Body}
+		body := &answer{ReadCloser: response.Body, rules: ruleFor}
+		if req.Method == http.MethodPost || req.Method == http.MethodDelete {
+			body.rules = ruleForWritten
+		}
+		response.Body = body
 	}
 	return response, nil
 }
@@ -41,6 +45,7 @@ func (a *answers) WrappedRoundTripper() http.RoundTripper { return a.next }
 // answer is the body of an answer, shortened when it is first read.
 type answer struct {
 	io.ReadCloser
+	rules func(apiVersion, kind []byte) *rule
 	short *bytes.Reader
 	// err is why it broke off.
 	err error
@@ -54,7 +59,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	if a.short == nil {
 		came := bodies.Get().(*bytes.Buffer)
 		_, a.err = came.ReadFrom(a.ReadCloser)
-		a.short = bytes.NewReader(shortened(came.Bytes()))
+		a.short = bytes.NewReader(a.shortened(came.Bytes()))
 		if came.Cap() <= usualFrame {
 			came.Reset()
 			bodies.Put(came)
@@ -68,8 +73,8 @@ func (a *answer) Read(p []byte) (int, error) {
 }
 
 // shortened returns the short form of an object, or else a copy of what came.
-func shortened(came []byte) []byte {
-	short, ok := envelope(make([]byte, 0, len(came)/2), came, ruleForWritten)
+func (a *answer) shortened(came []byte) []byte {
+	short, ok := envelope(make([]byte, 0, len(came)/2), came, a.rules)
 	if !ok {
 		return bytes.Clone(came)
 	}

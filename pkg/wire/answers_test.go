@@ -52,9 +52,9 @@ type tripper func(*http.Request) (*http.Response, error)
 
 func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-func TestOfAPodThatWasWrittenTheMetadataComesBack(t *testing.T) {
+func TestOfAPodThatIsNewOrGoneTheMetadataComesBack(t *testing.T) {
 	whole := encoded(t, usualPod())
-	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+	for _, method := range []string{http.MethodPost, http.MethodDelete} {
 		short, err := answered(t, method, proto, http.StatusOK, bytes.NewReader(whole))
 		if err != nil {
 			t.Fatal(err)
@@ -68,6 +68,27 @@ func TestOfAPodThatWasWrittenTheMetadataComesBack(t *testing.T) {
 		want.ManagedFields, want.Spec, want.Status = nil, corev1.PodSpec{}, corev1.PodStatus{}
 		if !equality.Semantic.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v", method, got, want)
+		}
+	}
+}
+
+// TestOfAPodThatChangedTheCachedPartComesBack holds what adoption needs: the pod that
+// was patched is one of those that are counted next.
+func TestOfAPodThatChangedTheCachedPartComesBack(t *testing.T) {
+	whole := encoded(t, usualPod())
+	for _, method := range []string{http.MethodPut, http.MethodPatch} {
+		short, err := answered(t, method, proto, http.StatusOK, bytes.NewReader(whole))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := objects.Decode(short, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := usualPod()
+		want.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+		if want, got := trimmed(t, want), trimmed(t, got); !equality.Semantic.DeepEqual(got, want) || len(short) > len(whole)/2 {
+			t.Errorf("%s: %d bytes of %d, got %+v, want %+v", method, len(short), len(whole), got, want)
 		}
 	}
 }

@@ -67,7 +67,7 @@ var (
 	nodeStatus = &rule{drop: of(1, 6, 7, 8, 11, 12, 13, 14)}
 
 	object = &rule{into: map[protowire.Number]*rule{1: objectMeta}}
-	// metadata is all that writers use of a pod that they have written.
+	// metadata is all that writers use of a pod that they have created or deleted.
 	metadata = &rule{keep: of(1), into: map[protowire.Number]*rule{1: objectMeta}}
 
 	// byKind are the rules of single kinds, by apiVersion and kind.
@@ -85,7 +85,7 @@ func ruleFor(apiVersion, kind []byte) *rule {
 	return object
 }
 
-// ruleForWritten is the rule for an object that was written.
+// ruleForWritten is the rule for an object that was created or deleted.
 func ruleForWritten(apiVersion, kind []byte) *rule {
 	if string(apiVersion) == "v1" && string(kind) == "Pod" {
 		return metadata
