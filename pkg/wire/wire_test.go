@@ -37,16 +37,8 @@ func init() { utilruntime.Must(metav1.AddMetaToScheme(scheme.Scheme)) }
 // event is the frame in which the API server sends the object.
 func event(t testing.TB, object runtime.Object) []byte {
 	t.Helper()
-	gvks, _, err := scheme.Scheme.ObjectKinds(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	object.GetObjectKind().SetGroupVersionKind(gvks[0])
-	var raw, frame bytes.Buffer
-	if err := objects.Encode(object, &raw); err != nil {
-		t.Fatal(err)
-	}
-	if err := events.Encode(&metav1.WatchEvent{Type: "ADDED", Object: runtime.RawExtension{Raw: raw.Bytes()}}, &frame); err != nil {
+	var frame bytes.Buffer
+	if err := events.Encode(&metav1.WatchEvent{Type: "ADDED", Object: runtime.RawExtension{Raw: encoded(t, object)}}, &frame); err != nil {
 		t.Fatal(err)
 	}
 	return frame.Bytes()
