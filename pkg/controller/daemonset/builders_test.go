@@ -64,6 +64,11 @@ func onDelete(ds *appsv1.DaemonSet) {
 	ds.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
 }
 
+// minReady has pods count as available after so many seconds.
+func minReady(seconds int32) setOption {
+	return func(ds *appsv1.DaemonSet) { ds.Spec.MinReadySeconds = seconds }
+}
+
 type nodeOption func(*corev1.Node)
 
 func node(name string, options ...nodeOption) *corev1.Node {

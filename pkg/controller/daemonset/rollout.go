@@ -22,7 +22,8 @@ type standing struct {
 	// waits tells that the node has an old pod only, which works and is replaced
 	// when the bounds allow.
 	waits bool
-	// departs tells that the node has an old pod only, and is to have no new one.
+	// departs tells that the node has an old pod only, which works, and is to have no
+	// new one.
 	departs bool
 }
 
@@ -57,10 +58,12 @@ func (q *question) surge(runs bool, newPod, oldPod *corev1.Pod, clear bool) (sta
 	s := standing{serves: newPod != nil && q.works(newPod) || oldPod != nil && q.works(oldPod)}
 	switch {
 	case oldPod == nil:
-	case newPod == nil && !runs:
-		s.departs = true
+	case newPod == nil && !q.works(oldPod) && !runs:
+		return s, step{remove: oldPod}
 	case newPod == nil && !q.works(oldPod):
 		return s, step{create: true}
+	case newPod == nil && !runs:
+		s.departs = true
 	case newPod == nil:
 		s.waits = true
 	case !q.works(newPod):

@@ -120,7 +120,7 @@ func TestAFailedPodWaitsForItsTurn(t *testing.T) {
 }
 
 func TestWhatIsCountedOfANode(t *testing.T) {
-	patient := func(ds *appsv1.DaemonSet) { ds.Spec.MinReadySeconds = 30 }
+	patient := minReady(30)
 	for name, tc := range map[string]struct {
 		ds   *appsv1.DaemonSet
 		node *corev1.Node
