@@ -83,6 +83,9 @@ func doneIndexes(text string) jobOption {
 		j.Status.Succeeded = int32(parseIndexes(text, 1<<20).total())
 	}
 }
+func givenIndexes(text string) jobOption {
+	return func(j *batchv1.Job) { j.Status.FailedIndexes = &text }
+}
 func announced(kind batchv1.JobConditionType, reason, message string) jobOption {
 	return func(j *batchv1.Job) {
 		j.Status.Conditions = append(j.Status.Conditions, condition(kind, corev1.ConditionTrue, reason, message, noon))
@@ -156,6 +159,32 @@ func with(kind corev1.PodConditionType) podOption {
 func restarted(n int32) podOption {
 	return func(p *corev1.Pod) {
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: n}}
+	}
+}
+
+// sidecarEnded is an init container that runs along, and ended so long ago.
+func sidecarEnded(at time.Duration) podOption {
+	return func(p *corev1.Pod) {
+		sidecarRuns(p)
+		initEnded(at)(p)
+	}
+}
+
+func sidecarRuns(p *corev1.Pod) {
+	p.Spec.InitContainers = []corev1.Container{{Name: "along", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
+	p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "along", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+}
+
+func initEnded(at time.Duration) podOption {
+	return func(p *corev1.Pod) {
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "along", State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{FinishedAt: ago(at)}}}}
+	}
+}
+
+func unreadySince(at time.Duration) podOption {
+	return func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: ago(at)}}
 	}
 }
 

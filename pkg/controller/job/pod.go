@@ -58,18 +58,42 @@ func endedAt(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// containersEndedAt is when the last container ended; zero unless all say when.
+// containersEndedAt is when the last container ended, sidecars among them, which
+// end after the others; zero unless all say when.
 func containersEndedAt(pod *corev1.Pod) (last time.Time) {
 	for i := range pod.Status.ContainerStatuses {
-		ended := pod.Status.ContainerStatuses[i].State.Terminated
-		if ended == nil || ended.FinishedAt.IsZero() {
-			return time.Time{}
+		at := containerEndedAt(&pod.Status.ContainerStatuses[i])
+		if at.IsZero() {
+			return at
 		}
-		if ended.FinishedAt.After(last) {
-			last = ended.FinishedAt.Time
+		last = latest(last, at)
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		s := &pod.Status.InitContainerStatuses[i]
+		if !sidecar(pod, s.Name) {
+			continue
 		}
+		at := containerEndedAt(s)
+		if at.IsZero() {
+			return at
+		}
+		last = latest(last, at)
 	}
 	return last
+}
+
+func containerEndedAt(s *corev1.ContainerStatus) time.Time {
+	if s.State.Terminated == nil {
+		return time.Time{}
+	}
+	return s.State.Terminated.FinishedAt.Time
+}
+
+// sidecar reports whether the init container of this name runs along with the others.
+func sidecar(pod *corev1.Pod, name string) bool {
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool {
+		return c.Name == name && ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
+	})
 }
 
 // failuresBefore is how many pods of the index failed before this one, counted

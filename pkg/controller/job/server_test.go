@@ -126,6 +126,24 @@ func (s *server) ledger() (succeeded int, done indexes, failed int) {
 	return succeeded, done, failed
 }
 
+// givenUpForNothing is an index that the status says has failed, although no pod of it did.
+func (s *server) givenUpForNothing() (int, bool) {
+	lost := indexes{}
+	for uid, phase := range s.fate {
+		if phase == corev1.PodFailed {
+			lost = lost.with(s.place[uid])
+		}
+	}
+	for _, run := range parseIndexes(ptr.Deref(s.job.Status.FailedIndexes, ""), int(ptr.Deref(s.job.Spec.Completions, 0))) {
+		for i := run.first; i <= run.last; i++ {
+			if !lost.has(i) {
+				return i, true
+			}
+		}
+	}
+	return 0, false
+}
+
 // broken says what must never be.
 func (s *server) broken() string {
 	if s.wrong != "" {

@@ -36,6 +36,7 @@ func TestCounting(t *testing.T) {
 	enough := &verdict{true, batchv1.JobReasonCompletionsReached, messageCompletions}
 	lost := &verdict{false, batchv1.JobReasonBackoffLimitExceeded, messageBackoffLimit}
 	active := func(n int32) jobOption { return func(j *batchv1.Job) { j.Status.Active = n } }
+	ending := func(n int32) jobOption { return func(j *batchv1.Job) { j.Status.Terminating = &n } }
 	for name, tc := range map[string]struct {
 		job           *batchv1.Job
 		pods          []*corev1.Pod
@@ -85,6 +86,11 @@ func TestCounting(t *testing.T) {
 		"per index: a failed index is told": {job: newJob(3, limitPerIndex(0)), pods: some(1, broken, index(1), failures(0, 0)), release: 1,
 			first:  "0 active 0 ready 0 terminating, 0 succeeded 0 failed; noted [][p0]; failed indexes 1",
 			second: "0 active 0 ready 0 terminating, 0 succeeded 1 failed; failed indexes 1"},
+		"per index: what the end took away fails no index": {job: newJob(3, limitPerIndex(0), maxFailed(0), counted(0, 2), givenIndexes("0"), announced(batchv1.JobFailureTarget, "R", "m"), ending(1)),
+			pods: []*corev1.Pod{newPodOf("b", index(1), failures(0, 0), goingAway, untracked)}, did: carried{verdict: &verdict{false, "R", "m"}}},
+		"per index: nor does it before it has been counted": {job: newJob(3, limitPerIndex(0), maxFailed(0), counted(0, 1), givenIndexes("0"), noted(nil, []types.UID{"b"}), announced(batchv1.JobFailureTarget, "R", "m"), ending(1)),
+			pods: []*corev1.Pod{newPodOf("b", index(1), failures(0, 0), goingAway)}, did: carried{verdict: &verdict{false, "R", "m"}}, release: 1,
+			second: "0 active 0 ready 1 terminating, 0 succeeded 2 failed; failed indexes 0; FailureTarget"},
 		"a Job that is deleted lets go of all": {job: newJob(3, leaving, active(2)), pods: []*corev1.Pod{newPodOf("a", success), newPodOf("b")}, release: 2,
 			first:  "1 active 1 ready 0 terminating, 0 succeeded 0 failed; noted [a][]",
 			second: "1 active 1 ready 0 terminating, 1 succeeded 0 failed"},

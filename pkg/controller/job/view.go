@@ -88,10 +88,10 @@ func (v *view) lookAtIndexes() {
 	for _, pod := range v.pods {
 		i := indexOf(pod)
 		switch {
-		case !v.valid(i):
-		case pod.Status.Phase == corev1.PodSucceeded && tracked(pod):
+		case !v.valid(i) || !tracked(pod): // a pod without finalizer was counted, or taken away: that fails no index
+		case pod.Status.Phase == corev1.PodSucceeded:
 			done = append(done, i)
-		case perIndex(v.job) && indexFailed(v.job, pod):
+		case perIndex(v.job) && !v.countedFailure.Has(pod.UID) && indexFailed(v.job, pod):
 			given = append(given, i)
 		}
 	}

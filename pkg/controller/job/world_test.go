@@ -243,6 +243,9 @@ func (w *world) end(seed uint64) {
 	if indexed(j) && (j.Status.CompletedIndexes != done.String() || int(j.Status.Succeeded) != done.total()) {
 		fail("indexes %s succeeded", done)
 	}
+	if i, wrong := w.server.givenUpForNothing(); wrong {
+		fail("index %d was given up and none of its pods failed", i)
+	}
 	if u := j.Status.UncountedTerminatedPods; len(u.Succeeded)+len(u.Failed)+int(j.Status.Active)+int(*j.Status.Terminating) > 0 {
 		fail("something is left")
 	}
