@@ -176,7 +176,9 @@ func (c *Controller) track(ctx context.Context, key Key, t *tally, failing bool)
 	return 0, releaseErr
 }
 
-// syncOrphan takes the finalizer off a pod that no Job is going to count.
+// syncOrphan takes the finalizer off a pod that no Job is going to count. A Job that
+// the cache does not show may be one that it does not show yet; its pods keep the
+// finalizer until they are deleted, as the garbage collector does when it is gone.
 func (c *Controller) syncOrphan(ctx context.Context, key Key) runner.Result {
 	item, exists, err := c.podIndex.GetByKey(key.String())
 	if err != nil || !exists {
@@ -194,7 +196,11 @@ func (c *Controller) syncOrphan(ctx context.Context, key Key) runner.Result {
 			return runner.Done()
 		}
 		version = ""
-		if job := c.jobOf(pod); job != nil && (managedElsewhere(job) || !finished(job)) {
+		job := c.jobOf(pod)
+		switch {
+		case job == nil && pod.DeletionTimestamp == nil:
+			return runner.Done()
+		case job != nil && (managedElsewhere(job) || !finished(job)):
 			return runner.Done()
 		}
 	}

@@ -154,14 +154,17 @@ func TestOrphans(t *testing.T) {
 		pod  *corev1.Pod
 		want string
 	}{
-		"its Job is gone":          {nil, newPodOf("p"), "patch pods"},
-		"its Job is another now":   {newJob(1), newPodOf("p", owner(func(o *metav1.OwnerReference) { o.UID = "old" })), "patch pods"},
-		"its Job runs":             {newJob(1), newPodOf("p"), ""},
-		"its Job has ended":        {newJob(1, announced(batchv1.JobFailed, "", "")), newPodOf("p"), "patch pods"},
-		"its Job is run elsewhere": {newJob(1, elsewhere, announced(batchv1.JobFailed, "", "")), newPodOf("p"), ""},
-		"it has no owner":          {nil, newPodOf("p", func(p *corev1.Pod) { p.OwnerReferences = nil }), "patch pods"},
-		"another kind owns it":     {nil, newPodOf("p", owner(func(o *metav1.OwnerReference) { o.Kind = "JobSet" })), ""},
-		"it is not tracked":        {nil, newPodOf("p", untracked), ""},
+		"its Job is not there yet":            {nil, newPodOf("p"), ""},
+		"its Job is not there yet, it ended":  {nil, newPodOf("p", broken), ""},
+		"its Job is gone, and it is to go":    {nil, newPodOf("p", goingAway), "patch pods"},
+		"its Job is another now":              {newJob(1), newPodOf("p", owner(func(o *metav1.OwnerReference) { o.UID = "old" })), ""},
+		"its Job is another, and it is to go": {newJob(1), newPodOf("p", goingAway, owner(func(o *metav1.OwnerReference) { o.UID = "old" })), "patch pods"},
+		"its Job runs":                        {newJob(1), newPodOf("p"), ""},
+		"its Job has ended":                   {newJob(1, announced(batchv1.JobFailed, "", "")), newPodOf("p"), "patch pods"},
+		"its Job is run elsewhere":            {newJob(1, elsewhere, announced(batchv1.JobFailed, "", "")), newPodOf("p"), ""},
+		"it has no owner":                     {nil, newPodOf("p", func(p *corev1.Pod) { p.OwnerReferences = nil }), "patch pods"},
+		"another kind owns it":                {nil, newPodOf("p", owner(func(o *metav1.OwnerReference) { o.Kind = "JobSet" })), ""},
+		"it is not tracked":                   {nil, newPodOf("p", untracked), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := []runtime.Object{tc.pod}

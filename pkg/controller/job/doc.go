@@ -15,7 +15,8 @@
 // What it writes: pods (create, delete; owner reference and finalizer by patch),
 // the status of Jobs, and events on Jobs. It never writes a Job's spec, touches
 // no Job that spec.managedBy gives to somebody else, and never changes a pod that
-// another owner controls, but for the finalizer of a pod whose Job is gone.
+// another owner controls, but for the finalizer of a pod whose Job has ended, and
+// of one that is deleted while its Job is not there.
 //
 // Where to look: view.go says what there is, failurepolicy.go, successpolicy.go
 // and verdict.go when a Job ends, plan.go and victims.go which pods to make and

@@ -134,7 +134,7 @@ func TestWhatIsFreedIsWhatWasSeen(t *testing.T) {
 	at7 := func(p *corev1.Pod) { p.ResourceVersion = "7" }
 	for want, orphan := range map[string]*corev1.Pod{
 		`"resourceVersion":"7","uid":"p"`: newPodOf("p", at7, func(p *corev1.Pod) { p.OwnerReferences = nil }),
-		`"uid":"p"`:                       newPodOf("p", at7),
+		`"uid":"p"`:                       newPodOf("p", at7, goingAway),
 	} {
 		client := fake.NewClientset(orphan)
 		r := newRig(t, client, orphan)
@@ -185,9 +185,10 @@ func (w *world) changeJob(by func(*batchv1.Job)) func() string {
 
 func TestAWorldWithKillsAndChangesForgetsNoPod(t *testing.T) {
 	for name, j := range map[string]func() *batchv1.Job{
-		"by pod":               func() *batchv1.Job { return newJob(6, fresh, parallel(3), limit(1000)) },
-		"by index":             func() *batchv1.Job { return newJob(6, fresh, indexedMode, parallel(3), limit(1000)) },
-		"replaced when failed": func() *batchv1.Job { return newJob(5, fresh, replaceFailed, parallel(3), limit(1000)) },
+		"by pod":                func() *batchv1.Job { return newJob(6, fresh, parallel(3), limit(1000)) },
+		"by index":              func() *batchv1.Job { return newJob(6, fresh, indexedMode, parallel(3), limit(1000)) },
+		"by index, with limits": func() *batchv1.Job { return newJob(6, fresh, limitPerIndex(1), parallel(3), limit(1000)) },
+		"replaced when failed":  func() *batchv1.Job { return newJob(5, fresh, replaceFailed, parallel(3), limit(1000)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range testworld.Seeds(100) {

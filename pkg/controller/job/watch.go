@@ -37,7 +37,7 @@ func (c *Controller) jobChanged(change runner.Change[batchv1.Job], wake runner.W
 	}
 }
 
-// jobGone frees the pods of a Job that is no more.
+// jobGone looks at what a Job that is no more has left.
 func (c *Controller) jobGone(job *batchv1.Job) {
 	c.writer.Forget(Key{Namespace: job.Namespace, Name: job.Name})
 	c.memory.forget(job.UID)
@@ -50,8 +50,8 @@ func (c *Controller) jobGone(job *batchv1.Job) {
 }
 
 // podChanged wakes the Job that controls the pod and the one that did so before,
-// and for a pod that nobody controls the Jobs that could adopt it. A pod that is
-// to be counted by a Job which is not there is freed.
+// and for a pod that nobody controls the Jobs that could adopt it. One that is to
+// be counted by a Job which is not there is looked at as an orphan.
 func (c *Controller) podChanged(change runner.Change[corev1.Pod], wake runner.Wake[Key]) {
 	if change.Old != nil && change.New != nil && change.Old.ResourceVersion == change.New.ResourceVersion {
 		return // a resync; the Jobs are resynced themselves
