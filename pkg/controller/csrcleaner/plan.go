@@ -18,6 +18,8 @@ const (
 	judgedAge = time.Hour
 	// pendingAge is how long it stays with no condition at all.
 	pendingAge = 24 * time.Hour
+	// unissuedAge is how long an approved request waits for its signer.
+	unissuedAge = 24 * time.Hour
 )
 
 // removal is a request that is to go, and why.
@@ -66,6 +68,8 @@ func past(csr *certificatesv1.CertificateSigningRequest, now time.Time) string {
 			return "it failed an hour ago"
 		case condition.Type == certificatesv1.CertificateApproved && old && certificates.Issued(csr):
 			return "it was approved an hour ago and has its certificate"
+		case condition.Type == certificatesv1.CertificateApproved && !certificates.Issued(csr) && older(condition.LastUpdateTime, unissuedAge, now):
+			return "it was approved a day ago and never issued"
 		case condition.Type == certificatesv1.CertificateApproved && expired(csr.Status.Certificate, now):
 			return "its certificate has expired"
 		}
