@@ -17,7 +17,8 @@ import (
 )
 
 var (
-	// ErrMalformed is in the error of a secret that holds no usable token.
+	// ErrMalformed is in the error of a secret that holds no usable token. No
+	// error shows a value of the secret: logs and pages repeat it.
 	ErrMalformed = errors.New("malformed bootstrap token")
 	// ErrNotForSigning is in the error of a token that is in order but does not sign.
 	ErrNotForSigning = errors.New("not for signing")
@@ -53,7 +54,8 @@ func LifeOf(secret *corev1.Secret) Life {
 	}
 	at, err := time.Parse(time.RFC3339, expiration)
 	if err != nil {
-		return Life{Ends: true, Err: fmt.Errorf("%w: read its expiration: %w", ErrMalformed, err)}
+		// The error of Parse would quote what the Secret holds.
+		return Life{Ends: true, Err: fmt.Errorf("%w: its expiration is not a time as in RFC 3339", ErrMalformed)}
 	}
 	return Life{Ends: true, At: at}
 }
@@ -84,8 +86,8 @@ func ForSigning(secret *corev1.Secret, now time.Time) (Token, error) {
 	if !ok {
 		return Token{}, fmt.Errorf("%w: the name is not %s and six letters or digits", ErrMalformed, api.BootstrapTokenSecretPrefix)
 	}
-	if got := secrets.GetData(secret, api.BootstrapTokenIDKey); got != id {
-		return Token{}, fmt.Errorf("%w: %s is %q and not that of the name", ErrMalformed, api.BootstrapTokenIDKey, got)
+	if secrets.GetData(secret, api.BootstrapTokenIDKey) != id {
+		return Token{}, fmt.Errorf("%w: %s is not that of the name", ErrMalformed, api.BootstrapTokenIDKey)
 	}
 	key := secrets.GetData(secret, api.BootstrapTokenSecretKey)
 	if key == "" {

@@ -52,6 +52,9 @@ func TestLife(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			life := LifeOf(secret("expiration", tc.expiration))
+			if v := strings.TrimSpace(tc.expiration); life.Err != nil && v != "" && strings.Contains(life.Err.Error(), v) {
+				t.Errorf("the error shows what the secret holds: %v", life.Err)
+			}
 			if life.Over(noon) != tc.over || life.Left(noon) != tc.left || errors.Is(life.Err, ErrMalformed) != tc.unreadable {
 				t.Errorf("got %+v, over: %v, left: %v", life, life.Over(noon), life.Left(noon))
 			}
@@ -75,9 +78,11 @@ func TestForSigning(t *testing.T) {
 		"a token that has ended":                  {secret("expiration", "2026-06-01T12:00:00Z"), Token{}, ErrNotForSigning, "expired"},
 		"a token for authentication only":         {secret("usage-bootstrap-signing", ""), Token{}, ErrNotForSigning, "usage-bootstrap-signing"},
 		"only the word true counts":               {secret("usage-bootstrap-signing", "True"), Token{}, ErrNotForSigning, "usage-bootstrap-signing"},
+		"an expiration that is another value":     {secret("expiration", "0123456789abcdef"), Token{}, ErrMalformed, "expiration"},
+		"an ID that is the key":                   {secret("token-id", "0123456789abcdef"), Token{}, ErrMalformed, "token-id"},
 		"an expiration that cannot be read":       {secret("expiration", "soon"), Token{}, ErrMalformed, "expiration"},
 		"no ID":                                   {secret("token-id", ""), Token{}, ErrMalformed, "token-id"},
-		"another ID than the name says":           {secret("token-id", "others"), Token{}, ErrMalformed, `"others"`},
+		"another ID than the name says":           {secret("token-id", "others"), Token{}, ErrMalformed, "token-id is not that of the name"},
 		"no key":                                  {secret("token-secret", ""), Token{}, ErrMalformed, "token-secret"},
 		"a name without the prefix":               {named("abcdef"), Token{}, ErrMalformed, "name"},
 		"a name whose ID is too long":             {named("bootstrap-token-abcdefg"), Token{}, ErrMalformed, "name"},

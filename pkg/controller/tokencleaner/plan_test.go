@@ -25,7 +25,7 @@ func token(expiration string) *corev1.Secret {
 func TestDecide(t *testing.T) {
 	leaving := token("2001-01-01T00:00:00Z")
 	leaving.DeletionTimestamp = &metav1.Time{}
-	const unreadable = `malformed bootstrap token: read its expiration: parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse "soon" as "2006"`
+	const unreadable = "malformed bootstrap token: its expiration is not a time as in RFC 3339"
 	for name, tc := range map[string]struct {
 		secret *corev1.Secret
 		want   plan
