@@ -2,7 +2,6 @@ package cronjob
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -41,9 +40,6 @@ func (c *Controller) apply(ctx context.Context, key types.NamespacedName, cron *
 		failed = c.start(ctx, key, cron, p.start, &p.status)
 	}
 	written := c.writeStatus(ctx, key, cron, p.status)
-	if apierrors.HasStatusCause(failed, corev1.NamespaceTerminatingCause) {
-		return runner.GiveUp(errors.Join(failed, written))
-	}
 	result := runner.Done(failed, written)
 	if !next.IsZero() {
 		return result.LookAgain(max(next.Sub(c.clock.Now()), time.Millisecond))
@@ -77,11 +73,24 @@ func (c *Controller) deleteJob(ctx context.Context, key types.NamespacedName, cr
 	return nil
 }
 
+// replace deletes an active Job, if it is the one that was listed.
+func (c *Controller) replace(ctx context.Context, key types.NamespacedName, cron *batchv1.CronJob, ref corev1.ObjectReference) error {
+	live, err := c.client.BatchV1().Jobs(cron.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	switch {
+	case err != nil:
+		c.recorder.Eventf(cron, corev1.EventTypeWarning, "FailedGet", "Get job: %v", err)
+		return fmt.Errorf("read job %s/%s: %w", cron.Namespace, ref.Name, err)
+	case live.UID != ref.UID:
+		return nil // it is gone
+	}
+	return c.deleteJob(ctx, key, cron, ref)
+}
+
 // start makes room for the Job where the policy asks for it, creates the Job and
 // enters it into the status.
 func (c *Controller) start(ctx context.Context, key types.NamespacedName, cron *batchv1.CronJob, do *start, status *batchv1.CronJobStatus) error {
 	for _, ref := range do.replace {
-		if err := c.deleteJob(ctx, key, cron, ref); err != nil {
+		if err := c.replace(ctx, key, cron, ref); err != nil {
 			return fmt.Errorf("make room for the next job of %s: %w", key, err)
 		}
 		deactivate(status, ref.UID)

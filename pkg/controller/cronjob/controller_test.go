@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,11 +145,18 @@ func TestSteps(t *testing.T) {
 			did: "create jobs, update cronjobs/status", told: "Normal SuccessfulCreate Created job " + noonJob, after: time.Hour},
 
 		"one is replaced": {cached: objects(hourly(last(hour(11)), lists("a"), replace), job("a")), live: objects(hourly(last(hour(11)), lists("a"), replace), job("a")),
-			did: "delete jobs, create jobs, update cronjobs/status", told: "Normal SuccessfulDelete Deleted job a; Normal SuccessfulCreate Created job " + noonJob, active: noonJob, after: time.Hour},
+			did: "get jobs, delete jobs, create jobs, update cronjobs/status", told: "Normal SuccessfulDelete Deleted job a; Normal SuccessfulCreate Created job " + noonJob, active: noonJob, after: time.Hour},
+		"one to be replaced cannot be read": {cached: objects(hourly(last(hour(11)), lists("a"), replace), job("a")), live: objects(hourly(last(hour(11)), lists("a"), replace), job("a")),
+			fails: []failure{{"get", "jobs", broken}}, did: "get jobs", told: "Warning FailedGet Get job: connection refused", failed: true, active: "a"},
+		"one to be replaced is not found": {cached: objects(hourly(last(hour(11)), lists("a"), replace), job("a")), live: objects(hourly(last(hour(11)), lists("a"), replace)),
+			did: "get jobs", told: `Warning FailedGet Get job: jobs.batch "a" not found`, failed: true, active: "a"},
+		"the name of one to be replaced is another's now": {cached: objects(hourly(last(hour(11)), lists("a"), replace), job("a")),
+			live: objects(hourly(last(hour(11)), lists("a"), replace), job("a", func(j *batchv1.Job) { j.UID = "other" })),
+			did:  "get jobs, create jobs, update cronjobs/status", told: "Normal SuccessfulCreate Created job " + noonJob, active: noonJob, after: time.Hour},
 		"one cannot be replaced": {cached: objects(hourly(last(hour(11)), lists("a"), replace), job("a")), live: objects(hourly(last(hour(11)), lists("a"), replace), job("a")),
-			fails: []failure{{"delete", "jobs", broken}}, did: "delete jobs", told: "Warning FailedDelete Deleted job: connection refused", failed: true, active: "a"},
+			fails: []failure{{"delete", "jobs", broken}}, did: "get jobs, delete jobs", told: "Warning FailedDelete Deleted job: connection refused", failed: true, active: "a"},
 		"one is replaced and the next refused": {cached: objects(hourly(last(hour(11)), lists("a"), replace), job("a")), live: objects(hourly(last(hour(11)), lists("a"), replace), job("a")),
-			fails: []failure{{"create", "jobs", broken}}, did: "delete jobs, create jobs, update cronjobs/status", failed: true,
+			fails: []failure{{"create", "jobs", broken}}, did: "get jobs, delete jobs, create jobs, update cronjobs/status", failed: true,
 			told: "Normal SuccessfulDelete Deleted job a; Warning FailedCreate Error creating job: connection refused"},
 
 		"the history is shortened": {cached: objects(hourly(last(hour(12))), job("a", failed), job("b", failed)), live: objects(hourly(last(hour(12))), job("a", failed), job("b", failed)),
@@ -224,6 +232,54 @@ func TestDeletionsAreOfTheJobThatWasMeant(t *testing.T) {
 	}
 	if behind := r.writes.Behind(web); len(behind) == 0 {
 		t.Error("the next look does not wait for the caches")
+	}
+}
+
+// The namespace goes, and the CronJob with it; until then it is tried ever more rarely.
+func TestAStartInANamespaceThatEndsIsTriedAgain(t *testing.T) {
+	ending := apierrors.NewForbidden(jobResource, noonJob, errors.New("ending"))
+	ending.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}
+	client := fake.NewClientset(hourly(last(hour(11))))
+	var tries atomic.Int32
+	client.PrependReactor("create", "jobs", func(ktesting.Action) (bool, runtime.Object, error) {
+		tries.Add(1)
+		return true, nil, ending
+	})
+	clock := clocktesting.NewFakeClock(noon)
+	shared := informers.NewSharedInformerFactory(client, 0)
+	c, err := New(shared.Batch().V1().CronJobs(), shared.Batch().V1().Jobs(), client, record.NewFakeRecorder(100), Options{Clock: clock, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testrig.Run(t, client, c.Run, shared)
+	testrig.Eventually(t, "a third try", func() bool { clock.Step(time.Millisecond); return tries.Load() >= 3 })
+}
+
+// A schedule that cannot be read is told when it is written, and waits for the next one.
+func TestAScheduleThatBecomesUnreadable(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before, after *batchv1.CronJob
+		told          string
+		woken         int
+	}{
+		"the schedule is changed to it":        {hourly(), hourly(schedule("often")), "Warning UnParseableCronJobSchedule unparseable schedule for cronjob: often", 0},
+		"its zone is none":                     {hourly(), hourly(schedule("TZ=Mars/Phobos * * * * *")), "Warning UnParseableCronJobSchedule unparseable schedule for cronjob: TZ=Mars/Phobos * * * * *", 0},
+		"the zone is changed, it is as it was": {hourly(schedule("often")), hourly(schedule("often"), zone("Asia/Tokyo")), "Warning UnParseableCronJobSchedule unparseable schedule for cronjob: often", 0},
+		"something else is changed":            {hourly(schedule("often")), hourly(schedule("often"), suspended), "", 1},
+		"it is made so":                        {nil, hourly(schedule("often")), "", 1},
+		"it can be read":                       {hourly(schedule("often")), hourly(), "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rigWith(t)
+			var w woken
+			r.cronJobChanged(runner.Change[batchv1.CronJob]{Old: tc.before, New: tc.after}, &w)
+			if got := r.Told(); got != tc.told {
+				t.Errorf("told %s", got)
+			}
+			if w.now != tc.woken {
+				t.Errorf("woke %d", w.now)
+			}
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -18,30 +19,37 @@ type wake = runner.Wake[types.NamespacedName]
 // watch says which change wakes which CronJob.
 func (c *Controller) watch(cronJobs, jobs toolscache.SharedInformer) error {
 	return errors.Join(
-		runner.Watch(c.Runner, cronJobs, func(change runner.Change[batchv1.CronJob], w wake) {
-			key := types.NamespacedName{Namespace: change.Now().Namespace, Name: change.Now().Name}
-			if wait := putOff(change.Old, change.New, c.clock.Now()); wait > 0 {
-				w.AddAfter(key, wait)
-				return
-			}
-			w.Add(key)
-		}),
+		runner.Watch(c.Runner, cronJobs, c.cronJobChanged),
 		runner.Watch(c.Runner, jobs, c.jobChanged),
 	)
+}
+
+// cronJobChanged wakes a CronJob at once, with a new schedule at the next time of
+// it. One whose new schedule cannot be read is left alone until that is mended.
+func (c *Controller) cronJobChanged(change runner.Change[batchv1.CronJob], w wake) {
+	key := types.NamespacedName{Namespace: change.Now().Namespace, Name: change.Now().Name}
+	switch wait, err := putOff(change.Old, change.New, c.clock.Now()); {
+	case err != nil:
+		c.recorder.Eventf(change.New, corev1.EventTypeWarning, "UnParseableCronJobSchedule", "unparseable schedule for cronjob: %s", change.New.Spec.Schedule)
+	case wait > 0:
+		w.AddAfter(key, wait)
+	default:
+		w.Add(key)
+	}
 }
 
 // putOff is how long a CronJob with a new schedule waits for the next time of it:
 // the times of the new schedule that have passed are not made up for. Zero is a
 // change of something else.
-func putOff(before, after *batchv1.CronJob, now time.Time) time.Duration {
+func putOff(before, after *batchv1.CronJob, now time.Time) (time.Duration, error) {
 	if before == nil || after == nil || before.Spec.Schedule == after.Spec.Schedule && ptr.Equal(before.Spec.TimeZone, after.Spec.TimeZone) {
-		return 0
+		return 0, nil
 	}
 	schedule, err := parse(&after.Spec)
 	if err != nil {
-		return 0
+		return 0, err
 	}
-	return nextLook(schedule, since(after, lastOf(&after.Status)), now).Sub(now)
+	return nextLook(schedule, since(after, lastOf(&after.Status)), now).Sub(now), nil
 }
 
 // jobChanged wakes the owner of a Job, before and after, when something has
