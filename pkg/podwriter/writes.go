@@ -35,7 +35,7 @@ var (
 	// ErrEnding stops creation in a namespace that is on its way out. It is not a
 	// failure: nothing can be created there any more, so nothing is retried.
 	ErrEnding = errors.New("namespace is terminating")
-	// ErrLate tells that there may be pods which the cache does not show yet.
+	// ErrLate says that there are pods which the cache does not show yet.
 	ErrLate = errors.New("waiting for the cache to show pods that are there")
 )
 
@@ -59,8 +59,6 @@ type Writer struct {
 	Writes *consistency.Tracker[Key]
 	// Finalizers are those that a pod gets when it is adopted, and loses when it is let go.
 	Finalizers []string
-
-	doubts consistency.Doubts[Key]
 }
 
 // Adopt gives these pods their owner, if that is live still, and returns those that
@@ -118,15 +116,16 @@ func (w *Writer) Patch(ctx context.Context, key Key, pod *corev1.Pod, patch []by
 	return patched, nil
 }
 
-// Create makes a pod. When the answer is lost there are doubts about the owner.
-func (w *Writer) Create(ctx context.Context, key Key, owner Owner, pod *corev1.Pod) error {
+// Create makes a pod. When the answer is lost the owner waits until a live look
+// has shown whether there is one; selector is what its pods match.
+func (w *Writer) Create(ctx context.Context, key Key, owner Owner, selector string, pod *corev1.Pod) error {
 	created, err := w.Client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return ErrEnding
 	case err != nil:
 		if consistency.OutcomeUnknown(err) {
-			w.doubts.Raise(key)
+			w.Writes.CreateLost(key, Resource, owner, selector)
 		}
 		w.Events.Eventf(owner, corev1.EventTypeWarning, FailedCreate, "Error creating: %v", err)
 		return err
@@ -136,28 +135,22 @@ func (w *Writer) Create(ctx context.Context, key Key, owner Owner, pod *corev1.P
 	return nil
 }
 
-// Delete deletes the very pod that was looked at.
+// Delete deletes the very pod that was looked at. A pod that is gone, or on its
+// way out, is no error; a deletion that was refused is, whatever the code.
 func (w *Writer) Delete(ctx context.Context, key Key, owner Owner, pod *corev1.Pod) error {
 	err := w.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, *metav1.NewPreconditionDeleteOptions(string(pod.UID)))
-	switch {
-	case Gone(err):
-		// Only the cache does not know yet.
-	case err != nil:
+	switch became, err := w.Writes.DeleteAnswered(ctx, key, Resource, pod, err); became {
+	case consistency.Deleted:
+		w.Events.Eventf(owner, corev1.EventTypeNormal, SuccessfulDelete, "Deleted pod: %v", pod.Name)
+	case consistency.Failed:
 		w.Events.Eventf(owner, corev1.EventTypeWarning, FailedDelete, "Error deleting: %v", err)
 		return err
-	default:
-		w.Events.Eventf(owner, corev1.EventTypeNormal, SuccessfulDelete, "Deleted pod: %v", pod.Name)
 	}
-	w.Writes.Deleted(key, Resource, pod)
 	return nil
 }
 
-// InDoubt tells whether a pod may have been made whose answer was lost.
-func (w *Writer) InDoubt(key Key) bool { return w.doubts.About(key) }
-
-// LookForLate lists the owner's pods live, which ends the doubts about it. It fails
-// while the cache does not show all of them, and the runner holds the owner back
-// meanwhile, so that none is made a second time.
+// LookForLate lists the owner's pods live. It fails while the cache does not show
+// all of them, and the runner holds the owner back meanwhile.
 func (w *Writer) LookForLate(ctx context.Context, key Key, owner Owner, selector string) error {
 	live, err := w.Client.CoreV1().Pods(key.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -168,7 +161,6 @@ func (w *Writer) LookForLate(ctx context.Context, key Key, owner Owner, selector
 			w.Writes.Wrote(key, Resource, pod)
 		}
 	}
-	w.doubts.Settle(key)
 	if len(w.Writes.Behind(key)) > 0 {
 		return ErrLate
 	}
@@ -176,11 +168,8 @@ func (w *Writer) LookForLate(ctx context.Context, key Key, owner Owner, selector
 }
 
 // Forget drops what is known of an owner that is gone.
-func (w *Writer) Forget(key Key) {
-	w.Writes.Forget(key)
-	w.doubts.Settle(key)
-}
+func (w *Writer) Forget(key Key) { w.Writes.Forget(key) }
 
-// Gone tells from the answer to a write that the pod is gone, or is not the one, or
-// not as it was, when the write was decided on.
+// Gone reports of the answer to a patch whether the pod is gone, or is not the one,
+// or not as it was, when the patch was decided on: it has to be looked at again.
 func Gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }

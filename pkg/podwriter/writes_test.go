@@ -3,6 +3,7 @@ package podwriter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -27,10 +28,11 @@ var (
 	key   = Key{Namespace: "ns", Name: "web"}
 	owner = &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "set"}}
 
-	errRefused = errors.New("connection refused")
+	errRefused = apierrors.NewForbidden(Resource, "a", errors.New("quota"))
 	lost       = apierrors.NewTimeoutError("no answer", 1)
 	gone       = apierrors.NewNotFound(Resource, "a")
-	replaced   = apierrors.NewConflict(Resource, "a", errRefused)
+	conflict   = apierrors.NewConflict(Resource, "a", errors.New("refused by a webhook"))
+	inDoubt    = "[pods: the answer to a create was lost, a live look comes 2s after it]"
 	invalid    = apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", nil)
 )
 
@@ -44,63 +46,85 @@ func pod(name string, owners ...metav1.OwnerReference) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), ResourceVersion: "7", OwnerReferences: owners}}
 }
 
-func owned(name string) *corev1.Pod { return pod(name, *ownership.ControllerRef(owner, kind)) }
+func owned(name string) *corev1.Pod {
+	p := pod(name, *ownership.ControllerRef(owner, kind))
+	p.ResourceVersion = "9"
+	return p
+}
 
-// rigged returns a writer whose requests of that kind fail, and whose cache shows nothing.
+// rigged returns a writer whose requests of that kind fail, and whose cache shows a pod at version 7.
 func rigged(verb string, err error, live ...runtime.Object) (*Writer, *testrig.Rig) {
 	r := testrig.New(fake.NewClientset(live...), time.Unix(0, 0))
 	if err != nil {
 		r.Fail(verb, "pods", err)
 	}
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	return &Writer{Kind: kind, Client: r.Client, Events: r.Events, Finalizers: []string{"example.com/x"},
-		Writes: consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{Resource: store})}, r
+	if err := store.Add(pod("a")); err != nil {
+		panic(err)
+	}
+	writes := consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{Resource: store})
+	writes.LookLive(testrig.Live(r.Client))
+	return &Writer{Kind: kind, Client: r.Client, Events: r.Events, Finalizers: []string{"example.com/x"}, Writes: writes}, r
 }
 
 func TestCreate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer, want error
 		told         string
-		behind, lost bool
+		waits        string
 	}{
-		"made":                      {nil, nil, "Normal SuccessfulCreate Created pod: a", true, false},
-		"refused":                   {errRefused, errRefused, "Warning FailedCreate Error creating: connection refused", false, false},
-		"without an answer":         {lost, lost, "Warning FailedCreate Error creating: Timeout: no answer", false, true},
-		"in a namespace that ends":  {ending(), ErrEnding, "", false, false},
-		"stopped before the answer": {context.Canceled, context.Canceled, "Warning FailedCreate Error creating: context canceled", false, true},
+		"made":                      {nil, nil, "Normal SuccessfulCreate Created pod: b", "[pods: wrote 9, cache at 7]"},
+		"refused":                   {errRefused, errRefused, "Warning FailedCreate Error creating: pods \"a\" is forbidden: quota", "[]"},
+		"without an answer":         {lost, lost, "Warning FailedCreate Error creating: Timeout: no answer", inDoubt},
+		"in a namespace that ends":  {ending(), ErrEnding, "", "[]"},
+		"stopped before the answer": {context.Canceled, context.Canceled, "Warning FailedCreate Error creating: context canceled", inDoubt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, r := rigged("create", tc.answer)
-			if got := w.Create(t.Context(), key, owner, pod("a")); !errors.Is(got, tc.want) {
+			made := pod("b")
+			made.ResourceVersion = "9"
+			if got := w.Create(t.Context(), key, owner, "", made); !errors.Is(got, tc.want) {
 				t.Errorf("got %v", got)
 			}
 			if got := r.Told(); got != tc.told {
 				t.Errorf("told %s", got)
 			}
-			if behind := len(w.Writes.Behind(key)) > 0; behind != tc.behind || w.InDoubt(key) != tc.lost {
-				t.Errorf("behind %t, in doubt %t", behind, w.InDoubt(key))
+			if got := fmt.Sprint(w.Writes.Behind(key)); got != tc.waits {
+				t.Errorf("waits for %s, want %s", got, tc.waits)
 			}
 		})
 	}
 }
 
 func TestDelete(t *testing.T) {
+	another, leaving := pod("a"), pod("a")
+	another.UID, leaving.DeletionTimestamp, leaving.Finalizers = "another", &metav1.Time{Time: time.Unix(1, 0)}, []string{"example.com/x"}
 	for name, tc := range map[string]struct {
-		answer, want error
-		told         string
+		answer error
+		live   []runtime.Object
+		want   error
+		told   string
+		waits  bool
 	}{
-		"deleted":        {nil, nil, "Normal SuccessfulDelete Deleted pod: a"},
-		"gone":           {gone, nil, ""},
-		"another by now": {replaced, nil, ""},
-		"refused":        {errRefused, errRefused, "Warning FailedDelete Error deleting: connection refused"},
+		"deleted":                           {nil, []runtime.Object{pod("a")}, nil, "Normal SuccessfulDelete Deleted pod: a", true},
+		"gone":                              {gone, nil, nil, "", true},
+		"another by now":                    {conflict, []runtime.Object{another}, nil, "", true},
+		"on its way out":                    {conflict, []runtime.Object{leaving}, nil, "", true},
+		"refused with a conflict":           {conflict, []runtime.Object{pod("a")}, conflict, `Warning FailedDelete Error deleting: Operation cannot be fulfilled on pods "a": refused by a webhook`, false},
+		"not found by something in between": {gone, []runtime.Object{pod("a")}, gone, `Warning FailedDelete Error deleting: pods "a" not found`, false},
+		"refused":                           {errRefused, []runtime.Object{pod("a")}, errRefused, `Warning FailedDelete Error deleting: pods "a" is forbidden: quota`, false},
+		"without an answer":                 {lost, []runtime.Object{pod("a")}, lost, "Warning FailedDelete Error deleting: Timeout: no answer", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, r := rigged("delete", tc.answer, pod("a"))
+			w, r := rigged("delete", tc.answer, tc.live...)
 			if got := w.Delete(t.Context(), key, owner, pod("a")); !errors.Is(got, tc.want) || r.Requests() != "delete pods" {
 				t.Errorf("got %v, did %s", got, r.Requests())
 			}
 			if got := r.Told(); got != tc.told {
 				t.Errorf("told %s", got)
+			}
+			if got := w.Writes.Behind(key); (len(got) > 0) != tc.waits {
+				t.Errorf("waits for %v", got)
 			}
 		})
 	}
@@ -118,7 +142,7 @@ func TestClaims(t *testing.T) {
 	}{
 		"patched":              {nil, "set", 2, false, false},
 		"gone":                 {gone, "set", 0, false, false},
-		"another by now":       {replaced, "set", 0, false, false},
+		"another by now":       {conflict, "set", 0, false, false},
 		"nothing to release":   {invalid, "set", 0, true, false},
 		"refused":              {errRefused, "set", 0, true, true},
 		"the owner is another": {nil, "other", 0, true, false},
@@ -149,20 +173,18 @@ func TestLookForLate(t *testing.T) {
 		live   []runtime.Object
 		answer error
 		want   error
-		doubts bool
 	}{
-		"a pod that the cache lacks": {[]runtime.Object{owned("a")}, nil, ErrLate, false},
-		"the pods of others":         {[]runtime.Object{pod("a")}, nil, nil, false},
-		"none":                       {nil, nil, nil, false},
-		"no answer once more":        {nil, errRefused, errRefused, true},
+		"a pod that the cache lacks": {[]runtime.Object{owned("b")}, nil, ErrLate},
+		"the pods of others":         {[]runtime.Object{pod("b")}, nil, nil},
+		"none":                       {nil, nil, nil},
+		"no answer":                  {nil, errRefused, errRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _ := rigged("list", tc.answer, tc.live...)
-			w.doubts.Raise(key)
-			if got := w.LookForLate(t.Context(), key, owner, ""); !errors.Is(got, tc.want) || w.InDoubt(key) != tc.doubts {
-				t.Errorf("got %v, in doubt %t", got, w.InDoubt(key))
+			if got := w.LookForLate(t.Context(), key, owner, ""); !errors.Is(got, tc.want) {
+				t.Errorf("got %v", got)
 			}
-			if w.Forget(key); w.InDoubt(key) || w.Writes.Behind(key) != nil {
+			if w.Forget(key); w.Writes.Behind(key) != nil {
 				t.Error("not forgotten")
 			}
 		})

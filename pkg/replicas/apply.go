@@ -42,19 +42,11 @@ func (e *Engine) apply(ctx context.Context, key Key, o Observed, plan Plan, now 
 // create makes pods in growing batches, so that a refusal that concerns all of
 // them costs a few requests.
 func (e *Engine) create(ctx context.Context, key Key, set *Set, count int) (*failure, error) {
-	if e.writer.InDoubt(key) {
-		switch err := e.writer.LookForLate(ctx, key, set.Object, set.Selector.String()); {
-		case errors.Is(err, podwriter.ErrLate):
-			return nil, err
-		case err != nil:
-			return failureOf(podwriter.FailedCreate, []error{err}), err
-		}
-	}
 	errs := make([]error, count)
 	_, err := batch.SlowStart(ctx, count, 1, func(ctx context.Context, i int) error {
 		began := e.o.Clock.Now()
 		pod := pods.FromTemplate(set.Template, set.Object, ownership.ControllerRef(set.Object, e.kind.Type()))
-		if errs[i] = e.writer.Create(ctx, key, set.Object, pod); errs[i] == nil {
+		if errs[i] = e.writer.Create(ctx, key, set.Object, set.Selector.String(), pod); errs[i] == nil {
 			e.reports.Sent(key, began)
 		}
 		return errs[i]

@@ -21,7 +21,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -128,11 +128,14 @@ func TestALostAnswerIsFollowedUpBeforeAnotherPodIsMade(t *testing.T) {
 	if err := b.Reconcile(context.Background(), key).Err(); !apierrors.IsTimeout(err) {
 		t.Fatalf("got %v", err)
 	}
-	if err := b.Reconcile(context.Background(), key).Err(); !errors.Is(err, podwriter.ErrLate) || creates.Load() != 1 {
-		t.Fatalf("got %v after %d creates", err, creates.Load())
+	if behind := b.writes.Behind(key); len(behind) != 1 || !behind[0].Lost {
+		t.Fatalf("not held back: %v", behind)
+	}
+	if !testrig.Held(t.Context(), b.writes, key) {
+		t.Fatal("not held back after the live look")
 	}
 	if behind := b.writes.Behind(key); len(behind) != 1 || behind[0].Wrote != "7" {
-		t.Fatalf("not held back: %v", behind)
+		t.Fatalf("not held back until the cache shows the pod: %v", behind)
 	}
 	if err := b.pods.GetIndexer().Add(late); err != nil {
 		t.Fatal(err)
@@ -151,33 +154,38 @@ func TestALostAnswerThatMadeNoPodIsTriedAgain(t *testing.T) {
 	}, replicaSet(1))
 	b := newBench(t, client, replicaSet(1))
 	b.Reconcile(context.Background(), key)
+	if len(b.writes.Behind(key)) == 0 || testrig.Held(t.Context(), b.writes, key) {
+		t.Error("not held back until the live look, or after it")
+	}
 	if err := b.Reconcile(context.Background(), key).Err(); err != nil || creates.Load() != 2 {
 		t.Errorf("got %v after %d creates", err, creates.Load())
 	}
 }
 
-func TestWhenTheLiveListFailsNoPodIsMade(t *testing.T) {
-	client, creates := answering("create", "pods", always(apierrors.NewTimeoutError("no answer", 0)), replicaSet(1))
-	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewInternalError(errors.New("no list"))
-	})
+func TestWhileTheLiveLookFailsTheKeyIsHeld(t *testing.T) {
+	client, _ := answering("create", "pods", always(apierrors.NewTimeoutError("no answer", 0)), replicaSet(1))
 	b := newBench(t, client, replicaSet(1))
+	b.writes.LookLive(testrig.Unreachable)
 	b.Reconcile(context.Background(), key)
-	if err := b.Reconcile(context.Background(), key).Err(); !apierrors.IsInternalError(err) || creates.Load() != 1 {
-		t.Errorf("got %v after %d creates", err, creates.Load())
+	for range 3 {
+		if !testrig.Held(t.Context(), b.writes, key) {
+			t.Fatal("let go although nobody knows whether there is a pod")
+		}
 	}
 }
 
 func TestDeletions(t *testing.T) {
 	for name, tc := range map[string]struct {
-		answer error
-		failed bool
-		told   []string
+		answer       error
+		there        bool
+		failed, held bool
+		told         []string
 	}{
-		"one that succeeds is told":                         {nil, false, []string{"Normal SuccessfulDelete Deleted pod: a"}},
-		"a pod that is gone counts as deleted":              {apierrors.NewNotFound(corev1.Resource("pods"), "a"), false, nil},
-		"a pod that was replaced counts as deleted":         {apierrors.NewConflict(corev1.Resource("pods"), "a", errors.New("uid")), false, nil},
-		"one that fails is told, and so does the condition": {apierrors.NewInternalError(errors.New("broken")), true, []string{"Warning FailedDelete Error deleting: Internal error occurred: broken"}},
+		"one that succeeds is told":         {nil, true, false, true, []string{"Normal SuccessfulDelete Deleted pod: a"}},
+		"a pod that is gone":                {apierrors.NewNotFound(corev1.Resource("pods"), "a"), false, false, true, nil},
+		"a pod that was replaced":           {apierrors.NewConflict(corev1.Resource("pods"), "a", errors.New("uid")), false, false, true, nil},
+		"one that a webhook refuses":        {apierrors.NewConflict(corev1.Resource("pods"), "a", errors.New("no")), true, true, false, []string{`Warning FailedDelete Error deleting: Operation cannot be fulfilled on pods "a": no`}},
+		"one that may or may not have been": {apierrors.NewInternalError(errors.New("broken")), true, true, true, []string{"Warning FailedDelete Error deleting: Internal error occurred: broken"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, _ := answering("delete", "pods", func(_ int, a clienttesting.Action) (runtime.Object, error) {
@@ -186,16 +194,21 @@ func TestDeletions(t *testing.T) {
 				}
 				return &corev1.Pod{}, tc.answer
 			}, replicaSet(0))
+			if tc.there {
+				if err := client.Tracker().Add(pod("a", owned)); err != nil {
+					t.Fatal(err)
+				}
+			}
 			b := newBench(t, client, replicaSet(0), pod("a", owned))
 			err := b.Reconcile(context.Background(), key).Err()
 			conditions := statusOn(t, client).Conditions
 			if (err != nil) != tc.failed || (len(conditions) > 0) != tc.failed {
 				t.Errorf("got %v; conditions %v", err, conditions)
 			}
-			if tc.failed && (conditions[0].Reason != "FailedDelete" || conditions[0].Message != "Internal error occurred: broken") {
+			if tc.failed && (conditions[0].Reason != "FailedDelete" || conditions[0].Message != tc.answer.Error()) {
 				t.Errorf("got %v", conditions)
 			}
-			if held := len(b.writes.Behind(key)) > 0; held == tc.failed {
+			if held := len(b.writes.Behind(key)) > 0; held != tc.held {
 				t.Errorf("held back: %v", held)
 			}
 			if d := cmp.Diff(tc.told, b.told()); d != "" {

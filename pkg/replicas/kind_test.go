@@ -16,6 +16,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 // testKind is a set of the least kind: a ReplicaSet with a map as its selector.
@@ -93,6 +95,9 @@ func newBench(t testing.TB, client kubernetes.Interface, cached ...Object) *benc
 		Options{Name: "replicaset-controller", Clock: b.clock, TerminatingReplicas: true, PodDeletionCost: true})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if live, ok := client.(testrig.Fake); ok {
+		b.writes.LookLive(testrig.Live(live))
 	}
 	for _, object := range cached {
 		informer := b.pods

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	podrules "github.com/kube-kcm/kube-controller-manager/pkg/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
@@ -46,6 +47,7 @@ func (w *world) restart() {
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", w.server.handle)
 	w.bench = newBench(w.t, client)
+	w.bench.writes.LookLive(testrig.LiveOf(w.server.live))
 	w.server.lifeLeft = -1
 	var pods []any
 	for _, p := range w.server.pods {
@@ -80,7 +82,7 @@ func deliver(log []event, seen *int, to store) string {
 
 // reconcile does what the runner does: hold the key back, or sync it.
 func (w *world) reconcile() string {
-	if len(w.writes.Behind(key)) > 0 {
+	if testrig.Held(context.Background(), w.writes, key) {
 		return ""
 	}
 	before := w.server.version

@@ -26,6 +26,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
 	"github.com/kube-kcm/kube-controller-manager/pkg/wire"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
 
@@ -66,6 +67,7 @@ type ControllerContext struct {
 	cacheClient kubernetes.Interface
 	narrow      *[]informers.SharedInformerFactory
 	monitors    *monitor.Set
+	live        consistency.List
 }
 
 func newControllerContext(ctx context.Context, p *process, termName string) (ControllerContext, error) {
@@ -88,7 +90,10 @@ func newControllerContext(ctx context.Context, p *process, termName string) (Con
 	if err := cc.addInformers(ctx, termName); err != nil {
 		return cc, err
 	}
-	return cc, cc.addDiscovery(ctx)
+	if err := cc.addDiscovery(ctx); err != nil {
+		return cc, err
+	}
+	return cc, cc.addLiveReads()
 }
 
 // resyncIn draws from [least, 2*least), a new number each time.

@@ -61,6 +61,9 @@ func (cc ControllerContext) Go(ctx context.Context, loop Loop) {
 	if l, ok := loop.(interface{ LimitDrain(time.Duration) }); ok {
 		l.LimitDrain(min(cc.term.drainTime, workGrace))
 	}
+	if l, ok := loop.(looksLive); ok && cc.live != nil {
+		l.LookLive(cc.live)
+	}
 	cc.term.mu.Lock()
 	cc.term.loops[cc.name] = append(cc.term.loops[cc.name], loop)
 	cc.term.mu.Unlock()

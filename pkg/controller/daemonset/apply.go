@@ -57,13 +57,7 @@ func (c *Controller) create(ctx context.Context, key types.NamespacedName, ds *a
 	if len(nodes) == 0 {
 		return nil
 	}
-	if c.writer.InDoubt(key) {
-		if err := c.writer.LookForLate(ctx, key, ds, metav1.FormatLabelSelector(ds.Spec.Selector)); err != nil {
-			return err
-		}
-		// Nodes that were judged before the list may have got their pod since.
-		return podwriter.ErrLate
-	}
+	selector := metav1.FormatLabelSelector(ds.Spec.Selector)
 	template, ref := podTemplate(ds, hash), ownership.ControllerRef(ds, kind)
 	_, err := batch.SlowStart(ctx, len(nodes), 1, func(ctx context.Context, i int) error {
 		pod := pods.FromTemplate(template, ds, ref)
@@ -72,7 +66,7 @@ func (c *Controller) create(ctx context.Context, key types.NamespacedName, ds *a
 			rejections.MarkSince(pod, since)
 		}
 		began := c.clock.Now()
-		err := c.writer.Create(ctx, key, ds, pod)
+		err := c.writer.Create(ctx, key, ds, selector, pod)
 		if err == nil {
 			c.reports.Sent(key, began)
 		}

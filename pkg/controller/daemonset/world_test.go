@@ -18,6 +18,7 @@ import (
 
 	podrules "github.com/kube-kcm/kube-controller-manager/pkg/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
@@ -91,6 +92,7 @@ func (w *world) restart() {
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", w.server.handle)
 	w.rig = rigWith(w.t, client)
+	w.writes.LookLive(testrig.LiveOf(w.server.live))
 	w.rig.Clock.SetTime(now)
 	w.rig.patient = w.patient
 	w.rig.wakeSet = func(types.NamespacedName) { w.woken = true }
@@ -162,7 +164,7 @@ func change[T any](e event) runner.Change[T] {
 
 // reconcile does what the runner does: hold the key back, or sync it.
 func (w *world) reconcile() string {
-	if !w.woken || len(w.writes.Behind(web)) > 0 {
+	if !w.woken || testrig.Held(context.Background(), w.writes, web) {
 		return ""
 	}
 	before := w.server.version

@@ -47,12 +47,11 @@ func (c *Controller) claim(ctx context.Context, key Key, job *batchv1.Job, selec
 	return slices.SortedFunc(slices.Values(slices.Concat(claims.Owned, adopted)), byName), nil
 }
 
-// lookForLate lists live when the caches may not be trusted, and fails while they
-// do not show what is there; the runner holds the Job back meanwhile. That is so
-// when the answer to a create was lost, and when an earlier process noted a pod
-// that the cache does not show: counted now, it might be counted again.
+// lookForLate lists live when an earlier process noted a pod that the cache does
+// not show: counted now, it might be counted again. It fails while the cache does
+// not show what is there; the runner holds the Job back meanwhile.
 func (c *Controller) lookForLate(ctx context.Context, key Key, job *batchv1.Job, selector labels.Selector, all []*corev1.Pod) error {
-	if !c.writer.InDoubt(key) && !missing(job, all) {
+	if !missing(job, all) {
 		return nil
 	}
 	return c.writer.LookForLate(ctx, key, job, selector.String())
@@ -128,8 +127,9 @@ func (c *Controller) takeAway(ctx context.Context, key Key, job *batchv1.Job, vi
 // them costs a few requests.
 func (c *Controller) create(ctx context.Context, key Key, v *view, indexes []int, did *carried) error {
 	ref := ownership.ControllerRef(v.job, kind)
+	selector := metav1.FormatLabelSelector(v.job.Spec.Selector)
 	made, err := batch.SlowStart(ctx, len(indexes), 1, func(ctx context.Context, i int) error {
-		err := c.writer.Create(ctx, key, v.job, newPod(v.job, ref, indexes[i], v.held[indexes[i]]))
+		err := c.writer.Create(ctx, key, v.job, selector, newPod(v.job, ref, indexes[i], v.held[indexes[i]]))
 		if !errors.Is(err, podwriter.ErrEnding) {
 			countCreation(v, err)
 		}

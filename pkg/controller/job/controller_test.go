@@ -18,7 +18,6 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
@@ -38,6 +37,7 @@ func newRig(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *rig
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.writes.LookLive(testrig.Live(client))
 	r.Cache(t, cached...)
 	return &rig{c, r}
 }
@@ -134,14 +134,14 @@ func TestALostAnswerMakesNoSecondPod(t *testing.T) {
 	fails("create", "pods", apierrors.NewTimeoutError("lost", 1))(client)
 	r := newRig(t, client, j)
 	check(t, r.sync(t.Context(), pi).Err() != nil, true)
-	client.PrependReactor("list", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
-		late := newPodOf("late")
-		late.ResourceVersion = "7"
-		return true, &corev1.PodList{Items: []corev1.Pod{*late}}, nil
-	})
-	client.ClearActions()
-	check(t, errors.Is(r.sync(t.Context(), pi).Err(), podwriter.ErrLate), true)
-	check(t, r.Requests(), "list pods")
+	late := newPodOf("late")
+	late.ResourceVersion = "7"
+	if err := client.Tracker().Add(late); err != nil {
+		t.Fatal(err)
+	}
+	check(t, testrig.Held(t.Context(), r.writes, pi), true)
+	r.Cache(t, late)
+	check(t, testrig.Held(t.Context(), r.writes, pi), false)
 }
 
 func TestOrphans(t *testing.T) {

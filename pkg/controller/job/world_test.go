@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
@@ -61,6 +62,7 @@ func (w *world) restart() {
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", w.server.handle)
 	w.rig = newRig(w.t, client)
+	w.writes.LookLive(testrig.LiveOf(w.server.live))
 	w.rig.Clock.SetTime(w.clock)
 	w.rig.patient = w.patient
 	w.server.lifeLeft = -1
@@ -100,7 +102,7 @@ func (w *world) seeJob() string {
 
 // reconcile does what the runner does: hold the key back, or sync it.
 func (w *world) reconcile() string {
-	if len(w.writes.Behind(pi)) > 0 {
+	if testrig.Held(context.Background(), w.writes, pi) {
 		return ""
 	}
 	before, waited, forgotten := w.server.version, w.waits, w.forgotten()

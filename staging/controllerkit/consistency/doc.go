@@ -11,4 +11,8 @@
 // resource are comparable numbers at this API level. A deletion has been seen
 // when the object of that UID is gone from the store or shows a deletion
 // timestamp.
+//
+// An answer that refuses a deletion does not show that the object is gone, and an
+// answer that was lost shows nothing at all. Both are settled by a live read
+// ([Tracker.DeleteAnswered], [Tracker.CreateLost], [Tracker.Look]).
 package consistency

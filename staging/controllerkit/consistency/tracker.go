@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 )
 
 // Store is the part of a cache.Store that the tracker reads.
@@ -33,10 +35,17 @@ type Behind struct {
 	Cache string `json:"cache,omitempty"`
 	// Deletes is how many deletions of this resource have not been observed.
 	Deletes int `json:"deletes,omitempty"`
+	// Lost: the answer to a create was lost, and a live look has yet to say what it made.
+	Lost bool `json:"lost,omitempty"`
+	// Since is when the oldest of it was written.
+	Since time.Time `json:"since"`
 }
 
 // String says what is missing in the words an operator reads.
 func (b Behind) String() string {
+	if b.Lost {
+		return fmt.Sprintf("%s: the answer to a create was lost, a live look comes %s after it", b.Resource, settleAfter)
+	}
 	if b.Deletes > 0 {
 		return fmt.Sprintf("%s: %d deletes not yet observed", b.Resource, b.Deletes)
 	}
@@ -47,23 +56,36 @@ func (b Behind) String() string {
 // for a key whose writes have all been seen. It is safe for concurrent use.
 type Tracker[K comparable] struct {
 	stores map[schema.GroupResource]Store
+	clock  clock.PassiveClock
+	list   List
 
 	mu   sync.Mutex
 	keys map[K]*record
 }
 
-// record is what one key wrote: the newest version by resource, and the
-// deletions by UID.
+// record is what one key wrote: the newest version by resource, the deletions by
+// UID, and the creates without an answer.
 type record struct {
-	versions map[schema.GroupResource]string
-	deleted  map[schema.GroupResource]map[types.UID]string
+	versions map[schema.GroupResource]write
+	deleted  map[schema.GroupResource]map[types.UID]deletion
+	lost     map[schema.GroupResource]lostCreate
+}
+
+// write is the newest version that was written of a resource.
+type write struct {
+	version         string
+	namespace, name string
+	at, looked      time.Time
 }
 
 // NewTracker returns a tracker that judges writes to a resource by its store.
 // Writes to a resource without a store are not tracked.
 func NewTracker[K comparable](stores map[schema.GroupResource]Store) *Tracker[K] {
-	return &Tracker[K]{stores: stores, keys: map[K]*record{}}
+	return &Tracker[K]{stores: stores, clock: clock.RealClock{}, keys: map[K]*record{}}
 }
+
+// SetClock replaces the real clock; call it before the first write.
+func (t *Tracker[K]) SetClock(c clock.PassiveClock) { t.clock = c }
 
 // Wrote records that key created, updated or patched obj, as the API server
 // returned it. An object without a resource version is ignored.
@@ -76,16 +98,20 @@ func (t *Tracker[K]) Wrote(key K, resource schema.GroupResource, obj metav1.Obje
 	defer t.mu.Unlock()
 	r := t.record(key)
 	if old, ok := r.versions[resource]; ok {
-		if c, err := resourceversion.CompareResourceVersion(old, version); err == nil && c >= 0 {
+		if c, err := resourceversion.CompareResourceVersion(old.version, version); err == nil && c >= 0 {
 			return
 		}
 	}
-	r.versions[resource] = version
+	r.versions[resource] = write{version: version, namespace: obj.GetNamespace(), name: obj.GetName(), at: t.clock.Now()}
 }
 
 // Deleted records that key asked for the deletion of obj, as it was cached, and
 // that the API server agreed.
 func (t *Tracker[K]) Deleted(key K, resource schema.GroupResource, obj metav1.Object) {
+	t.deleted(key, resource, obj, false)
+}
+
+func (t *Tracker[K]) deleted(key K, resource schema.GroupResource, obj metav1.Object, uncertain bool) {
 	if t.stores[resource] == nil {
 		return
 	}
@@ -93,9 +119,9 @@ func (t *Tracker[K]) Deleted(key K, resource schema.GroupResource, obj metav1.Ob
 	defer t.mu.Unlock()
 	r := t.record(key)
 	if r.deleted[resource] == nil {
-		r.deleted[resource] = map[types.UID]string{}
+		r.deleted[resource] = map[types.UID]deletion{}
 	}
-	r.deleted[resource][obj.GetUID()] = storeKey(obj)
+	r.deleted[resource][obj.GetUID()] = deletion{namespace: obj.GetNamespace(), name: obj.GetName(), at: t.clock.Now(), uncertain: uncertain}
 }
 
 // Behind reports what key wrote that the caches have not shown yet, in a stable
@@ -108,25 +134,31 @@ func (t *Tracker[K]) Behind(key K) []Behind {
 		return nil
 	}
 	var behind []Behind
-	for resource, version := range r.versions {
+	for resource, w := range r.versions {
 		at := t.stores[resource].LastStoreSyncResourceVersion()
-		if reached(at, version) {
+		if reached(at, w.version) {
 			delete(r.versions, resource)
 			continue
 		}
-		behind = append(behind, Behind{Resource: resource, Wrote: version, Cache: at})
+		behind = append(behind, Behind{Resource: resource, Wrote: w.version, Cache: at, Since: w.at})
+	}
+	for resource, lost := range r.lost {
+		behind = append(behind, Behind{Resource: resource, Lost: true, Since: lost.at})
 	}
 	for resource, uids := range r.deleted {
-		for uid, name := range uids {
-			if gone(t.stores[resource], name, uid) {
+		var since time.Time
+		for uid, d := range uids {
+			if gone(t.stores[resource], d.key(), uid) {
 				delete(uids, uid)
+			} else if since.IsZero() || d.at.Before(since) {
+				since = d.at
 			}
 		}
 		if len(uids) == 0 {
 			delete(r.deleted, resource)
 			continue
 		}
-		behind = append(behind, Behind{Resource: resource, Deletes: len(uids)})
+		behind = append(behind, Behind{Resource: resource, Deletes: len(uids), Since: since})
 	}
 	if len(behind) == 0 {
 		delete(t.keys, key)
@@ -149,8 +181,9 @@ func (t *Tracker[K]) record(key K) *record {
 	r := t.keys[key]
 	if r == nil {
 		r = &record{
-			versions: map[schema.GroupResource]string{},
-			deleted:  map[schema.GroupResource]map[types.UID]string{},
+			versions: map[schema.GroupResource]write{},
+			deleted:  map[schema.GroupResource]map[types.UID]deletion{},
+			lost:     map[schema.GroupResource]lostCreate{},
 		}
 		t.keys[key] = r
 	}
@@ -171,15 +204,8 @@ func reached(at, version string) bool {
 	return err == nil && c >= 0
 }
 
-// ordered tells whether the API server orders this version; fakes return none.
+// ordered reports whether the API server orders this version; fakes return none.
 func ordered(version string) bool {
 	_, err := resourceversion.CompareResourceVersion(version, version)
 	return err == nil
-}
-
-func storeKey(obj metav1.Object) string {
-	if ns := obj.GetNamespace(); ns != "" {
-		return ns + "/" + obj.GetName()
-	}
-	return obj.GetName()
 }

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -28,6 +27,7 @@ type memory struct {
 	gaveUp   bool
 	held     []consistency.Behind
 	holds    int
+	reported time.Time // of a long hold
 	nextTry  time.Time
 	nextLook time.Time
 	last     time.Time
@@ -41,7 +41,7 @@ type book[K comparable] struct {
 
 	mu       sync.Mutex
 	workers  int
-	inFlight map[K]time.Time
+	inFlight map[K]*flight
 	trouble  map[K]*memory
 	settled  map[K]*memory
 	order    *lru.Cache // of the settled keys; evicts from settled
@@ -50,7 +50,7 @@ type book[K comparable] struct {
 }
 
 func newBook[K comparable](c clock.PassiveClock) *book[K] {
-	b := &book[K]{clock: c, inFlight: map[K]time.Time{}, trouble: map[K]*memory{}, settled: map[K]*memory{}}
+	b := &book[K]{clock: c, inFlight: map[K]*flight{}, trouble: map[K]*memory{}, settled: map[K]*memory{}}
 	b.order = lru.NewWithEvictionFunc(remembered, func(key lru.Key, _ any) { delete(b.settled, key.(K)) })
 	return b
 }
@@ -67,17 +67,19 @@ func (b *book[K]) started() bool {
 	return b.workers > 0
 }
 
-func (b *book[K]) begin(key K) {
+func (b *book[K]) begin(key K, goroutine string) *flight {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.inFlight[key] = b.clock.Now()
+	f := &flight{since: b.clock.Now(), goroutine: goroutine, clock: b.clock}
+	b.inFlight[key] = f
+	return f
 }
 
 // end takes the key out of flight and returns its memory, updated with what all outcomes share.
 func (b *book[K]) end(key K, result Result) *memory {
 	m := b.of(key)
 	m.last = b.clock.Now()
-	m.took = m.last.Sub(b.inFlight[key])
+	m.took = m.last.Sub(b.inFlight[key].since)
 	delete(b.inFlight, key)
 	if result.plan != nil {
 		m.plan = result.plan
@@ -141,7 +143,7 @@ func (b *book[K]) released(key K) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if m, ok := b.trouble[key]; ok {
-		m.held, m.holds = nil, 0
+		m.held, m.holds, m.reported = nil, 0, time.Time{}
 	}
 }
 
@@ -161,16 +163,16 @@ func (b *book[K]) of(key K) *memory {
 	return &memory{}
 }
 
-func (b *book[K]) stuck(limit time.Duration) error {
+// mayReport reports whether a long hold of key is due to be reported, and notes that it is.
+func (b *book[K]) mayReport(key K) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := b.clock.Now()
-	for key, since := range b.inFlight {
-		if age := now.Sub(since); age > limit {
-			return fmt.Errorf("a worker has been on %s for %s", format(key), age.Round(time.Second))
-		}
+	m, now := b.of(key), b.clock.Now()
+	if !m.reported.IsZero() && now.Sub(m.reported) < longHold {
+		return false
 	}
-	return nil
+	m.reported = now
+	return true
 }
 
 // Counts are totals since the start.

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
 // Loop is a runner of any key.
@@ -63,6 +65,15 @@ func (g *Group) LimitDrain(d time.Duration) {
 	for _, loop := range g.loops {
 		if l, ok := loop.(interface{ LimitDrain(time.Duration) }); ok {
 			l.LimitDrain(d)
+		}
+	}
+}
+
+// LookLive gives the writes of all loops their live reads; call it before Run.
+func (g *Group) LookLive(list consistency.List) {
+	for _, loop := range g.loops {
+		if l, ok := loop.(interface{ LookLive(consistency.List) }); ok {
+			l.LookLive(list)
 		}
 	}
 }

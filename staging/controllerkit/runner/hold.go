@@ -2,9 +2,14 @@ package runner
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
 const (
@@ -12,16 +17,26 @@ const (
 	// caches are asked again without an event; each ask doubles the wait.
 	firstHold   = 50 * time.Millisecond
 	longestHold = 5 * time.Second
+	// longHold is after how long a hold is reported, and how often again.
+	longHold = time.Minute
+	// liveLook bounds a live look at what a key waits for.
+	liveLook = 10 * time.Second
+	// CacheBehind is the reason of the event on an object whose key is held for long.
+	CacheBehind = "CacheBehind"
 )
 
 // hold keeps a key back whose own writes the caches have not shown. The event
 // that brings them wakes it; the timer is for writes whose event maps to another
-// key or was swallowed by a relist.
+// key or was swallowed by a relist. After some seconds a live look drops what did
+// not take place.
 func (r *Runner[K]) hold(ctx context.Context, key K) bool {
 	if r.o.Writes == nil {
 		return false
 	}
 	behind := r.o.Writes.Behind(key)
+	if len(behind) > 0 {
+		behind = r.lookLive(ctx, key)
+	}
 	if len(behind) == 0 {
 		r.book.released(key)
 		return false
@@ -32,8 +47,50 @@ func (r *Runner[K]) hold(ctx context.Context, key K) bool {
 	}
 	wait := min(firstHold<<min(times-1, 10), longestHold)
 	klog.FromContext(ctx).V(4).Info("Caches are behind this key's writes", "key", key, "behind", behind, "wait", wait)
+	r.reportLongHold(ctx, key, behind)
 	r.queue.AddAfter(key, wait)
 	return true
+}
+
+// lookLive has the writes of key looked at that are due, and returns what is left.
+func (r *Runner[K]) lookLive(ctx context.Context, key K) []consistency.Behind {
+	ctx, cancel := context.WithTimeout(ctx, liveLook)
+	defer cancel()
+	if err := r.o.Writes.Look(ctx, key); err != nil {
+		klog.FromContext(ctx).V(2).Info("A live look failed, the key waits on", "key", key, "err", err)
+	}
+	return r.o.Writes.Behind(key)
+}
+
+// reportLongHold says once a minute that a key is held.
+func (r *Runner[K]) reportLongHold(ctx context.Context, key K, behind []consistency.Behind) {
+	since := behind[0].Since
+	for _, b := range behind {
+		if b.Since.Before(since) {
+			since = b.Since
+		}
+	}
+	held := r.o.Clock.Since(since)
+	if held < longHold || !r.book.mayReport(key) {
+		return
+	}
+	held = held.Round(time.Second)
+	klog.FromContext(ctx).Error(nil, "An object is not reconciled: the caches do not show what was written for it", "key", key, "behind", behind, "for", held)
+	if r.o.Events == nil || r.o.Object == nil {
+		return
+	}
+	if object := r.o.Object(key); object != nil {
+		r.o.Events.Event(object, corev1.EventTypeWarning, CacheBehind,
+			fmt.Sprintf("Not reconciled for %s: the controller's caches do not show its own writes (%s)", held, strings.Join(printed(behind), "; ")))
+	}
+}
+
+func printed(behind []consistency.Behind) []string {
+	lines := make([]string, 0, len(behind))
+	for _, b := range behind {
+		lines = append(lines, b.String())
+	}
+	return lines
 }
 
 // space puts a key off that is not due yet.

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -54,17 +55,27 @@ type Options[K comparable] struct {
 	// Pace holds back a key that the controller has just spent much on, as it says
 	// with Sent, so that one key does not use up a worker; nil holds back nothing.
 	Pace *pace.Pacer[K]
+	// Events and Object say where an event goes when a key is held for long; Object
+	// returns nil for a key whose object is gone. Without them only the log tells.
+	Events EventRecorder
+	Object func(K) runtime.Object
 	// OnHeld is called when a key is held because caches are behind, for metrics.
 	OnHeld func([]consistency.Behind)
 	// Synced must all be true before the workers start, besides the watches.
 	Synced []cache.InformerSynced
-	// StuckAfter fails the health check when a worker has been on one key for longer; 5 minutes by default.
+	// StuckAfter fails the health check when nothing that a worker asked for its key
+	// was answered for longer (see [Answered]); 5 minutes by default.
 	StuckAfter time.Duration
 	// Drain is how long work in flight may go on after stop before its context is cancelled; 10 s by default.
 	Drain time.Duration
 	// Tracer makes a span for each reconcile; that of the process's OpenTelemetry
 	// provider by default, which makes none until one is set.
 	Tracer trace.Tracer
+}
+
+// EventRecorder is the part of a record.EventRecorder that a runner needs.
+type EventRecorder interface {
+	Event(object runtime.Object, eventtype, reason, message string)
 }
 
 // Sync brings one key to its wanted state. The context ends when the runner's
@@ -117,6 +128,9 @@ func withDefaults[K comparable](o Options[K]) Options[K] {
 	if o.Tracer == nil {
 		o.Tracer = otel.Tracer("controllerkit/runner")
 	}
+	if o.Writes != nil {
+		o.Writes.SetClock(o.Clock)
+	}
 	o.Workers = max(o.Workers, 1)
 	return o
 }
@@ -160,7 +174,7 @@ func (r *Runner[K]) Run(ctx context.Context) {
 	var workers sync.WaitGroup
 	for range r.o.Workers {
 		workers.Go(func() {
-			for r.next(ctx, work) {
+			for number := goroutineNumber(); r.next(ctx, work, number); {
 			}
 		})
 	}
@@ -187,8 +201,8 @@ func (r *Runner[K]) afterDrain(work context.Context) context.Context {
 	return over
 }
 
-// next works on one key and tells whether there may be more.
-func (r *Runner[K]) next(ctx, work context.Context) bool {
+// next works on one key and reports whether there may be more.
+func (r *Runner[K]) next(ctx, work context.Context, goroutine string) bool {
 	key, shutdown := r.queue.Get()
 	if shutdown {
 		return false
@@ -200,8 +214,8 @@ func (r *Runner[K]) next(ctx, work context.Context) bool {
 	if r.hold(work, key) || r.space(key) {
 		return true
 	}
-	r.book.begin(key)
-	result := r.reconcile(work, key)
+	flight := r.book.begin(key, goroutine)
+	result := r.reconcile(context.WithValue(work, flightKey{}, flight), key)
 	r.settle(work, key, result)
 	return true
 }
@@ -240,7 +254,7 @@ func (r *Runner[K]) settle(ctx context.Context, key K, result Result) {
 	case result.giveUp:
 		r.queue.Forget(key)
 		r.book.gaveUp(key, result)
-		logger.Info("Reconcile given up until the object changes", "key", key, "err", result.err)
+		logger.Error(result.err, "Reconcile given up until the object changes", "key", key)
 	case r.o.MaxRetries > 0 && r.queue.NumRequeues(key) >= r.o.MaxRetries:
 		r.queue.Forget(key)
 		r.book.gaveUp(key, result)
@@ -249,7 +263,7 @@ func (r *Runner[K]) settle(ctx context.Context, key K, result Result) {
 		wait := r.o.RateLimiter.When(key)
 		r.queue.AddAfter(key, wait)
 		r.book.failed(key, result, wait)
-		logger.Info("Reconcile failed, will be retried", "key", key, "wait", wait, "err", result.err)
+		logger.Error(result.err, "Reconcile failed, will be retried", "key", key, "wait", wait)
 	}
 }
 
@@ -262,12 +276,20 @@ func (r *Runner[K]) containRulePanic() {
 	}
 }
 
-// Check fails when a worker has been on one key for longer than StuckAfter, and names the key.
+// Check fails when nothing that a worker asked was answered for StuckAfter, and
+// names the key. The log has each such key once, with the worker's stack.
 func (r *Runner[K]) Check(*http.Request) error {
-	return r.book.stuck(r.o.StuckAfter)
+	return r.book.stuck(r.o.Name, r.o.StuckAfter)
 }
 
-// Started tells whether the caches were ready and the workers run.
+// LookLive gives the runner's writes their live reads; call it before Run.
+func (r *Runner[K]) LookLive(list consistency.List) {
+	if r.o.Writes != nil {
+		r.o.Writes.LookLive(list)
+	}
+}
+
+// Started reports whether the caches were ready and the workers run.
 func (r *Runner[K]) Started() bool { return r.book.started() }
 
 // format prints a key as users write it; one without a namespace is only its name.

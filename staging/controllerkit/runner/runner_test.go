@@ -339,7 +339,7 @@ func (s *spanNames) seen() []string {
 func TestSettledKeysAreRememberedWithinBounds(t *testing.T) {
 	b := newBook[int](clock.RealClock{})
 	for key := range remembered + 500 {
-		b.begin(key)
+		b.begin(key, "")
 		b.done(key, Done())
 	}
 	if len(b.settled) != remembered {

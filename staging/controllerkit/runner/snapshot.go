@@ -2,6 +2,7 @@ package runner
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"time"
 )
@@ -64,7 +65,7 @@ func (r *Runner[K]) Snapshot() Snapshot {
 		Counts: b.counts, Latency: b.latency(),
 	}
 	for _, key := range sortedKeys(b.inFlight) {
-		s.InFlight = append(s.InFlight, InFlight{format(key), rounded(now.Sub(b.inFlight[key]))})
+		s.InFlight = append(s.InFlight, InFlight{format(key), rounded(now.Sub(b.inFlight[key].since))})
 	}
 	for _, key := range sortedKeys(b.trouble) {
 		m := b.trouble[key]
@@ -101,8 +102,8 @@ func (r *Runner[K]) Key(printed string) (KeySnapshot, bool) {
 
 func (b *book[K]) describe(key K, m *memory, now time.Time) KeySnapshot {
 	s := KeySnapshot{Key: format(key), Failures: m.failures, LastError: m.err, GaveUp: m.gaveUp, LastPlan: m.plan}
-	if since, ok := b.inFlight[key]; ok {
-		s.InFlightFor = rounded(now.Sub(since))
+	if f, ok := b.inFlight[key]; ok {
+		s.InFlightFor = rounded(now.Sub(f.since))
 	}
 	if m.nextTry.After(now) {
 		s.NextTry = rounded(m.nextTry.Sub(now))
@@ -114,7 +115,7 @@ func (b *book[K]) describe(key K, m *memory, now time.Time) KeySnapshot {
 		s.LastSync, s.Took = rounded(now.Sub(m.last))+" ago", m.took.String()
 	}
 	for _, behind := range m.held {
-		s.WaitingFor = append(s.WaitingFor, behind.String())
+		s.WaitingFor = append(s.WaitingFor, fmt.Sprintf("%s, for %s", behind, rounded(now.Sub(behind.Since))))
 	}
 	return s
 }

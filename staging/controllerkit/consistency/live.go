@@ -1,0 +1,258 @@
+package consistency
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// settleAfter is how long a write whose answer was lost is given to take
+	// place before a live look says whether it did.
+	settleAfter = 2 * time.Second
+	// lookAfter is how long a key waits for its caches before a live look, and
+	// between two of them.
+	lookAfter = 5 * time.Second
+)
+
+// List reads the metadata of objects from the API server, past every cache.
+type List func(ctx context.Context, resource schema.GroupResource, namespace string, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
+
+// Deletion is what became of a request to delete an object.
+type Deletion int
+
+const (
+	// Failed: the object is there, as far as is known.
+	Failed Deletion = iota
+	// Deleted: the API server agreed to delete it.
+	Deleted
+	// WasGone: it was gone, replaced by another of its name, or already on its way out.
+	WasGone
+)
+
+// LookLive gives the tracker its live reads; call it before the first write.
+// Without them a deletion that is answered with a conflict counts as refused, and
+// nothing that was written is ever looked at live.
+func (t *Tracker[K]) LookLive(list List) { t.list = list }
+
+// DeleteAnswered records for key what the API server answered to the deletion of
+// obj, as it was cached, and returns what became of it. Not found and conflict
+// are confirmed by a live read, because an admission webhook may refuse with the
+// same codes. When the answer was lost the object may be gone: the error is
+// returned, and the key waits until the cache or a live look shows which.
+func (t *Tracker[K]) DeleteAnswered(ctx context.Context, key K, resource schema.GroupResource, obj metav1.Object, err error) (Deletion, error) {
+	switch {
+	case err == nil:
+		t.Deleted(key, resource, obj)
+		return Deleted, nil
+	case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
+		if OutcomeUnknown(err) {
+			t.deleted(key, resource, obj, true)
+		}
+		return Failed, err
+	}
+	gone, failed := t.Gone(ctx, resource, obj, err)
+	if failed != nil {
+		return Failed, failed
+	}
+	if !gone {
+		return Failed, err
+	}
+	t.Deleted(key, resource, obj)
+	return WasGone, nil
+}
+
+// Gone reports by a live read whether obj, the write of which was answered with
+// refusal, is gone, replaced by another of its name, or on its way out.
+func (t *Tracker[K]) Gone(ctx context.Context, resource schema.GroupResource, obj metav1.Object, refusal error) (bool, error) {
+	if t.list == nil {
+		return apierrors.IsNotFound(refusal), nil
+	}
+	live, err := t.live(ctx, resource, obj.GetNamespace(), obj.GetName())
+	if err != nil {
+		return false, fmt.Errorf("%w; look whether it is gone: %w", refusal, err)
+	}
+	return live == nil || live.UID != obj.GetUID() || live.DeletionTimestamp != nil, nil
+}
+
+// live reads one object; nil if there is none of that name.
+func (t *Tracker[K]) live(ctx context.Context, resource schema.GroupResource, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+	list, err := t.list(ctx, resource, namespace, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		if list.Items[i].Name == name {
+			return &list.Items[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// CreateLost records that the answer to a create of key was lost: an object that
+// owner controls and selector selects may exist. Key waits until a live look has
+// found it, and the cache shows it, or found none.
+func (t *Tracker[K]) CreateLost(key K, resource schema.GroupResource, owner metav1.Object, selector string) {
+	if t.stores[resource] == nil || t.list == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.record(key)
+	r.lost[resource] = lostCreate{namespace: owner.GetNamespace(), owner: owner.GetUID(), selector: selector, at: t.clock.Now()}
+}
+
+// lostCreate is where an object may be that nobody knows of.
+type lostCreate struct {
+	namespace string
+	owner     types.UID
+	selector  string
+	at        time.Time
+}
+
+// deletion is one that was asked for.
+type deletion struct {
+	namespace, name string
+	at, looked      time.Time
+	// uncertain: the answer was lost.
+	uncertain bool
+}
+
+func (d deletion) key() string {
+	if d.namespace == "" {
+		return d.name
+	}
+	return d.namespace + "/" + d.name
+}
+
+// Look reads live what key has been waiting for long enough, and forgets what
+// did not happen: a deletion whose object is there, untouched; a create whose
+// answer was lost and that made nothing; a write that a restored API server does
+// not know. What did happen stays until the caches show it.
+func (t *Tracker[K]) Look(ctx context.Context, key K) error {
+	for _, due := range t.due(key) {
+		if err := due(ctx); err != nil {
+			return fmt.Errorf("look live at what the caches do not show: %w", err)
+		}
+	}
+	return nil
+}
+
+// due returns the looks whose time has come.
+func (t *Tracker[K]) due(key K) []func(context.Context) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.keys[key]
+	if r == nil || t.list == nil {
+		return nil
+	}
+	now := t.clock.Now()
+	var looks []func(context.Context) error
+	for resource, lost := range r.lost {
+		if now.Sub(lost.at) >= settleAfter {
+			looks = append(looks, func(ctx context.Context) error { return t.lookForLost(ctx, key, resource, lost) })
+		}
+	}
+	for resource, deletions := range r.deleted {
+		for uid, d := range deletions {
+			if wait := now.Sub(latest(d.at, d.looked)); wait >= lookAfter || d.uncertain && wait >= settleAfter {
+				looks = append(looks, func(ctx context.Context) error { return t.lookAtDeleted(ctx, key, resource, uid, d) })
+			}
+		}
+	}
+	for resource, w := range r.versions {
+		if now.Sub(latest(w.at, w.looked)) >= lookAfter {
+			looks = append(looks, func(ctx context.Context) error { return t.lookAtVersion(ctx, key, resource, w) })
+		}
+	}
+	return looks
+}
+
+func (t *Tracker[K]) lookForLost(ctx context.Context, key K, resource schema.GroupResource, lost lostCreate) error {
+	list, err := t.list(ctx, resource, lost.namespace, metav1.ListOptions{LabelSelector: lost.selector})
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if ref := metav1.GetControllerOfNoCopy(&list.Items[i]); ref != nil && ref.UID == lost.owner {
+			t.Wrote(key, resource, &list.Items[i])
+		}
+	}
+	t.change(key, func(r *record) {
+		if r.lost[resource] == lost {
+			delete(r.lost, resource)
+		}
+	})
+	return nil
+}
+
+func (t *Tracker[K]) lookAtDeleted(ctx context.Context, key K, resource schema.GroupResource, uid types.UID, d deletion) error {
+	live, err := t.live(ctx, resource, d.namespace, d.name)
+	if err != nil {
+		return err
+	}
+	there := live != nil && live.UID == uid && live.DeletionTimestamp == nil
+	if there {
+		klog.FromContext(ctx).Info("A deletion did not take place", "key", key, "resource", resource, "object", d.key(), "answerLost", d.uncertain)
+	}
+	t.change(key, func(r *record) {
+		if there {
+			delete(r.deleted[resource], uid)
+		} else if known, ok := r.deleted[resource][uid]; ok {
+			// Now it is certain; the cache shows it in time.
+			known.looked, known.uncertain = t.clock.Now(), false
+			r.deleted[resource][uid] = known
+		}
+	})
+	return nil
+}
+
+func (t *Tracker[K]) lookAtVersion(ctx context.Context, key K, resource schema.GroupResource, w write) error {
+	list, err := t.list(ctx, resource, w.namespace, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, w.name).String()})
+	if err != nil {
+		return err
+	}
+	c, err := resourceversion.CompareResourceVersion(list.ResourceVersion, w.version)
+	restored := err == nil && c < 0
+	if restored {
+		klog.FromContext(ctx).Info("The API server is older than what was written: it has been restored", "key", key, "resource", resource, "wrote", w.version, "now", list.ResourceVersion)
+	}
+	t.change(key, func(r *record) {
+		known, ok := r.versions[resource]
+		if !ok || known.version != w.version {
+			return
+		}
+		if restored {
+			delete(r.versions, resource)
+			return
+		}
+		known.looked = t.clock.Now()
+		r.versions[resource] = known
+	})
+	return nil
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func (t *Tracker[K]) change(key K, do func(*record)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r := t.keys[key]; r != nil {
+		do(r)
+	}
+}

@@ -1,0 +1,35 @@
+package consistency
+
+import (
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// OutcomeUnknown reports whether a request that failed may have been carried
+// out. It was not when the API server itself refused it, or when nobody took the
+// connection. All else is unknown: a timeout, a stream that was reset, a body
+// that was cut, an error of etcd, an answer of a proxy.
+func OutcomeUnknown(err error) bool {
+	var status apierrors.APIStatus
+	switch {
+	case err == nil || utilnet.IsConnectionRefused(err):
+		return false
+	case errors.As(err, &status):
+		return !refusal(status.Status())
+	}
+	return true
+}
+
+// refusal reports whether the API server itself says that it did nothing. A 429
+// without a reason of the API server comes from something in front of it.
+func refusal(s metav1.Status) bool {
+	if s.Code < http.StatusBadRequest || s.Code >= http.StatusInternalServerError || s.Code == http.StatusRequestTimeout {
+		return false
+	}
+	// client-go makes a status of any answer, and notes the body that was none.
+	return !apierrors.HasStatusCause(&apierrors.StatusError{ErrStatus: s}, metav1.CauseTypeUnexpectedServerResponse)
+}
