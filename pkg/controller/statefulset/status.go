@@ -43,11 +43,13 @@ func statusOf(o observed, now time.Time) appsv1.StatefulSetStatus {
 	return status
 }
 
-// completed returns the status with the update declared done, once all pods are
-// at its revision and ready.
+// completed returns the status with the update declared done, once there are just
+// the pods that the set asks for, at its revision and ready. Pods that are missing
+// complete nothing: those below a partition would come back at the new revision.
 func completed(set *appsv1.StatefulSet, status appsv1.StatefulSetStatus) appsv1.StatefulSetStatus {
+	want := int32(wanted(set))
 	if set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType &&
-		status.UpdatedReplicas == status.Replicas && status.ReadyReplicas == status.Replicas {
+		status.UpdatedReplicas == want && status.ReadyReplicas == want && status.Replicas == want {
 		status.CurrentReplicas, status.CurrentRevision = status.UpdatedReplicas, status.UpdateRevision
 	}
 	return status

@@ -37,6 +37,9 @@ func TestAnUpdateIsCompleted(t *testing.T) {
 		"not all updated":       {newSet(3), part, "r1"},
 		"not all ready":         {newSet(3), unready, "r1"},
 		"never on delete":       {newSet(3, onDelete), done, "r1"},
+		"two of three are lost": {newSet(3), appsv1.StatefulSetStatus{Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, CurrentRevision: "r1", UpdateRevision: "r2"}, "r1"},
+		"all are lost":          {newSet(3), appsv1.StatefulSetStatus{CurrentRevision: "r1", UpdateRevision: "r2"}, "r1"},
+		"one too many is there": {newSet(2), done, "r1"},
 		"without pods":          {newSet(0), appsv1.StatefulSetStatus{CurrentRevision: "r1", UpdateRevision: "r2"}, "r2"},
 	} {
 		if got := completed(tc.set, tc.status); got.CurrentRevision != tc.want {
