@@ -63,7 +63,7 @@ func (c *Controller) do(ctx context.Context, key Key, set *appsv1.StatefulSet, s
 	case repair:
 		return c.repair(ctx, key, set, s)
 	}
-	return c.handOver(ctx, key, s)
+	return c.handOver(ctx, key, set, s)
 }
 
 // makeClaims makes the claims that a pod lacks, and fails if one is in the way.
@@ -89,7 +89,8 @@ func (c *Controller) makeClaims(ctx context.Context, key Key, set *appsv1.Statef
 
 // handOver gives claims other owners. The whole object is sent, which the cache
 // holds, because the role allows no patch; its version guards it.
-func (c *Controller) handOver(ctx context.Context, key Key, s step) error {
+func (c *Controller) handOver(ctx context.Context, key Key, set *appsv1.StatefulSet, s step) error {
+	c.tellDisputed(set, s.disputed)
 	for _, h := range s.owners {
 		claim := h.claim.DeepCopy()
 		claim.OwnerReferences = h.refs
@@ -121,7 +122,7 @@ func (c *Controller) create(ctx context.Context, key Key, set *appsv1.StatefulSe
 	c.writes.Wrote(key, podResource, created)
 	c.reports.Sent(key, began)
 	c.tell(set, create, s.pod, nil)
-	if err := c.handOver(ctx, key, s); err != nil {
+	if err := c.handOver(ctx, key, set, s); err != nil {
 		c.tell(set, repair, s.pod, err)
 		return err
 	}
@@ -129,7 +130,7 @@ func (c *Controller) create(ctx context.Context, key Key, set *appsv1.StatefulSe
 }
 
 func (c *Controller) repair(ctx context.Context, key Key, set *appsv1.StatefulSet, s step) error {
-	err := c.handOver(ctx, key, s)
+	err := c.handOver(ctx, key, set, s)
 	if err == nil && len(s.labels)+len(s.volumes) > 0 {
 		err = c.mend(ctx, key, s)
 	}

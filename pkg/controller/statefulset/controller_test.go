@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
@@ -140,6 +141,12 @@ func TestRequests(t *testing.T) {
 		"claims that go with the set":      {objects: settled(t, 2, withData, retaining(del, keeps)), did: "2 update persistentvolumeclaims", told: "Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful; Normal SuccessfulUpdate Update Pod web-1 in StatefulSet web successful"},
 		"one that cannot be handed over":   {objects: settled(t, 2, withData, retaining(del, keeps)), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: set the owners of claim data-web-0: Operation cannot be fulfilled on statefulsets.apps "web": changed`},
 		"the pod waits for its claim then": {objects: away(settled(t, 2, withData, retaining(keeps, del))), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims, update statefulsets/status", err: true},
+		"a claim that another controls":    {objects: []runtime.Object{newSet(1, withData, retaining(del, keeps)), others(newTestClaim(0))}, did: begins + "create pods, update statefulsets/status", told: "Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful; Warning ConflictingController PersistentVolumeClaim data-web-0 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim"},
+		"and may keep":                     {objects: []runtime.Object{newSet(1, withData), others(newTestClaim(0))}, did: begins + "create pods, update statefulsets/status", told: "Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful"},
+		"that of a pod that pends":         {objects: pends(disputed(settled(t, 1, withData, retaining(keeps, del)))), did: "update statefulsets/status", told: "Warning ConflictingController PersistentVolumeClaim data-web-0 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim"},
+		"of one that runs it is not told":  {objects: disputed(settled(t, 1, withData, retaining(keeps, del)))},
+		"nor of one that goes":             {objects: away(disputed(settled(t, 1, withData, retaining(del, keeps)))), did: "delete pods, update statefulsets/status", told: "Normal SuccessfulDelete Delete Pod web-0 in StatefulSet web successful"},
+		"but beside another claim":         {objects: beside(disputed(settled(t, 1, withData, retaining(del, keeps)))), did: "update persistentvolumeclaims", told: "Warning ConflictingController PersistentVolumeClaim data-web-0 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim; Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful"},
 		"an orphan is adopted":             {objects: orphaned(settled(t, 1)), did: "get statefulsets, patch pods"},
 		"a pod that differs is let go":     {objects: relabelled(settled(t, 1)), did: "patch pods, create pods, update statefulsets/status", err: true},
 		"the status, on a conflict anew":   {objects: with(settled(t, 0), newTestPod(9, ending)), faults: conflictOnce, did: "update statefulsets/status, get statefulsets, update statefulsets/status"},
@@ -187,6 +194,34 @@ func orphaned(objects []runtime.Object) []runtime.Object {
 }
 func relabelled(objects []runtime.Object) []runtime.Object {
 	return onFirstPod(objects, func(p *corev1.Pod) { p.Labels["app"] = "debug" })
+}
+
+// others gives a claim to somebody else.
+func others(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: "other", Controller: ptr.To(true)}}
+	return claim
+}
+
+func disputed(objects []runtime.Object) []runtime.Object {
+	for _, o := range objects {
+		if claim, ok := o.(*corev1.PersistentVolumeClaim); ok {
+			others(claim)
+		}
+	}
+	return objects
+}
+
+func pends(objects []runtime.Object) []runtime.Object {
+	return onFirstPod(objects, func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending })
+}
+
+// beside gives the first pod a second claim, which has no owner.
+func beside(objects []runtime.Object) []runtime.Object {
+	set := objects[0].(*appsv1.StatefulSet)
+	set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "more"}})
+	more := newTestClaim(0)
+	more.Name = "more-web-0"
+	return with(onFirstPod(objects, mounts("more", more.Name)), more)
 }
 
 // away scales the set to one below.

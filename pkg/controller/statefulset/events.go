@@ -20,3 +20,12 @@ func (c *Controller) tell(set *appsv1.StatefulSet, v verb, pod *corev1.Pod, err 
 	}
 	c.events.Eventf(set, corev1.EventTypeWarning, failed[v], "%s Pod %s in StatefulSet %s failed error: %s", word[v], pod.Name, set.Name, err)
 }
+
+// tellDisputed records which claims the set's retention policy cannot reach. The
+// wording is the original's, to the letter.
+func (c *Controller) tellDisputed(set *appsv1.StatefulSet, claims []string) {
+	for _, claim := range claims {
+		c.events.Eventf(set, corev1.EventTypeWarning, "ConflictingController",
+			"PersistentVolumeClaim %s has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim", claim)
+	}
+}

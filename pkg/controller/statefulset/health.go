@@ -20,8 +20,10 @@ func available(pod *corev1.Pod, minReadySeconds int32, now time.Time) bool {
 
 func terminating(pod *corev1.Pod) bool { return pod != nil && pod.DeletionTimestamp != nil }
 
-// healthy tells whether the pod runs, is ready and stays.
-func healthy(pod *corev1.Pod) bool { return running(pod) && !terminating(pod) }
+// serves reports whether the pod is available and stays.
+func (o observed) serves(pod *corev1.Pod, now time.Time) bool {
+	return !terminating(pod) && available(pod, o.set.Spec.MinReadySeconds, now)
+}
 
 // slack covers two times of one moment that were rounded to seconds apart.
 const slack = time.Second

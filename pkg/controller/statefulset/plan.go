@@ -51,8 +51,10 @@ type step struct {
 	// labels and volumes are what a repair adds to the pod.
 	labels  map[string]string
 	volumes []corev1.Volume
-	// owners are the changed owner references of claims.
-	owners []handover
+	// owners are the changed owner references of claims, disputed the names of those
+	// that the retention policy asks for and somebody else controls.
+	owners   []handover
+	disputed []string
 }
 
 // handover gives a claim other owners.
@@ -62,7 +64,7 @@ type handover struct {
 }
 
 func (s step) idle() bool {
-	return s.verb == keep && len(s.claims)+len(s.owners) == 0 && s.blocked == nil
+	return s.verb == keep && len(s.claims)+len(s.owners)+len(s.disputed) == 0 && s.blocked == nil
 }
 
 // plan is what to do, stage by stage, and what to report. A stage begins when
@@ -176,7 +178,7 @@ func (p *plan) dismiss(o observed, condemned []*corev1.Pod, places []place, now 
 	}
 	claims := make([]step, 0, len(condemned))
 	for _, pod := range condemned {
-		claims = append(claims, step{pod: pod, owners: o.handovers(pod)})
+		claims = append(claims, o.settled(step{pod: pod}))
 	}
 	p.stage(claims...)
 	if !p.ordered {
@@ -193,23 +195,24 @@ func (p *plan) dismiss(o observed, condemned []*corev1.Pod, places []place, now 
 	switch {
 	case terminating(pod):
 		return pod.Name + " is terminating"
-	case !available(pod, o.set.Spec.MinReadySeconds, now) && pod != firstUnhealthy(places, condemned):
+	case !o.serves(pod, now) && pod != o.firstUnwell(places, condemned, now):
 		return fmt.Sprintf("%s is not available, and neither is one below it", pod.Name)
 	}
 	p.stage(step{verb: remove, pod: pod})
 	return pod.Name + " is not wanted any more"
 }
 
-// firstUnhealthy is the pod of the lowest place that is not well, nil if all are
-// or if there is none at that place.
-func firstUnhealthy(places []place, condemned []*corev1.Pod) *corev1.Pod {
+// firstUnwell is the pod of the lowest place that is not available or goes, nil if
+// there is none or if that place is empty. A pod that is ready and not yet
+// available is as unwell as any.
+func (o observed) firstUnwell(places []place, condemned []*corev1.Pod, now time.Time) *corev1.Pod {
 	for i := range places {
-		if !healthy(places[i].pod) {
+		if !o.serves(places[i].pod, now) {
 			return places[i].pod
 		}
 	}
 	for _, pod := range slices.Backward(condemned) {
-		if !healthy(pod) {
+		if !o.serves(pod, now) {
 			return pod
 		}
 	}

@@ -16,7 +16,7 @@ import (
 type podList = []*corev1.Pod
 
 func TestPlans(t *testing.T) {
-	p := newTestPod
+	p, fresh := newTestPod, readySince(time.Second)
 	for name, tc := range map[string]struct {
 		set    *appsv1.StatefulSet
 		pods   podList
@@ -44,6 +44,12 @@ func TestPlans(t *testing.T) {
 		"none while a lower one is not well":     {set: newSet(1), pods: podList{p(0, lost), p(1)}},
 		"an unwell one goes itself":              {set: newSet(1), pods: podList{p(0), p(1), p(2, lost)}, want: []string{"delete web-2"}},
 		"not before the lowest that is unwell":   {set: newSet(1), pods: podList{p(0), p(1, lost), p(2, lost)}},
+		"one not available yet goes itself":      {set: newSet(1, minReady(60)), pods: podList{p(0), p(1, fresh)}, want: []string{"delete web-1"}},
+		"not while a lower one is not yet":       {set: newSet(1, minReady(60)), pods: podList{p(0), p(1, fresh), p(2, fresh)}},
+		"nor an unwell one then":                 {set: newSet(0, minReady(60)), pods: podList{p(0, fresh), p(1, lost)}},
+		"nor one not yet while a lower one goes": {set: newSet(1, minReady(60)), pods: podList{p(0), p(1, ending), p(2, fresh)}},
+		"an available one does":                  {set: newSet(1, minReady(60)), pods: podList{p(0), p(1, fresh), p(2)}, want: []string{"delete web-2"}},
+		"nor while a wanted one is not yet":      {set: newSet(1, minReady(60)), pods: podList{p(0, fresh), p(1)}},
 		"a parallel set lets all go":             {set: newSet(1, parallel), pods: podList{p(0, lost), p(1, lost), p(2), p(3, ending)}, want: []string{"delete web-2; delete web-1"}},
 		"an update begins at the highest":        {set: newSet(3), pods: podList{p(0, at("r1")), p(1, at("r1")), p(2, at("r1"))}, want: []string{"delete web-2"}},
 		"and goes on when that is ready":         {set: newSet(3), pods: podList{p(0, at("r1")), p(1, at("r1")), p(2)}, want: []string{"delete web-1"}},

@@ -29,7 +29,7 @@ func (o observed) need(at int, p place, ordered bool, now time.Time) (step, stri
 	s := step{pod: pod}
 	if pod.Status.Phase == corev1.PodPending {
 		s.claims, s.blocked = o.missingClaims(p.ordinal)
-		s.owners = o.handovers(pod)
+		s.owners, s.disputed = o.handovers(pod)
 	}
 	if ordered {
 		switch {
@@ -56,7 +56,7 @@ func (o observed) missing(at, ordinal int) (step, string) {
 	s := step{verb: create, pod: newPod(o.set, o.wantedRevision(at), ordinal)}
 	o.held.mark(s.pod)
 	s.claims, s.blocked = o.missingClaims(ordinal)
-	s.owners = o.handovers(s.pod)
+	s.owners, s.disputed = o.handovers(s.pod)
 	return s, name + " is missing"
 }
 
@@ -75,17 +75,16 @@ func (o observed) missingClaims(ordinal int) (missing []*corev1.PersistentVolume
 	return missing, blocked
 }
 
-// handovers are the claims of a pod whose owner is not as the policy says. A pod
-// that is to be made is no owner yet.
-func (o observed) handovers(pod *corev1.Pod) []handover {
+// handovers are the claims of a pod whose owner is not as the policy says, and the
+// names of those that are somebody else's. A pod that is to be made is no owner yet.
+func (o observed) handovers(pod *corev1.Pod) (changes []handover, disputed []string) {
 	ordinal, ok := ordinalIn(o.set, pod)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	if pod.UID == "" {
 		pod = nil
 	}
-	var changes []handover
 	for i := range o.set.Spec.VolumeClaimTemplates {
 		claim := o.claims[claimName(o.set, &o.set.Spec.VolumeClaimTemplates[i], ordinal)]
 		if claim == nil {
@@ -94,8 +93,21 @@ func (o observed) handovers(pod *corev1.Pod) []handover {
 		if refs, ok := owned(claim, o.set, pod); !ok {
 			changes = append(changes, handover{claim, refs})
 		}
+		if dispute(claim, o.set, pod) {
+			disputed = append(disputed, claim.Name)
+		}
 	}
-	return changes
+	return changes, disputed
+}
+
+// settled adds to a step what gives the claims of its pod their owners. Those of
+// others are told of only when there is something to do besides: each time would
+// be at every look.
+func (o observed) settled(s step) step {
+	if s.owners, s.disputed = o.handovers(s.pod); len(s.owners) == 0 {
+		s.disputed = nil
+	}
+	return s
 }
 
 // repaired adds to a step what gives the pod back its identity and its storage,
@@ -105,7 +117,7 @@ func (o observed) repaired(s step, ordinal int) step {
 	s.volumes = missingVolumes(o.set, s.pod, ordinal)
 	pending := s.pod.Status.Phase == corev1.PodPending
 	if !pending {
-		s.owners = o.handovers(s.pod)
+		s = o.settled(s)
 		if len(s.volumes) > 0 {
 			s.claims, s.blocked = o.missingClaims(ordinal)
 		}

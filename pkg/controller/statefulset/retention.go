@@ -39,7 +39,7 @@ func owned(claim *corev1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *co
 	}
 	var want *metav1.OwnerReference
 	switch {
-	case (deleted || scaled) && foreign(claim, set, pod):
+	case dispute(claim, set, pod):
 	case scaled && condemned:
 		want = ownership.ControllerRef(pod, podKind)
 	case deleted:
@@ -64,6 +64,12 @@ func owned(claim *corev1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *co
 		others = append(others, *want)
 	}
 	return others, false
+}
+
+// dispute reports whether the policy asks for an owner of a claim that is another's.
+func dispute(claim *corev1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *corev1.Pod) bool {
+	deleted, scaled := goesWith(set)
+	return (deleted || scaled) && foreign(claim, set, pod)
 }
 
 // ours tells whether the reference is to this very set or pod.

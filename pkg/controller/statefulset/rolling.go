@@ -75,7 +75,7 @@ func (o observed) highest(places []place, now time.Time) *corev1.Pod {
 			return nil
 		case o.replaceable(pod):
 			return pod
-		case terminating(pod) || !available(pod, o.set.Spec.MinReadySeconds, now):
+		case !o.serves(pod, now):
 			return nil
 		}
 	}

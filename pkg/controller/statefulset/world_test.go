@@ -117,6 +117,8 @@ func (s *sim) do(st step, o observed) {
 	}
 }
 
+func healthy(pod *corev1.Pod) bool { return running(pod) && !terminating(pod) }
+
 // held says what is wrong about a step of an ordered set: a pod is made only
 // while those before it are well, and a pod that is well is deleted only while all
 // others that are wanted are.
