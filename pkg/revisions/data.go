@@ -41,8 +41,9 @@ func TemplateIn(data []byte) (*corev1.PodTemplateSpec, error) {
 	return owner.Spec.Template, nil
 }
 
-// Same tells whether two revisions hold the same. By meaning, fields that are
-// null or empty count as left out, as earlier releases wrote some of them.
+// Same reports whether two revisions hold the same. By meaning, a field that is
+// null, empty or left out is as good as one with the API's default: which defaults
+// are spelt out has changed from release to release, and is no change of a template.
 func Same(a, b []byte, byMeaning bool) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -50,10 +51,19 @@ func Same(a, b []byte, byMeaning bool) bool {
 	if !byMeaning {
 		return false
 	}
-	x, err := TemplateIn(a)
+	x, err := meaning(a)
 	if err != nil {
 		return false
 	}
-	y, err := TemplateIn(b)
+	y, err := meaning(b)
 	return err == nil && apiequality.Semantic.DeepEqual(x, y)
+}
+
+// meaning is the template in the data, with the API's defaults spelt out.
+func meaning(data []byte) (*corev1.PodTemplateSpec, error) {
+	template, err := TemplateIn(data)
+	if err == nil {
+		setDefaults(template)
+	}
+	return template, err
 }
