@@ -142,9 +142,7 @@ func (c *Controller) sync(ctx context.Context, key Key) runner.Result {
 		c.looks.Sent(key, began)
 	}
 	wait, reported := c.report(ctx, key, set, p.status, false)
-	if set.DeletionTimestamp == nil {
-		reported = errors.Join(reported, c.history.Delete(ctx, key, unneeded(o, history)))
-	}
+	reported = errors.Join(reported, c.history.Delete(ctx, key, unneeded(o, history)))
 	return runner.Done(reported).LookAgain(sooner(wait, p.look)).Because(p.explain())
 }
 

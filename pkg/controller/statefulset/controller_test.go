@@ -150,7 +150,9 @@ func TestRequests(t *testing.T) {
 		"an orphan is adopted":             {objects: orphaned(settled(t, 1)), did: "get statefulsets, patch pods"},
 		"a pod that differs is let go":     {objects: relabelled(settled(t, 1)), did: "patch pods, create pods, update statefulsets/status", err: true},
 		"the status, on a conflict anew":   {objects: with(settled(t, 0), newTestPod(9, ending)), faults: conflictOnce, did: "update statefulsets/status, get statefulsets, update statefulsets/status"},
-		"a set that goes, without history": {objects: []runtime.Object{newSet(1, deleted)}, did: "update statefulsets/status"},
+		"a set that goes, new":             {objects: []runtime.Object{newSet(1, deleted)}, did: begins + "update statefulsets/status"},
+		"a set whose history went first":   {objects: []runtime.Object{newSet(1, deleted, observedOnce)}, did: "update statefulsets/status"},
+		"a set that goes, limited":         {objects: with(settled(t, 1, deleted, forgetful), revisionFor(t, newSet(1), "v1", 0)), did: "delete controllerrevisions"},
 		"a set without sense":              {objects: []runtime.Object{newSet(1, func(s *appsv1.StatefulSet) { s.Spec.Template.Labels = nil })}, err: true},
 		"one that selects all":             {objects: []runtime.Object{newSet(1, func(s *appsv1.StatefulSet) { s.Spec.Selector = &metav1.LabelSelector{} })}, err: true},
 		"one with a bad selector":          {objects: []runtime.Object{newSet(1, badSelector)}, err: true},
@@ -169,6 +171,13 @@ func TestRequests(t *testing.T) {
 		})
 	}
 }
+
+// observedOnce is a set that was seen with a pod, and with the history it has no more.
+func observedOnce(s *appsv1.StatefulSet) {
+	s.Status = appsv1.StatefulSetStatus{ObservedGeneration: 1, Replicas: 1, CurrentRevision: "r", UpdateRevision: "r"}
+}
+
+func forgetful(s *appsv1.StatefulSet) { s.Spec.RevisionHistoryLimit = new(int32) }
 
 func badSelector(s *appsv1.StatefulSet) {
 	s.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}

@@ -82,8 +82,9 @@ func (c *Controller) revise(ctx context.Context, key Key, o *observed, history [
 	}
 	update := e.latest
 	switch {
-	case update == nil && o.set.DeletionTimestamp != nil:
-		// On the way out only the numbers are reported still.
+	case update == nil && o.set.DeletionTimestamp != nil && o.set.Status.ObservedGeneration == o.set.Generation:
+		// The history was there and goes with the set: to make it again would hold up
+		// whoever deletes the set after what it owns.
 		o.current.name, o.update.name = o.set.Status.CurrentRevision, o.set.Status.UpdateRevision
 		return history, nil
 	case e.renumber != nil:
