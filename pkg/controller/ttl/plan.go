@@ -22,8 +22,7 @@ var stages = []stage{
 	{least: 90, most: 500, seconds: 15},
 	{least: 450, most: 1000, seconds: 30},
 	{least: 900, most: 2000, seconds: 60},
-	{least: 1800, most: 10000, seconds: 300},
-	{least: 9000, most: math.MaxInt, seconds: 600},
+	{least: 1800, most: math.MaxInt, seconds: 300},
 }
 
 // follow returns the stage of a cluster with that many nodes that was in stage at.

@@ -30,14 +30,14 @@ func TestStagesByTheSizeOfTheCluster(t *testing.T) {
 		"2001":                              {3, 2001, 300},
 		"1800 on the way down stay":         {4, 1800, 300},
 		"1799":                              {4, 1799, 60},
-		"ten thousand stay":                 {4, 10000, 300},
-		"10001":                             {4, 10001, 600},
-		"9000 on the way down stay":         {5, 9000, 600},
-		"8999":                              {5, 8999, 300},
-		"any number more":                   {5, math.MaxInt, 600},
+		"ten thousand":                      {4, 10000, 300},
+		"more than ten thousand":            {4, 10001, 300},
+		"9000 on the way down":              {4, 9000, 300},
+		"8999":                              {4, 8999, 300},
+		"any number more":                   {4, math.MaxInt, 300},
 		"all at once on the way up":         {0, 5000, 300},
-		"all at once on the way down":       {5, 3, 0},
-		"as many as can be, from the start": {0, math.MaxInt, 600},
+		"all at once on the way down":       {4, 3, 0},
+		"as many as can be, from the start": {0, math.MaxInt, 300},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := stages[follow(tc.at, tc.nodes)].seconds; got != tc.want {
