@@ -59,7 +59,7 @@ func planFor(service *corev1.Service, pods []*corev1.Pod, current *corev1.Endpoi
 	case current == nil:
 		p.Action, p.Why = create, "the service has no endpoints object"
 		current = &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
-	case !equality.DeepEqual(current.Subsets, subsets):
+	case !sameSubsets(current.Subsets, subsets):
 		p.Action, p.Why = update, "the addresses or ports differ"
 	case !maps.Equal(current.Labels, labels):
 		p.Action, p.Why = update, "the labels differ"
@@ -89,6 +89,12 @@ var equality = conversion.EqualitiesOrDie(func(a, b corev1.ObjectReference) bool
 	a.ResourceVersion, b.ResourceVersion = "", ""
 	return a == b
 })
+
+// sameSubsets reports whether two lists of subsets offer the same addresses on the
+// same ports, however they are ordered and divided.
+func sameSubsets(a, b []corev1.EndpointSubset) bool {
+	return equality.DeepEqual(a, b) || equality.DeepEqual(repacked(a), repacked(b))
+}
 
 // labelsFor are the Service's labels, who manages the object, and whether the Service is headless.
 func labelsFor(service *corev1.Service) map[string]string {

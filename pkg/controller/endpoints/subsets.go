@@ -104,7 +104,7 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (corev1.EndpointAddress
 		if utilnet.IsIPv6String(ip.IP) != v6 {
 			continue
 		}
-		address := corev1.EndpointAddress{IP: ip.IP, TargetRef: &corev1.ObjectReference{
+		address := corev1.EndpointAddress{IP: canonical(ip.IP), TargetRef: &corev1.ObjectReference{
 			Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}}
 		if pod.Spec.NodeName != "" {
 			address.NodeName = &pod.Spec.NodeName
@@ -115,6 +115,15 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (corev1.EndpointAddress
 		return address, true
 	}
 	return corev1.EndpointAddress{}, false
+}
+
+// canonical is the one form of an address that EndpointSlices have as well; a pod
+// may say it with leading zeros, in capitals, or as IPv4 mapped into IPv6.
+func canonical(address string) string {
+	if ip := utilnet.ParseIPSloppy(address); ip != nil {
+		return ip.String()
+	}
+	return address
 }
 
 // wantsIPv6 tells which family the Endpoints are of: the Service's first, that
