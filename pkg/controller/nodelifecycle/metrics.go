@@ -56,11 +56,11 @@ func report(c *cluster, f *verdict) {
 }
 
 func setZone(name string, ready, notReady int) {
-	size, health := ready+notReady, 100
+	size, health := ready+notReady, 100.0
 	if size > 0 {
-		health = 100 * ready / size
+		health = float64(100*ready) / float64(size)
 	}
 	zoneSize.WithLabelValues(name).Set(float64(size))
-	zoneHealth.WithLabelValues(name).Set(float64(health))
+	zoneHealth.WithLabelValues(name).Set(health)
 	unhealthyNodes.WithLabelValues(name).Set(float64(notReady))
 }
