@@ -95,6 +95,10 @@ func (c *Controller) deleteAll(ctx context.Context, k key, pods []*corev1.Pod, w
 		some := pods[:min(atOnce, len(pods))]
 		pods = pods[len(some):]
 		_, err := batch.Parallel(ctx, len(some), func(ctx context.Context, i int) error {
+			if stepFor(some[i]) == (step{}) {
+				return nil
+			}
+			tries.WithLabelValues(some[i].Namespace, string(why)).Inc()
 			err := c.deletePod(ctx, k, some[i], why)
 			if err != nil {
 				deleteErrors.WithLabelValues(some[i].Namespace, string(why)).Inc()
@@ -137,7 +141,6 @@ func (c *Controller) deletePod(ctx context.Context, k key, pod *corev1.Pod, why 
 		return fmt.Errorf("delete pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	c.writes.Deleted(k, podResource, pod)
-	deletes.WithLabelValues(pod.Namespace, string(why)).Inc()
 	return nil
 }
 

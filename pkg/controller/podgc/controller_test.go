@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
@@ -153,6 +155,46 @@ func TestFaults(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, did(client)); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestTriesAreCountedAlsoThoseThatFail(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pod          *corev1.Pod
+		verb         string
+		err          error
+		tries, fails float64
+	}{
+		"a deletion":                      {pod("a", on(""), ending(30)), "", nil, 1, 0},
+		"a refused deletion":              {pod("a", on(""), ending(30)), "delete", errors.New("denied"), 1, 1},
+		"a pod that cannot fail":          {pod("a", on(""), ending(30)), "patch", errors.New("denied"), 1, 1},
+		"a pod that is gone":              {pod("a", on(""), ending(30)), "delete", apierrors.NewNotFound(corev1.Resource("pods"), "a"), 1, 0},
+		"a pod that only finalizers hold": {pod("a", on(""), ending(0), phase(corev1.PodFailed)), "", nil, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, client := world(t, 0, tc.pod)
+			client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewNotFound(corev1.Resource("pods"), "a")
+			})
+			if tc.verb != "" {
+				client.PrependReactor(tc.verb, "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
+			}
+			counted := func(vec *metrics.CounterVec) float64 {
+				n, err := testutil.GetCounterMetricValue(vec.WithLabelValues("team", "unscheduled"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			tried, failed := counted(tries), counted(deleteErrors)
+			c.sync(t.Context(), pass)
+			if got := counted(tries) - tried; got != tc.tries {
+				t.Errorf("%v tries, want %v", got, tc.tries)
+			}
+			if got := counted(deleteErrors) - failed; got != tc.fails {
+				t.Errorf("%v failures, want %v", got, tc.fails)
 			}
 		})
 	}

@@ -10,9 +10,9 @@ import (
 const subsystem = "pod_gc_collector"
 
 var (
-	deletes = metrics.NewCounterVec(&metrics.CounterOpts{
+	tries = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "force_delete_pods_total", StabilityLevel: metrics.ALPHA,
-		Help: "Pods that were deleted without a grace period, by the reason.",
+		Help: "Tries to delete a pod without a grace period, also those that failed, by the reason.",
 	}, []string{"namespace", "reason"})
 	deleteErrors = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "force_delete_pod_errors_total", StabilityLevel: metrics.ALPHA,
@@ -23,5 +23,5 @@ var (
 )
 
 func register() {
-	registerOnce.Do(func() { legacyregistry.MustRegister(deletes, deleteErrors) })
+	registerOnce.Do(func() { legacyregistry.MustRegister(tries, deleteErrors) })
 }
