@@ -80,23 +80,25 @@ func TestTouched(t *testing.T) {
 		"a new pod touches every service that selects it":                   {nil, pod(canary, ready), []string{"web", "web-canary"}},
 		"a pod that lacks one label of a selector is not selected":          {nil, pod(web), []string{"web"}},
 		"a new pod without an address touches none":                         {nil, pod(web, noAddress), nil},
-		"a deleted pod touches its services":                                {pod(web), nil, []string{"web"}},
+		"a deleted pod touches its services":                                {pod(web), nil, []string{"-web"}},
 		"a deleted pod that had finished touches none":                      {pod(web, failed), nil, nil},
 		"a pod that turns ready touches its services":                       {pod(web), pod(web, ready), []string{"web"}},
+		"a pod that is not ready any more leaves its services":              {pod(web, ready), pod(web), []string{"-web"}},
+		"a pod that turns ready elsewhere leaves where it was":              {pod(web), pod(web, ready, newAddress), []string{"-web"}},
 		"a pod that gets its address touches its services":                  {pod(web, noAddress), pod(web), []string{"web"}},
-		"a pod that gets another address touches its services":              {pod(web), pod(web, newAddress), []string{"web"}},
-		"a pod that begins to shut down touches its services":               {pod(web, ready), pod(web, ready, ending), []string{"web"}},
+		"a pod that gets another address touches its services":              {pod(web), pod(web, newAddress), []string{"-web"}},
+		"a pod that begins to shut down touches its services":               {pod(web, ready), pod(web, ready, ending), []string{"-web"}},
 		"a pod that goes on shutting down touches none":                     {pod(web, ending), pod(web, ending, noted), nil},
-		"a pod that fails without ever having been ready touches services":  {pod(web), pod(web, failed), []string{"web"}},
-		"a pod of the same name in its place touches its services":          {pod(web), pod(web, replaced), []string{"web"}},
+		"a pod that fails without ever having been ready touches services":  {pod(web), pod(web, failed), []string{"-web"}},
+		"a pod of the same name in its place touches its services":          {pod(web), pod(web, replaced), []string{"-web"}},
 		"an annotation touches none":                                        {pod(web, ready), pod(web, ready, noted), nil},
 		"a changed label touches only services that select it newly":        {pod(web), pod(canary), []string{"web-canary"}},
-		"a pod that moves over touches the old and the new service":         {pod(web), pod(db), []string{"db", "web"}},
-		"a label and readiness together touch services of both states":      {pod(canary), pod(web, ready), []string{"web", "web-canary"}},
+		"a pod that moves over touches the old and the new service":         {pod(web), pod(db), []string{"db", "-web"}},
+		"a label and readiness together touch services of both states":      {pod(canary), pod(web, ready), []string{"web", "-web-canary"}},
 		"a label no service selects by touches none":                        {pod(web), pod(set{"app": "web", "hash": "7"}), nil},
 		"a pod that no service selects touches none":                        {nil, pod(set{"job": "x"}, ready), nil},
 		"a pod without labels touches none":                                 {nil, pod(nil, ready), nil},
-		"a relabelled pod that has finished touches the services it was in": {pod(web), pod(db, failed), []string{"web"}},
+		"a relabelled pod that has finished touches the services it was in": {pod(web), pod(db, failed), []string{"-web"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			keys, err := Touched(services, tc.before, tc.after)
@@ -107,6 +109,9 @@ func TestTouched(t *testing.T) {
 			for _, key := range keys {
 				if key.Namespace != "shop" {
 					t.Errorf("touched %s of another namespace", key)
+				}
+				if key.Leaves {
+					key.Name = "-" + key.Name
 				}
 				got = append(got, key.Name)
 			}
@@ -150,7 +155,7 @@ func BenchmarkTouched(b *testing.B) {
 			index := indexOf(b, all...)
 			labels := set{"app": "shop", "part": "part-7", "pod-template-hash": "5f6d"}
 			before, after := pod(labels), pod(labels, ready)
-			want := []types.NamespacedName{{Namespace: "shop", Name: "s-7"}}
+			want := []Touch{{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "s-7"}}}
 			for b.Loop() {
 				if got, err := Touched(index, before, after); err != nil || len(got) != len(want) || got[0] != want[0] {
 					b.Fatalf("touched %v, %v", got, err)

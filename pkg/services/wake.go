@@ -11,10 +11,17 @@ import (
 	endpointsliceutil "k8s.io/endpointslice/util"
 )
 
-// Touched returns the keys of the Services whose endpoints may differ because a
-// pod changed from before to after; nil stands for a pod that does not exist.
-// A change that no endpoint shows touches nothing.
-func Touched(services toolscache.Indexer, before, after *corev1.Pod) ([]types.NamespacedName, error) {
+// Touch is a Service whose endpoints may differ.
+type Touch struct {
+	types.NamespacedName
+	// Leaves reports that an endpoint goes, or takes no traffic any more.
+	Leaves bool
+}
+
+// Touched returns the Services whose endpoints may differ because a pod changed
+// from before to after; nil stands for a pod that does not exist. A change that no
+// endpoint shows touches nothing.
+func Touched(services toolscache.Indexer, before, after *corev1.Pod) ([]Touch, error) {
 	before, after = eligible(before), eligible(after)
 	unchanged := before != nil && after != nil && sameEndpoint(before, after)
 	if unchanged && maps.Equal(before.Labels, after.Labels) {
@@ -28,19 +35,30 @@ func Touched(services toolscache.Indexer, before, after *corev1.Pod) ([]types.Na
 	if err != nil {
 		return nil, err
 	}
-	touched := make([]types.NamespacedName, 0, len(is))
+	touched := make([]Touch, 0, len(is))
 	for key := range was {
 		if _, both := is[key]; !both || !unchanged {
-			touched = append(touched, key)
+			touched = append(touched, Touch{key, !both || !onlyTurnsReady(before, after)})
 		}
 	}
 	for key := range is {
 		if _, both := was[key]; !both {
-			touched = append(touched, key)
+			touched = append(touched, Touch{key, false})
 		}
 	}
-	slices.SortFunc(touched, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(touched, func(a, b Touch) int { return cmp.Compare(a.Name, b.Name) })
 	return touched, nil
+}
+
+// onlyTurnsReady reports whether all that a change of a pod means is one more
+// endpoint that takes traffic.
+func onlyTurnsReady(before, after *corev1.Pod) bool {
+	if endpointsliceutil.IsPodReady(before) || !endpointsliceutil.IsPodReady(after) {
+		return false
+	}
+	unready := *after
+	unready.Status.Conditions = before.Status.Conditions
+	return sameEndpoint(before, &unready)
 }
 
 // eligible returns the pod if an endpoint can be made of it: it has an address
@@ -52,7 +70,7 @@ func eligible(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// sameEndpoint tells whether two states of a pod make the same endpoint, labels aside.
+// sameEndpoint reports whether two states of a pod make the same endpoint, labels aside.
 func sameEndpoint(a, b *corev1.Pod) bool {
 	return a.UID == b.UID &&
 		(a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil) &&

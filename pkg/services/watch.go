@@ -18,18 +18,22 @@ func WakeItself(change runner.Change[corev1.Service], w runner.Wake[types.Namesp
 }
 
 // WakeTouched wakes, after the batch period, the Services whose endpoints the
-// pod's change shows in. The pods of the first list wake none, because every
-// Service of the first list is queued.
-func WakeTouched(services toolscache.Indexer, batch time.Duration, change runner.Change[corev1.Pod], w runner.Wake[types.NamespacedName]) {
+// pod's change shows in; those that an endpoint only joins are spaced. The pods of
+// the first list wake none, because every Service of the first list is queued.
+func WakeTouched(services toolscache.Indexer, batch time.Duration, spacing *Spacing, change runner.Change[corev1.Pod], w runner.Wake[types.NamespacedName]) {
 	if change.Initial {
 		return
 	}
-	keys, err := Touched(services, change.Old, change.New)
+	touched, err := Touched(services, change.Old, change.New)
 	if err != nil {
 		utilruntime.HandleError(err)
 		return
 	}
-	for _, key := range keys {
-		w.AddAfter(key, batch)
+	for _, touch := range touched {
+		if touch.Leaves {
+			spacing.AtOnce(w).AddAfter(touch.NamespacedName, batch)
+		} else {
+			w.AddAfter(touch.NamespacedName, batch)
+		}
 	}
 }

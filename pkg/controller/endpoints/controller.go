@@ -19,8 +19,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/services"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -55,7 +55,7 @@ type Controller struct {
 	pods        toolscache.Indexer
 	batchPeriod time.Duration
 
-	pace     *pace.Pacer[types.NamespacedName]
+	spacing  *services.Spacing
 	writes   *consistency.Tracker[types.NamespacedName]
 	triggers *endpointsliceutil.TriggerTimeTracker
 }
@@ -78,7 +78,7 @@ func New(
 			endpointsResource: endpointsInformer.Informer().GetIndexer()}),
 		triggers: endpointsliceutil.NewTriggerTimeTracker(),
 	}
-	c.pace = pace.New[types.NamespacedName](o.Clock, pace.ServiceShare, pace.LongestService)
+	c.spacing = services.NewSpacing(o.Clock)
 	c.Runner = runner.New(runner.Options[types.NamespacedName]{
 		Name:       Name,
 		Queue:      "endpoint",
@@ -86,19 +86,22 @@ func New(
 		Clock:      o.Clock,
 		MaxRetries: maxRetries,
 		Writes:     c.writes,
-		Pace:       c.pace,
 	}, c.sync)
 	return c, c.watch(serviceInformer.Informer(), podInformer.Informer(), endpointsInformer.Informer())
 }
 
 // sync brings the Endpoints of one Service to the wanted state.
 func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.Result {
-	defer c.pace.Sent(key, c.pace.Now())
-	p, err := c.observe(key)
-	if err != nil {
-		return runner.Done(err)
+	if wait := c.spacing.Wait(key); wait > 0 {
+		return runner.Done().LookAgain(wait).Because(plan{Action: nothing, Why: "addresses that join are gathered"})
 	}
-	return runner.Done(c.apply(ctx, key, p)).Because(p.withoutWant())
+	began := c.spacing.Now()
+	p, err := c.observe(key)
+	if err == nil {
+		err = c.apply(ctx, key, p)
+	}
+	c.spacing.Done(key, began, err)
+	return runner.Done(err).Because(p.withoutWant())
 }
 
 // observe reads the caches and returns what is to be done.

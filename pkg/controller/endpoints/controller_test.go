@@ -21,6 +21,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/services"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
@@ -38,6 +39,9 @@ type shell struct {
 
 func newShell(t testing.TB, o Options, cached ...runtime.Object) *shell {
 	t.Helper()
+	if o.Clock == nil {
+		o.Clock = testclock.NewFakeClock(noon) // no reconcile takes any time
+	}
 	client := fake.NewClientset()
 	s := &shell{client: client, core: informers.NewSharedInformerFactory(client, 0).Core().V1(), events: record.NewFakeRecorder(100)}
 	var err error
@@ -247,6 +251,24 @@ func TestWhatWakes(t *testing.T) {
 				t.Errorf("woke %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestAnAddressThatLeavesDoesNotWait(t *testing.T) {
+	clock := testclock.NewFakeClock(noon)
+	s := newShell(t, Options{Clock: clock}, service(), pod(1), settled(pod(1)))
+	s.client.PrependReactor("*", "endpoints", func(clienttesting.Action) (bool, runtime.Object, error) { return true, &corev1.Endpoints{}, nil })
+	s.spacing.Done(web, clock.Now().Add(-time.Second), nil) // a reconcile that took a second
+
+	s.cache(t, pod(2))
+	s.onPod(runner.Change[corev1.Pod]{New: pod(2)}, s)
+	if result := s.sync(context.Background(), web); result.Err() != nil || result.After() != 500*time.Millisecond || len(s.writes()) != 0 {
+		t.Errorf("a pod that joins: %v, again in %v, wrote %v", result.Err(), result.After(), s.writes())
+	}
+	s.cache(t, pod(1, unready))
+	s.onPod(runner.Change[corev1.Pod]{Old: pod(1), New: pod(1, unready)}, s)
+	if result := s.sync(context.Background(), web); result.Err() != nil || result.After() != 0 || len(s.writes()) != 1 {
+		t.Errorf("a pod that leaves: %v, again in %v, wrote %v", result.Err(), result.After(), s.writes())
 	}
 }
 

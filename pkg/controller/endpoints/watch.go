@@ -23,7 +23,7 @@ func (c *Controller) watch(serviceInformer, podInformer, endpointsInformer tools
 	if err := cache.Ensure(podInformer, cache.ByLabel); err != nil {
 		return err
 	}
-	if err := runner.Watch(c.Runner, serviceInformer, services.WakeItself); err != nil {
+	if err := runner.Watch(c.Runner, serviceInformer, c.onService); err != nil {
 		return err
 	}
 	if err := runner.Watch(c.Runner, podInformer, c.onPod); err != nil {
@@ -32,8 +32,12 @@ func (c *Controller) watch(serviceInformer, podInformer, endpointsInformer tools
 	return runner.Watch(c.Runner, endpointsInformer, c.onEndpoints)
 }
 
+func (c *Controller) onService(change runner.Change[corev1.Service], w wake) {
+	services.WakeItself(change, c.spacing.AtOnce(w))
+}
+
 func (c *Controller) onPod(change runner.Change[corev1.Pod], w wake) {
-	services.WakeTouched(c.serviceIdx, c.batchPeriod, change, w)
+	services.WakeTouched(c.serviceIdx, c.batchPeriod, c.spacing, change, w)
 }
 
 // onEndpoints restores Endpoints that were deleted and looks once at all that
@@ -44,6 +48,6 @@ func (c *Controller) onEndpoints(change runner.Change[corev1.Endpoints], w wake)
 	endpoints := change.Now()
 	_, elects := endpoints.Annotations[resourcelock.LeaderElectionRecordAnnotationKey]
 	if change.New == nil || change.Initial && !elects {
-		w.Add(types.NamespacedName{Namespace: endpoints.Namespace, Name: endpoints.Name})
+		c.spacing.AtOnce(w).Add(types.NamespacedName{Namespace: endpoints.Namespace, Name: endpoints.Name})
 	}
 }

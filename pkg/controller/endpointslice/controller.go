@@ -29,8 +29,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/services"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -76,12 +76,13 @@ type Controller struct {
 	recorder    record.EventRecorder
 	batchPeriod time.Duration
 
-	pace        *pace.Pacer[types.NamespacedName]
+	spacing     *services.Spacing
 	writes      *consistency.Tracker[types.NamespacedName]
 	generations *endpointsliceutil.EndpointSliceTracker
 	triggers    *endpointsliceutil.TriggerTimeTracker
 	topology    *topologycache.TopologyCache
 	reconciler  *reconcilers.Reconciler
+	names       names
 	// contexts holds the context of each Service in work, for the writes of the
 	// library, which has no parameter for it.
 	contexts sync.Map
@@ -112,7 +113,7 @@ func New(
 	c.writes = consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{endpointSlices: c.slices})
 	c.reconciler = reconcilers.NewReconciler(trackedClient{client, c}, c.nodes, o.MaxEndpointsPerSlice, c.generations,
 		c.topology, recorder, ManagedBy, reconcilers.WithPreferSameTrafficDistributionEnabled(true))
-	c.pace = pace.New[types.NamespacedName](o.Clock, pace.ServiceShare, pace.LongestService)
+	c.spacing = services.NewSpacing(o.Clock)
 	c.Runner = runner.New(runner.Options[types.NamespacedName]{
 		Name:       Name,
 		Queue:      "endpoint_slice",
@@ -120,7 +121,6 @@ func New(
 		Clock:      o.Clock,
 		MaxRetries: maxRetries,
 		Writes:     c.writes,
-		Pace:       c.pace,
 		OnHeld:     func([]consistency.Behind) { metrics.EndpointSliceSyncs.WithLabelValues("stale").Inc() },
 		// A sync may write many slices, so retries start later than elsewhere.
 		RateLimiter: workqueue.NewTypedMaxOfRateLimiter(
@@ -139,10 +139,14 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 	if c.firstNodes.Do(func() { err = c.loadNodes(ctx) }); err != nil {
 		return runner.Done(err)
 	}
-	defer c.pace.Sent(key, c.pace.Now())
+	if wait := c.spacing.Wait(key); wait > 0 {
+		return runner.Done().LookAgain(wait).Because(picture{Why: "endpoints that join are gathered"})
+	}
+	began := c.spacing.Now()
 	c.contexts.Store(key, ctx)
 	defer c.contexts.Delete(key)
 	did, err := c.syncService(ctx, key)
+	c.spacing.Done(key, began, err)
 	result := "success"
 	if err != nil {
 		result = "error"
@@ -220,6 +224,7 @@ func (c *Controller) forget(key types.NamespacedName) {
 	c.reconciler.DeleteService(key.Namespace, key.Name)
 	for _, family := range []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6} {
 		c.topology.RemoveHints(key.String(), family)
+		c.names.drop(kind{key, family})
 	}
 }
 
@@ -235,7 +240,7 @@ func (c *Controller) syncNodes(ctx context.Context) runner.Result {
 		if err != nil {
 			return runner.GiveUp(fmt.Errorf("read service key %q: %w", printed, err))
 		}
-		c.Add(types.NamespacedName{Namespace: namespace, Name: name})
+		c.spacing.AtOnce(c).Add(types.NamespacedName{Namespace: namespace, Name: name})
 	}
 	return runner.Done().Because(picture{Why: fmt.Sprintf("nodes changed: %d services overloaded in a zone", len(overloaded))})
 }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/services"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
@@ -45,6 +46,9 @@ func newShell(t testing.TB, o Options, cached ...runtime.Object) *shell {
 	if o.MaxEndpointsPerSlice == 0 {
 		o.MaxEndpointsPerSlice = 100
 	}
+	if o.Clock == nil {
+		o.Clock = testclock.NewFakeClock(time.Unix(9, 0)) // no reconcile takes any time
+	}
 	client := fake.NewClientset()
 	s := &shell{client: client, factory: informers.NewSharedInformerFactory(client, 0), events: record.NewFakeRecorder(1000), version: 100}
 	client.PrependReactor("*", "endpointslices", s.serve)
@@ -67,8 +71,7 @@ func (s *shell) serve(action clienttesting.Action) (bool, runtime.Object, error)
 		s.version++
 		slice.ResourceVersion = fmt.Sprint(s.version)
 		slice.Generation++
-		if slice.Name == "" {
-			slice.Name = fmt.Sprintf("%s%d", slice.GenerateName, s.version)
+		if slice.UID == "" {
 			slice.UID = types.UID(slice.Name)
 		}
 		s.written = append(s.written, slice)

@@ -33,7 +33,7 @@ func (c *Controller) watch(serviceInformer, podInformer, nodeInformer, sliceInfo
 			return err
 		}
 	}
-	if err := runner.Watch(c.Runner, serviceInformer, services.WakeItself); err != nil {
+	if err := runner.Watch(c.Runner, serviceInformer, c.onService); err != nil {
 		return err
 	}
 	if err := runner.Watch(c.Runner, podInformer, c.onPod); err != nil {
@@ -45,8 +45,12 @@ func (c *Controller) watch(serviceInformer, podInformer, nodeInformer, sliceInfo
 	return runner.Watch(c.Runner, sliceInformer, c.onSlice)
 }
 
+func (c *Controller) onService(change runner.Change[corev1.Service], w wake) {
+	services.WakeItself(change, c.spacing.AtOnce(w))
+}
+
 func (c *Controller) onPod(change runner.Change[corev1.Pod], w wake) {
-	services.WakeTouched(c.serviceIdx, c.batchPeriod, change, w)
+	services.WakeTouched(c.serviceIdx, c.batchPeriod, c.spacing, change, w)
 }
 
 // onNode wakes the topology when the node counts for hints in another way. The
@@ -63,6 +67,7 @@ func (c *Controller) onSlice(change runner.Change[discoveryv1.EndpointSlice], w 
 	if change.Initial {
 		return
 	}
+	w = c.spacing.AtOnce(w)
 	delay := max(sliceDelay, c.batchPeriod)
 	before, after := change.Old, change.New
 	switch {

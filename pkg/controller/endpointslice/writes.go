@@ -41,15 +41,48 @@ type trackedSlices struct {
 	c         *Controller
 }
 
-// Create creates the slice and records it.
+// Create creates the slice under a name of our own and records it. After a failure
+// the name is used again: if only the answer was lost, the next create finds the
+// slice there and makes no second one.
 func (t trackedSlices) Create(ctx context.Context, slice *discoveryv1.EndpointSlice, o metav1.CreateOptions) (*discoveryv1.EndpointSlice, error) {
 	key := t.keyOf(slice)
-	created, err := t.EndpointSliceInterface.Create(t.c.contextOf(ctx, key), slice, o)
+	ctx = t.c.contextOf(ctx, key)
+	named, of := *slice, kind{key, slice.AddressType}
+	named.Name = t.c.names.pick(of, slice.GenerateName, t.cached)
+	created, err := t.EndpointSliceInterface.Create(ctx, &named, o)
+	if apierrors.IsAlreadyExists(err) {
+		created, err = t.createdBefore(ctx, key, &named)
+	}
 	if err != nil {
 		return nil, err
 	}
+	t.c.names.drop(of)
 	t.c.writes.Wrote(key, endpointSlices, created)
 	return created, nil
+}
+
+// createdBefore returns the slice of that name if it is the one to create. If it
+// is another of the same Service, the caches must show it before anything is decided.
+func (t trackedSlices) createdBefore(ctx context.Context, key types.NamespacedName, wanted *discoveryv1.EndpointSlice) (*discoveryv1.EndpointSlice, error) {
+	live, err := t.EndpointSliceInterface.Get(ctx, wanted.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("get endpoint slice %s/%s, which exists: %w", t.namespace, wanted.Name, err)
+	}
+	t.c.names.drop(kind{key, wanted.AddressType})
+	if !metav1.IsControlledBy(live, controllerOf(wanted)) {
+		return nil, fmt.Errorf("endpoint slice %s/%s exists and is somebody else's", t.namespace, wanted.Name)
+	}
+	if !sameContent(live, wanted) {
+		t.c.writes.Wrote(key, endpointSlices, live)
+		return nil, fmt.Errorf("endpoint slice %s/%s was created before, with other endpoints", t.namespace, wanted.Name)
+	}
+	return live, nil
+}
+
+// cached reports whether the cache shows a slice of that name.
+func (t trackedSlices) cached(name string) bool {
+	_, exists, err := t.c.slices.GetByKey(t.namespace + "/" + name)
+	return err == nil && exists
 }
 
 // Update updates the slice and records it.
