@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
@@ -24,7 +28,7 @@ func BenchmarkPodChange(b *testing.B) {
 			for i := range size / 10 {
 				app := map[string]string{"app": fmt.Sprint("service-", i), "tier": "front"}
 				budget := budget(minAvailable("1"))
-				budget.Name, budget.Spec.Selector.MatchLabels = app["app"], app
+				budget.Name, budget.UID, budget.Spec.Selector.MatchLabels = app["app"], types.UID(app["app"]), app
 				p := decide(f.observe(b.Context(), budget), noon)
 				budget.Status = p.status
 				if err := f.budgets.Add(budget); err != nil {
@@ -48,6 +52,30 @@ func BenchmarkPodChange(b *testing.B) {
 			}
 			if wrote := f.wrote(); wrote != nil {
 				b.Fatalf("wrote %d times", len(wrote))
+			}
+		})
+	}
+}
+
+// BenchmarkLargeBudget is of a look at a budget for so many pods.
+func BenchmarkLargeBudget(b *testing.B) {
+	for _, size := range []int{1000, 10000} {
+		b.Run(fmt.Sprintf("pods=%d", size), func(b *testing.B) {
+			f := newFixture(b, &appsv1.ReplicaSet{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "rs", UID: "rs"}, Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To(int32(size))}})
+			for i := range size {
+				if err := f.pods.Add(pod(fmt.Sprint("p", i), of("apps/v1", "ReplicaSet", "rs"))); err != nil {
+					b.Fatal(err)
+				}
+			}
+			steady := budget(maxUnavailable("10%"))
+			steady.Status = decide(f.observe(b.Context(), steady), noon).status
+			f.put(b, steady)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := f.sync(b.Context(), budgetKey).Err(); err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 	}

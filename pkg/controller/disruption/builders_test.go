@@ -49,6 +49,13 @@ func disrupted(pod string, since time.Duration) budgetOption {
 	}
 }
 
+// counted is a status of the newest generation.
+func counted(healthy, desired int32) budgetOption {
+	return func(b *policyv1.PodDisruptionBudget) {
+		b.Status.ObservedGeneration, b.Status.CurrentHealthy, b.Status.DesiredHealthy = b.Generation, healthy, desired
+	}
+}
+
 type podOption func(*corev1.Pod)
 
 // pod is a ready pod with the label app=web that nothing controls.

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	expiring "k8s.io/apimachinery/pkg/util/cache"
@@ -27,24 +26,28 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
-	podrules "github.com/kube-kcm/kube-controller-manager/pkg/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
 const (
-	name       = "disruption-controller"
-	queue      = "disruption"
-	staleQueue = "stale_pod_disruption"
+	name         = "disruption-controller"
+	queue        = "disruption"
+	recheckQueue = "disruption_recheck"
+	staleQueue   = "stale_pod_disruption"
 
 	// EventComponent is what events of this controller name as their source.
 	EventComponent = "controllermanager"
 
 	// workers is how many budgets are looked at at once: one may wait for a scale.
 	workers = 4
+	// firstWrite and longestWrite space the tries of a status that could not be
+	// written: while it is not, the API server may allow too much.
+	firstWrite   = 5 * time.Millisecond
+	longestWrite = time.Second
 	// firstRetry and longestRetry space the tries of a budget that cannot be
-	// computed, or written. A change wakes it earlier.
+	// computed. A change wakes it earlier.
 	firstRetry   = time.Second
 	longestRetry = 5 * time.Minute
 )
@@ -83,7 +86,9 @@ func (l look) String() string { return l.NamespacedName.String() }
 type Controller struct {
 	*runner.Group
 	budgetRunner *runner.Runner[key]
-	podRunner    *runner.Runner[look]
+	// rechecks are budgets of which an allowed eviction may be overdue by then.
+	rechecks  *runner.Runner[key]
+	podRunner *runner.Runner[look]
 
 	budgets, pods toolscache.Indexer
 	owners        *owners
@@ -94,7 +99,9 @@ type Controller struct {
 	podWrites     *consistency.Tracker[look]
 	// reports and looks are when the next status and the next look are due.
 	reports, looks *pace.Pacer[key]
-	selectors      *cache.Selectors
+	// unwritten spaces the tries of a status that could not be written.
+	unwritten workqueue.TypedRateLimiter[key]
+	selectors *cache.Selectors
 }
 
 // New returns a controller that is not running yet. The events it records are to
@@ -113,6 +120,7 @@ func New(shared informers.SharedInformerFactory, client kubernetes.Interface, ev
 		client: client, events: events, clock: o.Clock,
 		reports: pace.New[key](o.Clock, pace.ReportShare, pace.LongestReport),
 		looks:   pace.New[key](o.Clock, pace.LookShare, pace.LongestLook), selectors: cache.NewSelectors(),
+		unwritten: workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstWrite, longestWrite),
 		writes: consistency.NewTracker[key](map[schema.GroupResource]consistency.Store{
 			budgetResource: budgets.GetStore(),
 		}),
@@ -121,13 +129,14 @@ func New(shared informers.SharedInformerFactory, client kubernetes.Interface, ev
 		}),
 	}
 	c.budgetRunner = runner.New(runner.Options[key]{
-		Name: name + "/budgets", Queue: queue, Workers: workers, Clock: o.Clock, Writes: c.writes, Pace: c.looks, Synced: synced,
+		Name: name + "/budgets", Queue: queue, Workers: workers, Clock: o.Clock, Writes: c.writes, Synced: synced,
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstRetry, longestRetry),
 	}, c.sync)
+	c.rechecks = runner.New(runner.Options[key]{Name: name + "/rechecks", Queue: recheckQueue, Clock: o.Clock}, c.recheck)
 	c.podRunner = runner.New(runner.Options[look]{
 		Name: name + "/pods", Queue: staleQueue, Clock: o.Clock, Writes: c.podWrites,
 	}, c.syncPod)
-	c.Group = runner.NewGroup(name, c.budgetRunner, c.podRunner)
+	c.Group = runner.NewGroup(name, c.budgetRunner, c.rechecks, c.podRunner)
 	return c, errors.Join(
 		runner.Watch(c.budgetRunner, budgets, c.budgetChanged),
 		runner.Watch(c.budgetRunner, pods, c.podChanged),
@@ -181,7 +190,7 @@ func (c *Controller) podChanged(change runner.Change[corev1.Pod], wake runner.Wa
 			continue
 		}
 		for _, budget := range budgets {
-			wake.Add(key{Namespace: budget.Namespace, Name: budget.Name})
+			c.wakeFor(budget, change.Old, change.New, wake)
 		}
 		if len(budgets) > 1 {
 			c.podRunner.Add(look{key{Namespace: pod.Namespace, Name: pod.Name}, true})
@@ -189,19 +198,17 @@ func (c *Controller) podChanged(change runner.Change[corev1.Pod], wake runner.Wa
 	}
 }
 
-// concerns tells whether anything changed that a budget counts by.
-func concerns(before, after *corev1.Pod) bool {
-	return (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
-		podrules.Ready(before) != podrules.Ready(after) ||
-		!maps.Equal(before.Labels, after.Labels) ||
-		controllerOf(before) != controllerOf(after)
-}
-
-func controllerOf(pod *corev1.Pod) types.UID {
-	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
-		return ref.UID
+// wakeFor wakes a budget for the change of a pod. What can only allow more waits
+// while the last look at the budget has just cost much.
+func (c *Controller) wakeFor(budget *policyv1.PodDisruptionBudget, before, after *corev1.Pod, wake runner.Wake[key]) {
+	k := key{Namespace: budget.Namespace, Name: budget.Name}
+	if mayWait(budget, before, after) {
+		if wait := c.looks.Wait(k); wait > 0 {
+			wake.AddAfter(k, wait)
+			return
+		}
 	}
-	return ""
+	wake.Add(k)
 }
 
 // conditionChanged wakes a pod when its condition is out of date.
@@ -233,8 +240,22 @@ func (c *Controller) sync(ctx context.Context, k key) runner.Result {
 	budget := item.(*policyv1.PodDisruptionBudget)
 	p := decide(c.observe(ctx, budget), c.clock.Now())
 	c.looks.Sent(k, began)
+	if p.recheck > 0 {
+		c.rechecks.AddAfter(k, p.recheck)
+	}
 	wait, err := c.apply(ctx, k, budget, p)
+	if err != nil {
+		c.budgetRunner.AddAfter(k, c.unwritten.When(k))
+	} else {
+		c.unwritten.Forget(k)
+	}
 	return runner.Done(err, p.failed).LookAgain(sooner(wait, p.again)).Because(p.explain())
+}
+
+// recheck has a budget looked at again.
+func (c *Controller) recheck(_ context.Context, k key) runner.Result {
+	c.budgetRunner.Add(k)
+	return runner.Done()
 }
 
 // syncPod looks at a pod's condition, or tells that several budgets select it.

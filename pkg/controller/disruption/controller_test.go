@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -95,6 +96,14 @@ func (f *fixture) status(t testing.TB) policyv1.PodDisruptionBudgetStatus {
 	return b.Status
 }
 
+// eventually polls for what another goroutine does.
+func (f *fixture) eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) { return holds(), nil }); err != nil {
+		t.Error(what)
+	}
+}
+
 func TestAStatusIsWrittenOnce(t *testing.T) {
 	f := newFixture(t, budget(minAvailable("1")), pod("a"), pod("b"), pod("other", labeled(nil)))
 	if err := f.sync(t.Context(), budgetKey).Err(); err != nil {
@@ -164,8 +173,13 @@ func TestABudgetThatIsGoneIsDone(t *testing.T) {
 func TestAnOverdueEvictionIsTold(t *testing.T) {
 	f := newFixture(t, budget(minAvailable("1"), disrupted("a", time.Hour), disrupted("b", time.Minute)), pod("a"), pod("b"), pod("c"))
 	result := f.sync(t.Context(), budgetKey)
-	if result.Err() != nil || result.After() != time.Minute {
+	if result.Err() != nil || result.After() != 0 {
 		t.Errorf("got %v, next look in %v", result.Err(), result.After())
+	}
+	f.clock.Step(time.Minute)
+	f.eventually(t, "the budget is to be looked at when the next is overdue", func() bool { return f.rechecks.Len() == 1 })
+	if err := f.recheck(t.Context(), budgetKey).Err(); err != nil || f.budgetRunner.Len() != 1 {
+		t.Errorf("%d budgets to look at, %v", f.budgetRunner.Len(), err)
 	}
 	if d := cmp.Diff([]string{"Warning NotDeleted Pod was expected by PDB ns/ns to be deleted but it wasn't"}, f.said()); d != "" {
 		t.Error(d)
@@ -215,6 +229,80 @@ func TestCountsOfABudgetThatFailsDoNotWait(t *testing.T) {
 			}
 		})
 	}
+}
+
+// However much the last look cost: the API server decides by the next one.
+func TestAFallIsSeenWhileLooksAreSpaced(t *testing.T) {
+	f := newFixture(t)
+	for _, object := range []runtime.Object{budget(minAvailable("1")), pod("a"), pod("b")} {
+		if err := f.client.Tracker().Add(object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.client.PrependReactor("update", "poddisruptionbudgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		f.clock.Step(time.Second) // a slow answer
+		return false, nil, nil
+	})
+	f.shared.Start(t.Context().Done())
+	go f.Run(t.Context())
+	f.eventually(t, "a pod may go", func() bool { return f.status(t).DisruptionsAllowed == 1 })
+	f.looks.Sent(budgetKey, f.clock.Now().Add(-time.Minute))
+	if _, err := f.client.CoreV1().Pods("ns").UpdateStatus(t.Context(), pod("a", unready), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually(t, "no pod may go any more", func() bool { return f.status(t).DisruptionsAllowed == 0 })
+}
+
+func TestWhatMayWaitForTheNextLook(t *testing.T) {
+	f := newFixture(t, budget(minAvailable("2"), counted(2, 2)))
+	f.looks.Sent(budgetKey, noon.Add(-time.Minute))
+	scaled := budget(maxUnavailable("1"), counted(2, 2), func(b *policyv1.PodDisruptionBudget) { b.Name, b.UID = "scaled", "scaled" })
+	few := budget(minAvailable("2"), counted(1, 2), func(b *policyv1.PodDisruptionBudget) { b.Name, b.UID = "few", "few" })
+	changed := budget(minAvailable("2"), counted(2, 2), func(b *policyv1.PodDisruptionBudget) { b.Name, b.UID, b.Generation = "changed", "changed", 3 })
+	for _, b := range []*policyv1.PodDisruptionBudget{scaled, few, changed} {
+		f.put(t, b)
+		f.looks.Sent(key{Namespace: "ns", Name: b.Name}, noon.Add(-time.Minute))
+	}
+	for name, tc := range map[string]struct {
+		change runner.Change[corev1.Pod]
+		want   []string
+	}{
+		"a pod that joins":                 {runner.Change[corev1.Pod]{New: pod("a", unready)}, []string{"budget", "few"}},
+		"a ready pod that joins":           {runner.Change[corev1.Pod]{New: pod("a")}, []string{"budget"}},
+		"a pod that becomes ready":         {runner.Change[corev1.Pod]{Old: pod("a", unready), New: pod("a")}, []string{"budget", "scaled"}},
+		"one that is adopted and ready":    {runner.Change[corev1.Pod]{Old: pod("a", unready), New: pod("a", of("apps/v1", "ReplicaSet", "rs"))}, nil},
+		"a pod that is not ready any more": {runner.Change[corev1.Pod]{Old: pod("a"), New: pod("a", unready)}, nil},
+		"a pod that is asked to go":        {runner.Change[corev1.Pod]{Old: pod("a"), New: pod("a", leaving)}, nil},
+		"a pod that leaves the labels":     {runner.Change[corev1.Pod]{Old: pod("a"), New: pod("a", labeled(nil))}, nil},
+		"a pod that is gone":               {runner.Change[corev1.Pod]{Old: pod("a")}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := woken[key]{}
+			f.podChanged(tc.change, w)
+			var waits []string
+			for k, wait := range w {
+				if wait > 0 {
+					waits = append(waits, k.Name)
+				}
+			}
+			slices.Sort(waits)
+			if d := cmp.Diff(tc.want, waits); d != "" || len(w) != 4 {
+				t.Errorf("of %d wait %s", len(w), d)
+			}
+		})
+	}
+}
+
+func TestAStatusThatCouldNotBeWrittenIsTriedAgainAtOnce(t *testing.T) {
+	f := newFixture(t, budget(minAvailable("1")), pod("a"))
+	f.client.PrependReactor("update", "poddisruptionbudgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewServiceUnavailable("not now")
+	})
+	if err := f.sync(t.Context(), budgetKey).Err(); err == nil {
+		t.Error("it was written")
+	}
+	f.clock.Step(10 * time.Millisecond)
+	f.eventually(t, "it is tried again", func() bool { return f.budgetRunner.Len() == 1 })
 }
 
 func TestAStaleConditionIsTakenBack(t *testing.T) {

@@ -13,6 +13,7 @@
 // pods, and events.
 //
 // Where to look: expected.go says how many pods are expected, plan.go what the
-// status is, stale.go when a condition is out of date; these are pure. observe.go
-// reads, apply.go writes.
+// status is, changes.go which changes of pods count and which of them may wait,
+// stale.go when a condition is out of date; these are pure. observe.go reads,
+// apply.go writes.
 package disruption

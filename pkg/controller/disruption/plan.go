@@ -59,8 +59,9 @@ type plan struct {
 	notices []notice
 	// overdue are pods whose eviction was allowed and which nobody deleted.
 	overdue []*corev1.Pod
-	// again is when time alone changes the outcome; zero if it does not.
-	again time.Duration
+	// recheck is when the next allowed eviction is overdue, again when what was
+	// not quite fresh may be read again; zero if there is none.
+	recheck, again time.Duration
 	// failed is why nothing could be computed.
 	failed error
 }
@@ -83,7 +84,7 @@ func decide(o observed, now time.Time) plan {
 		p.say(corev1.EventTypeWarning, reasonUnmanaged, fmt.Sprintf(unmanagedFormat, o.budget.Spec.Selector), true)
 	}
 	disrupted, overdue, until := disruptions(o.pods, o.budget.Status.DisruptedPods, now)
-	p.overdue, p.again = overdue, sooner(p.again, until)
+	p.overdue, p.recheck = overdue, until
 	healthy := countHealthy(o.pods, disrupted)
 	p.status = policyv1.PodDisruptionBudgetStatus{
 		ObservedGeneration: o.budget.Generation,
@@ -175,11 +176,18 @@ func reported(old, now *policyv1.PodDisruptionBudgetStatus) bool {
 	return apiequality.Semantic.DeepEqual(old, now)
 }
 
-// underWay tells whether the status differs only in counts from which nobody
-// decides anything: as many pods as before may go, for the same reason.
+// underWay reports whether the status differs only in counts from which nobody
+// decides anything: as many pods as before may go, for the same reason, and
+// unready ones may go or not as before.
 func underWay(old, now *policyv1.PodDisruptionBudgetStatus) bool {
 	return old.ObservedGeneration == now.ObservedGeneration && old.DisruptionsAllowed == now.DisruptionsAllowed &&
+		enoughHealthy(old) == enoughHealthy(now) &&
 		apiequality.Semantic.DeepEqual(old.DisruptedPods, now.DisruptedPods) && apiequality.Semantic.DeepEqual(old.Conditions, now.Conditions)
+}
+
+// enoughHealthy is what the API server evicts unready pods by.
+func enoughHealthy(s *policyv1.PodDisruptionBudgetStatus) bool {
+	return s.DesiredHealthy > 0 && s.CurrentHealthy >= s.DesiredHealthy
 }
 
 // sooner is the shorter of two waits, of which zero is none.

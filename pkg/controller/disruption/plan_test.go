@@ -135,19 +135,18 @@ func TestWhenToLookAgain(t *testing.T) {
 		want time.Duration
 	}{
 		"nothing to wait for": {observed{budget: budget(minAvailable("1")), pods: []*corev1.Pod{pod("a")}}, 0},
-		"an allowed eviction": {observed{budget: budget(minAvailable("1"), disrupted("a", time.Minute)), pods: []*corev1.Pod{pod("a")}}, time.Minute},
 		"a scale to confirm":  {observed{budget: budget(minAvailable("1"), disrupted("a", time.Minute)), pods: []*corev1.Pod{pod("a")}, confirm: time.Second}, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := decide(tc.o, noon).again; got != tc.want {
-				t.Errorf("got %v", got)
+			if got := decide(tc.o, noon); got.again != tc.want || got.recheck != time.Duration(len(got.status.DisruptedPods))*time.Minute {
+				t.Errorf("got %v and %v", got.again, got.recheck)
 			}
 		})
 	}
 }
 
 func TestUnderWay(t *testing.T) {
-	old := policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DisruptionsAllowed: 1, CurrentHealthy: 3, ExpectedPods: 3}
+	old := policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DisruptionsAllowed: 1, CurrentHealthy: 3, DesiredHealthy: 2, ExpectedPods: 3}
 	for name, tc := range map[string]struct {
 		change func(*policyv1.PodDisruptionBudgetStatus)
 		want   bool
@@ -157,6 +156,9 @@ func TestUnderWay(t *testing.T) {
 		"a new generation":    {func(s *policyv1.PodDisruptionBudgetStatus) { s.ObservedGeneration = 2 }, false},
 		"an eviction is over": {func(s *policyv1.PodDisruptionBudgetStatus) { s.DisruptedPods = map[string]metav1.Time{"a": ago(0)} }, false},
 		"a condition":         {func(s *policyv1.PodDisruptionBudgetStatus) { s.Conditions = []metav1.Condition{{Type: "A"}} }, false},
+		"too few are healthy": {func(s *policyv1.PodDisruptionBudgetStatus) { s.CurrentHealthy = 1 }, false},
+		"more are wanted":     {func(s *policyv1.PodDisruptionBudgetStatus) { s.DesiredHealthy = 4 }, false},
+		"none is wanted":      {func(s *policyv1.PodDisruptionBudgetStatus) { s.DesiredHealthy = 0 }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := *old.DeepCopy()
@@ -165,6 +167,18 @@ func TestUnderWay(t *testing.T) {
 				t.Errorf("got %v", got)
 			}
 		})
+	}
+}
+
+// The API server evicts unready pods as long as enough others are healthy.
+func TestThatEnoughAreHealthyIsToldAtOnce(t *testing.T) {
+	few := policyv1.PodDisruptionBudgetStatus{CurrentHealthy: 1, DesiredHealthy: 3, ExpectedPods: 3}
+	for healthy, want := range map[int32]bool{0: true, 2: true, 3: false} {
+		now := few
+		now.CurrentHealthy = healthy
+		if underWay(&few, &now) != want || underWay(&now, &few) != want {
+			t.Errorf("from 1 to %d of 3: waits %t, or back %t", healthy, underWay(&few, &now), underWay(&now, &few))
+		}
 	}
 }
 
