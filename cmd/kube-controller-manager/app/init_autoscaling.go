@@ -69,6 +69,7 @@ func startHorizontalPodAutoscalerController(ctx context.Context, cc ControllerCo
 			ReadinessDelay:         settings.HorizontalPodAutoscalerInitialReadinessDelay.Duration,
 			ConfigurableTolerance:  cc.Gates.Enabled(features.HPAConfigurableTolerance),
 			ScaleToZero:            cc.Gates.Enabled(features.HPAScaleToZero),
+			PodLevelResources:      cc.Gates.Enabled(features.PodLevelResources),
 		})
 	return cc.run(ctx, c, err)
 }

@@ -57,7 +57,7 @@ func (m Metrics) usage(ctx context.Context, of corev1.ResourceName, container, n
 	r := reading{pods: make(samples, len(list.Items))}
 	for i := range list.Items {
 		pod := &list.Items[i]
-		one, complete := sample{at: pod.Timestamp.Time, window: pod.Window.Duration}, container == ""
+		one, complete := sample{at: pod.Timestamp.Time, window: pod.Window.Duration}, container == "" && len(pod.Containers) > 0
 		for j := range pod.Containers {
 			c := &pod.Containers[j]
 			if container != "" && c.Name != container {

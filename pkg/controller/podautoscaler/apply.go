@@ -22,7 +22,7 @@ func (c *Controller) apply(ctx context.Context, key types.NamespacedName, hpa *a
 		if err := c.rescale(ctx, to, p.desired); err != nil {
 			p.notRescaled(&hpa.Status, err, now)
 		} else {
-			p.rescaled(now)
+			p.rescaled(c.settings, now)
 			p.history = p.history.scaled(w.current, p.desired, hpa.Spec.Behavior, now)
 			did = direction(w.current, p.desired)
 		}

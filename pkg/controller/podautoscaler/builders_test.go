@@ -15,7 +15,7 @@ import (
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 var usual = settings{
-	downscale: 5 * time.Minute, tolerance: 0.1, ownTolerances: true,
+	downscale: 5 * time.Minute, tolerance: 0.1, ownTolerances: true, podLevel: true,
 	timing: timing{cpuInitialization: 5 * time.Minute, readinessDelay: 30 * time.Second},
 }
 

@@ -38,6 +38,11 @@ func withCondition(all []autoscalingv2.HorizontalPodAutoscalerCondition, kind au
 	return append(all, set)
 }
 
+// withoutCondition returns conditions with one of them left out.
+func withoutCondition(all []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType) []autoscalingv2.HorizontalPodAutoscalerCondition {
+	return slices.DeleteFunc(slices.Clone(all), func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool { return c.Type == kind })
+}
+
 // holds tells whether a condition is true.
 func holds(all []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType) bool {
 	return slices.ContainsFunc(all, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {

@@ -60,6 +60,8 @@ type Options struct {
 	ConfigurableTolerance bool
 	// ScaleToZero lets autoscalers scale to no pods: the gate HPAScaleToZero.
 	ScaleToZero bool
+	// PodLevelResources lets pods have requests as a whole: the gate of that name.
+	PodLevelResources bool
 }
 
 // Controller scales workloads.
@@ -95,7 +97,7 @@ func New(hpas autoscalinginformers.HorizontalPodAutoscalerInformer, pods coreinf
 		hpas: hpas.Lister(), pods: pods.Informer().GetIndexer(), client: client, scales: scales, mapper: mapper, metrics: metrics,
 		recorder: recorder, clock: o.Clock, period: o.Period,
 		settings: settings{
-			downscale: o.DownscaleStabilization, tolerance: o.Tolerance, ownTolerances: o.ConfigurableTolerance, toZero: o.ScaleToZero,
+			downscale: o.DownscaleStabilization, tolerance: o.Tolerance, ownTolerances: o.ConfigurableTolerance, toZero: o.ScaleToZero, podLevel: o.PodLevelResources,
 			timing: timing{cpuInitialization: o.CPUInitialization, readinessDelay: o.ReadinessDelay},
 		},
 		writes: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{

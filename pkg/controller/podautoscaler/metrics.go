@@ -68,7 +68,7 @@ func count(key types.NamespacedName, p *plan, did action, took time.Duration) {
 		computations.WithLabelValues(labels...).Inc()
 		computationTook.WithLabelValues(labels...).Observe(r.took.Seconds())
 	}
-	if p.err == nil {
+	if p.settled {
 		desiredReplicas.WithLabelValues(key.Namespace, key.Name).Set(float64(p.desired))
 	}
 }

@@ -80,12 +80,12 @@ func (c *Controller) selection(key types.NamespacedName, scale *autoscalingv1.Sc
 	if scale.Status.Selector == "" {
 		err := errors.New("selector is required")
 		return nil, nil, &refusal{"SelectorRequired", err.Error(),
-			verdict{false, "InvalidSelector", "the HPA target's scale is missing a selector"}, err, true}
+			verdict{false, "InvalidSelector", "the HPA target's scale is missing a selector"}, err, false}
 	}
 	selector, err := labels.Parse(scale.Status.Selector)
 	if err != nil {
 		err = fmt.Errorf("couldn't convert selector into a corresponding internal selector object: %w", err)
-		return nil, nil, &refusal{"InvalidSelector", err.Error(), verdict{false, "InvalidSelector", err.Error()}, err, true}
+		return nil, nil, &refusal{"InvalidSelector", err.Error(), verdict{false, "InvalidSelector", err.Error()}, err, false}
 	}
 	c.selectors.put(key, selector)
 	pods, err := cache.Matching[corev1.Pod](c.pods, key.Namespace, selector)
@@ -94,7 +94,7 @@ func (c *Controller) selection(key types.NamespacedName, scale *autoscalingv1.Sc
 	}
 	if by := c.selectors.of(key.Namespace, pods); len(by) > 1 {
 		err := fmt.Errorf("pods by selector %v are controlled by multiple HPAs: %v", selector, by)
-		return nil, nil, &refusal{"AmbiguousSelector", err.Error(), verdict{false, "AmbiguousSelector", err.Error()}, err, true}
+		return nil, nil, &refusal{"AmbiguousSelector", err.Error(), verdict{false, "AmbiguousSelector", err.Error()}, err, false}
 	}
 	return selector, pods, nil
 }

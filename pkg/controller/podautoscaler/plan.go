@@ -30,6 +30,9 @@ type plan struct {
 	rescale bool
 	desired int32
 	reason  string
+	// settled tells that desired is what the autoscaler wants, and not just what
+	// there is while nobody knows.
+	settled bool
 	// status is what is written then.
 	status autoscalingv2.HorizontalPodAutoscalerStatus
 	// history is what is remembered.
@@ -43,7 +46,8 @@ type plan struct {
 
 // result is what came of one metric.
 type result struct {
-	kind   autoscalingv2.MetricSourceType
+	kind autoscalingv2.MetricSourceType
+	// action is what the metric asks for, as seen from the number in the status.
 	action action
 	// failed and user are as in plan.
 	failed, user bool
@@ -85,14 +89,11 @@ func decide(w world, h history, s settings, now time.Time) plan {
 	case w.current > w.hpa.Spec.MaxReplicas:
 		p.rescaleTo(w.hpa.Spec.MaxReplicas, reasonAboveMax)
 		p.finish(w, nil)
-	case w.current < lowest(w.hpa):
+	case w.tooFew():
 		p.rescaleTo(lowest(w.hpa), reasonBelowMin)
 		p.finish(w, nil)
 	default:
 		p.measure(w, s, now)
-	}
-	if s.toZero {
-		p.sayWhetherToZero(w, now)
 	}
 	return p
 }
@@ -106,7 +107,7 @@ func (p *plan) measure(w world, s settings, now time.Time) {
 		return
 	}
 	m := p.gather(w, proposer{w, s, s.tolerancesOf(w.hpa.Spec.Behavior), now})
-	p.err, p.user = m.err, m.user
+	p.err = m.err
 	if !m.found {
 		p.say(autoscalingv2.ScalingActive, m.why, now)
 		p.notes = append(p.notes, note{corev1.EventTypeWarning, eventNoReplicas, m.err.Error()})
@@ -139,9 +140,8 @@ type measured struct {
 	name     string
 	statuses []autoscalingv2.MetricStatus
 	// why is the condition when nothing was found, err what is wrong in any case.
-	why  verdict
-	err  error
-	user bool
+	why verdict
+	err error
 }
 
 // gather takes the largest of the proposals. While a metric fails, nothing is
@@ -153,7 +153,7 @@ func (p *plan) gather(w world, propose proposer) measured {
 	failed := 0
 	for i, spec := range specs {
 		got, fail := propose.propose(spec, w.readings[i])
-		p.results = append(p.results, result{spec.Type, direction(w.current, got.replicas), fail != nil, fail != nil && fail.user, w.readings[i].took})
+		p.results = append(p.results, result{spec.Type, direction(w.hpa.Status.CurrentReplicas, got.replicas), fail != nil, fail != nil && fail.user, w.readings[i].took})
 		if fail != nil {
 			p.results[i].action = none
 			p.notes = append(p.notes, note{corev1.EventTypeWarning, fail.reason, fail.told.Error()})
@@ -171,7 +171,6 @@ func (p *plan) gather(w world, propose proposer) measured {
 	if first != nil {
 		m.err = fmt.Errorf("invalid metrics (%v invalid out of %v), first error is: %w", failed, len(specs), first.err)
 		m.why = verdict{false, first.reason, "the HPA was unable to compute the replica count: " + first.told.Error()}
-		m.user = first.user
 	}
 	m.found = failed == 0 || failed < len(specs) && m.replicas >= w.current
 	return m
@@ -191,30 +190,31 @@ func (p *plan) refuse(u *refusal, kind autoscalingv2.HorizontalPodAutoscalerCond
 
 // finish fills in the numbers.
 func (p *plan) finish(w world, metrics []autoscalingv2.MetricStatus) {
+	p.settled = true
 	p.status.CurrentReplicas, p.status.DesiredReplicas, p.status.CurrentMetrics = w.current, p.desired, metrics
 }
 
-// sayWhetherToZero keeps in mind who scaled the target to zero.
-func (p *plan) sayWhetherToZero(w world, now time.Time) {
-	switch {
-	case p.rescale && p.desired == 0:
-		p.say(autoscalingv2.ScaledToZero, scaledToZero, now)
-	case p.desired != 0 || !holds(p.status.Conditions, autoscalingv2.ScaledToZero):
-		p.say(autoscalingv2.ScaledToZero, notScaledToIt, now)
-	}
-}
-
-// rescaled is the status after the number was set.
-func (p *plan) rescaled(now time.Time) {
+// rescaled is the status after the number was set. It keeps in mind whether it
+// was set to zero: a zero of somebody else means to be left alone.
+func (p *plan) rescaled(s settings, now time.Time) {
 	p.say(autoscalingv2.AbleToScale, verdict{true, "SucceededRescale", fmt.Sprintf("the HPA controller was able to update the target scale to %d", p.desired)}, now)
 	p.notes = append(p.notes, note{corev1.EventTypeNormal, "SuccessfulRescale", fmt.Sprintf("New size: %d; reason: %s", p.desired, p.reason)})
 	p.status.LastScaleTime = &metav1.Time{Time: now}
+	switch {
+	case !s.toZero:
+		p.status.Conditions = withoutCondition(p.status.Conditions, autoscalingv2.ScaledToZero)
+	case p.desired == 0:
+		p.say(autoscalingv2.ScaledToZero, scaledToZero, now)
+	default:
+		p.say(autoscalingv2.ScaledToZero, notScaledToIt, now)
+	}
 }
 
 // notRescaled is the status after the number could not be set.
 func (p *plan) notRescaled(before *autoscalingv2.HorizontalPodAutoscalerStatus, err error, now time.Time) {
 	p.say(autoscalingv2.AbleToScale, verdict{false, "FailedUpdateScale", fmt.Sprintf("the HPA controller was unable to update the target scale: %v", err)}, now)
 	p.notes = append(p.notes, note{corev1.EventTypeWarning, "FailedRescale", fmt.Sprintf("New size: %d; reason: %s; error: %v", p.desired, p.reason, err)})
+	p.settled = false
 	p.status.DesiredReplicas = before.DesiredReplicas
 	p.err = errors.Join(fmt.Errorf("failed to rescale: %w", err), p.err)
 }

@@ -109,8 +109,6 @@ func TestWhatMetricsAreCalled(t *testing.T) {
 	selected.External.Metric.Selector = selector
 	container := autoscalingv2.MetricSpec{Type: autoscalingv2.ContainerResourceMetricSourceType, ContainerResource: &autoscalingv2.ContainerResourceMetricSource{
 		Name: corev1.ResourceCPU, Container: "web", Target: autoscalingv2.MetricTarget{AverageUtilization: ptr.To(int32(50))}}}
-	plainContainer := container
-	plainContainer.ContainerResource = &autoscalingv2.ContainerResourceMetricSource{Name: corev1.ResourceMemory, Container: "web", Target: averageOf("1")}
 	for want, tc := range map[string]struct {
 		spec autoscalingv2.MetricSpec
 		r    reading
@@ -118,11 +116,10 @@ func TestWhatMetricsAreCalled(t *testing.T) {
 		"cpu resource utilization (percentage of request)": {cpuAt(50), usage(4000)},
 		"memory resource": {memoryAt("1"), usage(4000)},
 		"cpu container resource utilization (percentage of request)": {container, usage(4000)},
-		"memory container resource":                                  {plainContainer, usage(4000)},
-		"pods metric hits":                                           {podsAt("1"), usage(4000)},
-		"Service metric hits":                                        {objectAt(valueOf("1")), reading{value: 4000}},
-		"external metric hits(nil)":                                  {objectAt(averageOf("1")), reading{value: 4000}},
-		"external metric queue(nil)":                                 {externalAt(valueOf("1")), reading{value: 4000}},
+		"pods metric hits":           {podsAt("1"), usage(4000)},
+		"Service metric hits":        {objectAt(valueOf("1")), reading{value: 4000}},
+		"external metric hits(nil)":  {objectAt(averageOf("1")), reading{value: 4000}},
+		"external metric queue(nil)": {externalAt(valueOf("1")), reading{value: 4000}},
 		"external metric queue(&LabelSelector{MatchLabels:map[string]string{a: b,},MatchExpressions:[]LabelSelectorRequirement{},})": {selected, reading{value: 4000}},
 	} {
 		t.Run(want, func(t *testing.T) {
@@ -134,6 +131,16 @@ func TestWhatMetricsAreCalled(t *testing.T) {
 				t.Errorf("the status is of a %s metric", got)
 			}
 		})
+	}
+}
+
+// An average of a container is called as that of whole pods is.
+func TestWhatAnAverageOfAContainerIsCalled(t *testing.T) {
+	spec := autoscalingv2.MetricSpec{Type: autoscalingv2.ContainerResourceMetricSourceType, ContainerResource: &autoscalingv2.ContainerResourceMetricSource{
+		Name: corev1.ResourceCPU, Container: "web", Target: averageOf("1")}}
+	p := decide(seen(1, []reading{usage(4000)}, by(spec)), history{}, usual, noon)
+	if p.desired != 4 || p.reason != "cpu resource above target" || p.status.CurrentMetrics[0].ContainerResource == nil {
+		t.Errorf("got %d, %q, %v", p.desired, p.reason, p.err)
 	}
 }
 
@@ -222,7 +229,7 @@ func TestASharedPodStopsScaling(t *testing.T) {
 func TestStatusAfterARescale(t *testing.T) {
 	p := decide(seen(2, []reading{usage(1000, 1000)}), history{}, usual, noon)
 	failed := p
-	p.rescaled(noon)
+	p.rescaled(usual, noon)
 	if p.status.LastScaleTime == nil || p.status.DesiredReplicas != 4 || p.status.CurrentReplicas != 2 {
 		t.Errorf("got %+v", p.status)
 	}
@@ -245,34 +252,6 @@ func TestAConditionKeepsItsTime(t *testing.T) {
 	second := decide(w, first.history, usual, noon.Add(time.Minute))
 	if d := cmp.Diff(first.status, second.status); d != "" {
 		t.Error(d)
-	}
-}
-
-// With the gate, an autoscaler that went to zero itself comes back; one that
-// somebody else scaled to zero stays there.
-func TestToZeroAndBack(t *testing.T) {
-	toZero := usual
-	toZero.toZero = true
-	queue := func(n int32, value int64, least int32) world {
-		w := seen(n, []reading{{value: value}}, by(externalAt(averageOf("10"))), between(least, 10))
-		return w
-	}
-	p := decide(queue(1, 0, 0), settled, toZero, noon)
-	if !p.rescale || p.desired != 0 || !holds(p.status.Conditions, autoscalingv2.ScaledToZero) {
-		t.Fatalf("got %+v", outcomeOf(p))
-	}
-	back := queue(0, 25_000, 0)
-	if p := decide(back, history{}, toZero, noon); !p.rescale || p.desired != 3 || holds(p.status.Conditions, autoscalingv2.ScaledToZero) {
-		t.Errorf("got %+v", outcomeOf(p))
-	}
-	raised := queue(0, 25_000, 1)
-	raised.hpa.Status = p.status
-	if p := decide(raised, history{}, toZero, noon); !p.rescale || p.desired != 1 {
-		t.Errorf("got %+v", outcomeOf(p))
-	}
-	byHand := queue(0, 25_000, 1)
-	if p := decide(byHand, history{}, toZero, noon); p.rescale {
-		t.Errorf("got %+v", outcomeOf(p))
 	}
 }
 
@@ -347,7 +326,7 @@ func FuzzUtilization(f *testing.F) {
 			pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = asked
 		}
 		g := sortPods(pods, measuredAt(a.MilliValue(), b.MilliValue()), corev1.ResourceCPU, usual.timing, noon)
-		n, used, err := byUtilization(3, target, even, pods, g, func() (map[string]int64, error) { return requests(pods, corev1.ResourceCPU, "") })
+		n, used, err := byUtilization(3, target, even, pods, g, func() (map[string]int64, error) { return requests(pods, corev1.ResourceCPU, "", true) })
 		if n < 0 || err == nil && a.Sign() >= 0 && b.Sign() >= 0 && used.percent < 0 {
 			t.Errorf("%d pods at %d%%", n, used.percent)
 		}

@@ -73,7 +73,8 @@ type usageMetric struct {
 	of        corev1.ResourceName
 	container string
 	target    autoscalingv2.MetricTarget
-	name      string
+	// name is that of its utilization; an average is called by its resource alone.
+	name string
 	// reason is that of its failures, whose is in their words.
 	reason, whose string
 }
@@ -111,10 +112,10 @@ func (p proposer) resource(m usageMetric, r reading, status func(autoscalingv2.M
 		if err != nil {
 			return fail(err)
 		}
-		return proposal{n, m.name, status(autoscalingv2.MetricValueStatus{AverageValue: m.quantity(usage)})}, nil
+		return proposal{n, string(m.of) + " resource", status(autoscalingv2.MetricValueStatus{AverageValue: m.quantity(usage)})}, nil
 	}
 	n, used, err := byUtilization(p.current, *m.target.AverageUtilization, p.tolerances, p.pods, g,
-		func() (map[string]int64, error) { return requests(p.pods, m.of, m.container) })
+		func() (map[string]int64, error) { return requests(p.pods, m.of, m.container, p.podLevel) })
 	if err != nil {
 		return fail(err)
 	}

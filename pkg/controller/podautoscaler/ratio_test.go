@@ -85,7 +85,7 @@ func TestReplicasByUtilization(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := sortPods(tc.pods, tc.measured, corev1.ResourceCPU, usual.timing, noon)
-			n, used, err := byUtilization(tc.current, tc.target, even, tc.pods, g, func() (map[string]int64, error) { return requests(tc.pods, corev1.ResourceCPU, "") })
+			n, used, err := byUtilization(tc.current, tc.target, even, tc.pods, g, func() (map[string]int64, error) { return requests(tc.pods, corev1.ResourceCPU, "", true) })
 			if n != tc.want || used.percent != tc.percent || fmt.Sprint(err) != fmt.Sprint(errorOf(tc.err)) {
 				t.Errorf("got %d, %d%%, %v; want %d, %d%%, %q", n, used.percent, err, tc.want, tc.percent, tc.err)
 			}
@@ -144,6 +144,9 @@ func TestRequests(t *testing.T) {
 		c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
 		return c
 	}
+	of := func(cpu string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+	}
 	whole := func(resources string, quantity string) *corev1.ResourceRequirements {
 		return &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceName(resources): resource.MustParse(quantity)}}
 	}
@@ -152,22 +155,32 @@ func TestRequests(t *testing.T) {
 		container string
 		want      int64
 		err       string
+		gateOff   bool
 	}{
-		"all containers": {corev1.PodSpec{Containers: []corev1.Container{asks("a", "100m"), asks("b", "1")}}, "", 1100, ""},
+		"all containers": {corev1.PodSpec{Containers: []corev1.Container{asks("a", "100m"), asks("b", "1")}}, "", 1100, "", false},
 		"with the sidecars, without what only begins": {corev1.PodSpec{Containers: []corev1.Container{asks("a", "1")},
-			InitContainers: []corev1.Container{asks("i", "9"), sidecar("s", "1")}}, "", 2000, ""},
-		"one container":                    {corev1.PodSpec{Containers: []corev1.Container{asks("a", "100m"), asks("b", "1")}}, "b", 1000, ""},
-		"one that need not ask":            {corev1.PodSpec{Containers: []corev1.Container{asks("a", "100m"), asks("b", "")}}, "a", 100, ""},
-		"one that asks for nothing":        {corev1.PodSpec{Containers: []corev1.Container{asks("a", "100m"), asks("b", "")}}, "", 0, "missing request for cpu in container b of Pod p"},
-		"none of that name":                {corev1.PodSpec{Containers: []corev1.Container{asks("a", "1")}}, "z", 0, "container z not found in Pod p"},
-		"the whole pod":                    {corev1.PodSpec{Resources: whole("cpu", "3"), Containers: []corev1.Container{asks("a", "")}}, "", 3000, ""},
-		"a container of it":                {corev1.PodSpec{Resources: whole("cpu", "3"), Containers: []corev1.Container{asks("a", "1")}}, "a", 1000, ""},
-		"the whole pod, of something else": {corev1.PodSpec{Resources: whole("memory", "3"), Containers: []corev1.Container{asks("a", "1")}}, "", 1000, ""},
+			InitContainers: []corev1.Container{asks("i", "9"), sidecar("s", "1")}}, "", 2000, "", false},
+		"one container":                    {corev1.PodSpec{Containers: []corev1.Container{asks("a", "100m"), asks("b", "1")}}, "b", 1000, "", false},
+		"one that need not ask":            {corev1.PodSpec{Containers: []corev1.Container{asks("a", "100m"), asks("b", "")}}, "a", 100, "", false},
+		"one that asks for nothing":        {corev1.PodSpec{Containers: []corev1.Container{asks("a", "100m"), asks("b", "")}}, "", 0, "missing request for cpu in container b of Pod p", false},
+		"none of that name":                {corev1.PodSpec{Containers: []corev1.Container{asks("a", "1")}}, "z", 0, "container z not found in Pod p", false},
+		"the whole pod":                    {corev1.PodSpec{Resources: whole("cpu", "3"), Containers: []corev1.Container{asks("a", "")}}, "", 3000, "", false},
+		"a container of it":                {corev1.PodSpec{Resources: whole("cpu", "3"), Containers: []corev1.Container{asks("a", "1")}}, "a", 1000, "", false},
+		"the whole pod, of something else": {corev1.PodSpec{Resources: whole("memory", "3"), Containers: []corev1.Container{asks("a", "1")}}, "", 1000, "", false},
+		"the whole pod and what it costs":  {corev1.PodSpec{Resources: whole("cpu", "3"), Overhead: of("500m"), Containers: []corev1.Container{asks("a", "")}}, "", 3500, "", false},
+		"what it costs without the whole":  {corev1.PodSpec{Overhead: of("500m"), Containers: []corev1.Container{asks("a", "1")}}, "", 1000, "", false},
+		"of something else, and a container asks for nothing": {corev1.PodSpec{Resources: whole("memory", "3"),
+			Containers: []corev1.Container{asks("a", "1"), asks("b", "")}}, "", 1000, "", false},
+		"of something else, and what begins asks for more": {corev1.PodSpec{Resources: whole("memory", "3"), Overhead: of("500m"),
+			InitContainers: []corev1.Container{asks("i", "9")}, Containers: []corev1.Container{asks("a", "1")}}, "", 9500, "", false},
+		"of something else alone":                 {corev1.PodSpec{Resources: whole("memory", "3"), Containers: []corev1.Container{asks("a", "")}}, "", 0, "missing pod-level request for cpu in Pod p", false},
+		"a container that leaves it to the whole": {corev1.PodSpec{Resources: whole("cpu", "3"), Containers: []corev1.Container{asks("a", "")}}, "a", 0, "missing request for cpu in container a of Pod p", false},
+		"the whole pod without the gate":          {corev1.PodSpec{Resources: whole("cpu", "3"), Containers: []corev1.Container{asks("a", "1")}}, "", 1000, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := runningPod("p")
 			pod.Spec = tc.spec
-			got, err := request(pod, corev1.ResourceCPU, tc.container)
+			got, err := request(pod, corev1.ResourceCPU, tc.container, !tc.gateOff)
 			if got != tc.want || fmt.Sprint(err) != fmt.Sprint(errorOf(tc.err)) {
 				t.Errorf("got %d, %v; want %d, %q", got, err, tc.want, tc.err)
 			}

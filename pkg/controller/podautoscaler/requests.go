@@ -4,15 +4,17 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
 )
 
 // requests are what each pod asks for of a resource, in thousandths: all of it,
-// or one container. A pod that does not say so has no utilization, and so none
+// or one container. With podLevel, a pod that asks for anything as a whole is
+// taken as the scheduler takes it. A pod that does not say so has no utilization, and so none
 // of them has.
-func requests(pods []*corev1.Pod, of corev1.ResourceName, container string) (map[string]int64, error) {
+func requests(pods []*corev1.Pod, of corev1.ResourceName, container string, podLevel bool) (map[string]int64, error) {
 	all := make(map[string]int64, len(pods))
 	for _, pod := range pods {
-		request, err := request(pod, of, container)
+		request, err := request(pod, of, container, podLevel)
 		if err != nil {
 			return nil, err
 		}
@@ -21,11 +23,9 @@ func requests(pods []*corev1.Pod, of corev1.ResourceName, container string) (map
 	return all, nil
 }
 
-func request(pod *corev1.Pod, of corev1.ResourceName, container string) (int64, error) {
-	if container == "" && pod.Spec.Resources != nil {
-		if q, ok := pod.Spec.Resources.Requests[of]; ok {
-			return q.MilliValue(), nil
-		}
+func request(pod *corev1.Pod, of corev1.ResourceName, container string, podLevel bool) (int64, error) {
+	if container == "" && podLevel && resourcehelper.IsPodLevelRequestsSet(pod) {
+		return wholeRequest(pod, of)
 	}
 	var sum int64
 	found := false
@@ -57,4 +57,14 @@ func request(pod *corev1.Pod, of corev1.ResourceName, container string) (int64, 
 		return 0, fmt.Errorf("container %s not found in Pod %s", container, pod.Name)
 	}
 	return sum, nil
+}
+
+// wholeRequest counts what a pod asks for as a whole, what it costs to run any
+// such pod included. Of another resource its containers may ask for nothing.
+func wholeRequest(pod *corev1.Pod, of corev1.ResourceName) (int64, error) {
+	q, ok := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})[of]
+	if !ok {
+		return 0, fmt.Errorf("missing pod-level request for %s in Pod %s", of, pod.Name)
+	}
+	return q.MilliValue(), nil
 }

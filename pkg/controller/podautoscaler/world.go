@@ -17,6 +17,8 @@ type settings struct {
 	ownTolerances bool
 	// toZero lets an autoscaler scale to no pods, and from there.
 	toZero bool
+	// podLevel lets a pod have requests as a whole.
+	podLevel bool
 	timing
 }
 
@@ -68,15 +70,22 @@ func lowest(hpa *autoscalingv2.HorizontalPodAutoscaler) int32 {
 // disabled tells whether somebody scaled the target to zero in order to have the
 // autoscaler leave it alone.
 func (w world) disabled(s settings) bool {
-	if w.current != 0 || lowest(w.hpa) == 0 {
+	switch {
+	case w.current != 0:
 		return false
+	case s.toZero:
+		return !holds(w.hpa.Status.Conditions, autoscalingv2.ScaledToZero)
 	}
-	return !s.toZero || !holds(w.hpa.Status.Conditions, autoscalingv2.ScaledToZero)
+	return lowest(w.hpa) != 0
 }
+
+// tooFew reports whether the target has less than the least number of pods. At a
+// zero of the autoscaler's own the metrics decide how many come back.
+func (w world) tooFew() bool { return w.current != 0 && w.current < lowest(w.hpa) }
 
 // measures tells whether metrics decide, and not the bounds alone.
 func (w world) measures(s settings) bool {
-	return w.unscalable == nil && !w.disabled(s) && w.current <= w.hpa.Spec.MaxReplicas && w.current >= lowest(w.hpa)
+	return w.unscalable == nil && !w.disabled(s) && w.current <= w.hpa.Spec.MaxReplicas && !w.tooFew()
 }
 
 // tolerancesOf are the autoscaler's own, or those of all.
