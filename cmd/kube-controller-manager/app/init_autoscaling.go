@@ -24,10 +24,6 @@ import (
 
 const (
 	autoscalerAccount = "horizontal-pod-autoscaler"
-	// autoscalerQPSFactor lets each of the autoscaler's clients keep the default
-	// period at 500 autoscalers: that is 33 reads of scales a second, as many of
-	// metrics, and as many statuses while the metrics move.
-	autoscalerQPSFactor = 3
 	// metricsPatience is how long a metrics API may take for an answer. One that
 	// never answers is not to hold all workers.
 	metricsPatience = 30 * time.Second
@@ -43,7 +39,6 @@ func startHorizontalPodAutoscalerController(ctx context.Context, cc ControllerCo
 	if err != nil {
 		return nil, false, fmt.Errorf("configure the client of %s: %w", autoscalerAccount, err)
 	}
-	config.QPS, config.Burst = config.QPS*autoscalerQPSFactor, config.Burst*autoscalerQPSFactor
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, false, fmt.Errorf("make the client of %s: %w", autoscalerAccount, err)
