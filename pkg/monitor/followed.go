@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"fmt"
 	"maps"
 	"time"
 
@@ -9,9 +10,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// patience is how long a resource that neither lists nor fails holds up those
-// who wait for all resources.
-const patience = 30 * time.Second
+const (
+	// patience is how long resources that were not delivered yet hold up those who
+	// wait for all of them, as in the original.
+	patience = 30 * time.Second
+	// Margin is how long after a resource can be read again its objects may be on
+	// their way to the followers still.
+	Margin = 5 * time.Second
+)
 
 // Rule is told of a change to an object: old is nil when it was added, new is
 // nil when it is gone. Both are shared and read-only, and either typed or
@@ -27,6 +33,10 @@ type Interest struct {
 	Wants func(Resource) bool
 	// Changed is called for each change to an object of such a resource.
 	Changed Rule
+	// Missing, if set, is called in place of Changed for an object that is not known
+	// any more without its deletion having been seen: a list lacks it, or its
+	// resource is served no more. It may exist.
+	Missing func(r Resource, last metav1.Object)
 	// Served, if set, is called after the set of these resources, the state of one,
 	// or the groups that cannot be discovered have changed. It must be quick.
 	Served func()
@@ -38,19 +48,41 @@ type Followed struct {
 	interest Interest
 }
 
-// Ready tells whether discovery has been read and every wanted resource was
-// delivered, is known to fail, or takes too long to wait for.
+// Ready reports whether discovery has been read and every wanted resource was
+// delivered, or has been waited for for long enough. One that fails may be well
+// a moment later, so that it is waited for like any other.
 func (f *Followed) Ready() bool {
-	states, ok := f.set.states(f.interest.Wants)
-	if !ok {
+	states, discovered := f.set.states(f.interest.Wants)
+	if discovered.IsZero() {
 		return false
 	}
 	for _, state := range states {
-		if !state.Listed && state.Err == nil && f.set.o.Clock.Since(state.Since) < patience {
+		if !state.Listed && f.set.o.Clock.Since(discovered) < patience {
 			return false
 		}
 	}
 	return true
+}
+
+// Unread returns why objects of a wanted resource may exist that were not
+// delivered, nil if all were.
+func (f *Followed) Unread() error {
+	states, discovered := f.set.states(f.interest.Wants)
+	if discovered.IsZero() {
+		return errUndiscovered
+	}
+	for _, state := range states {
+		id := state.Resource.GroupResource()
+		switch {
+		case state.Err != nil:
+			return fmt.Errorf("%s cannot be read: %w", id, state.Err)
+		case !state.Listed:
+			return fmt.Errorf("%s were not listed yet", id)
+		case !state.Recovered.IsZero() && f.set.o.Clock.Since(state.Recovered) < Margin:
+			return fmt.Errorf("%s can be read again for a moment only", id)
+		}
+	}
+	return f.set.unknown()
 }
 
 // States returns the state of each wanted resource, by group and name.

@@ -23,17 +23,23 @@ type State struct {
 	Err error
 	// Since is when the present state began.
 	Since time.Time
+	// Recovered is when it could be read again last, zero if it always could.
+	Recovered time.Time
 }
 
 // health keeps what the reads of one resource came to.
 type health struct {
 	clock clock.PassiveClock
+	// version is how far the cache has come; nil if that is not known.
+	version func() string
 
-	mu     sync.Mutex
-	err    error
-	failed time.Time // of the last failure
-	opened time.Time // of the last watch
-	since  time.Time
+	mu        sync.Mutex
+	err       error
+	failed    time.Time // of the last failure
+	at        string    // how far the cache had come then
+	opened    time.Time // of the last watch
+	since     time.Time
+	recovered time.Time
 }
 
 func newHealth(c clock.PassiveClock) *health {
@@ -47,9 +53,10 @@ func (h *health) fail(err error) {
 		apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return
 	}
+	at := h.reached()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.failed = h.clock.Now()
+	h.failed, h.at = h.clock.Now(), at
 	if h.err == nil {
 		h.since = h.failed
 	}
@@ -63,6 +70,21 @@ func (h *health) succeed() {
 	h.recover(h.clock.Now())
 }
 
+// reached is how far the cache has come.
+func (h *health) reached() string {
+	if h.version == nil {
+		return ""
+	}
+	return h.version()
+}
+
+// replaced notes that all objects were read at another version.
+func (h *health) replaced() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.recovered = h.clock.Now()
+}
+
 // open notes that a watch began.
 func (h *health) open() {
 	h.mu.Lock()
@@ -72,16 +94,21 @@ func (h *health) open() {
 
 func (h *health) recover(at time.Time) {
 	if h.err != nil {
-		h.err, h.since = nil, at
+		h.err, h.since, h.recovered = nil, at, h.clock.Now()
 	}
 }
 
-// state returns since when it is as it is, and the error if reading fails now.
-func (h *health) state() (time.Time, error) {
+// state returns since when it is as it is, since when it can be read again, and
+// the error if reading fails now. A cache that has come further can be read.
+func (h *health) state() (since, recovered time.Time, err error) {
+	at := h.reached()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.err != nil && h.opened.After(h.failed) && h.clock.Since(h.opened) >= holds {
+	switch {
+	case at != h.at:
+		h.recover(h.clock.Now())
+	case h.opened.After(h.failed) && h.clock.Since(h.opened) >= holds:
 		h.recover(h.opened)
 	}
-	return h.since, h.err
+	return h.since, h.recovered, h.err
 }

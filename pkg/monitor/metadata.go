@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 )
 
 // slim keeps of an object that is held as metadata what tells who it is, who
@@ -59,9 +60,10 @@ type heardReads struct {
 
 func (r heardReads) List(ctx context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	list, err := r.ResourceInterface.List(ctx, o)
-	if err == nil {
+	switch {
+	case err == nil && list.Continue == "":
 		r.health.succeed()
-	} else if ctx.Err() == nil {
+	case err != nil && ctx.Err() == nil:
 		r.health.fail(err)
 	}
 	return list, err
@@ -69,9 +71,10 @@ func (r heardReads) List(ctx context.Context, o metav1.ListOptions) (*metav1.Par
 
 func (r heardReads) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	w, err := r.ResourceInterface.Watch(ctx, o)
-	if err == nil {
-		r.health.open()
-	} else if ctx.Err() == nil {
+	switch {
+	case err == nil && !ptr.Deref(o.SendInitialEvents, false):
+		r.health.open() // one that lists first says nothing before the list is whole
+	case err != nil && ctx.Err() == nil:
 		r.health.fail(err)
 	}
 	return w, err

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
@@ -83,7 +85,7 @@ func TestHealth(t *testing.T) {
 	h := newHealth(c)
 	expect := func(what string, failing bool, since int64) {
 		t.Helper()
-		at, err := h.state()
+		at, _, err := h.state()
 		if (err != nil) != failing || at.Unix() != since {
 			t.Errorf("%s: got %v since %d, want failing %v since %d", what, err, at.Unix(), failing, since)
 		}
@@ -108,6 +110,16 @@ func TestHealth(t *testing.T) {
 	c.Step(time.Second)
 	h.succeed()
 	expect("so is a list", false, 1084)
+	reached := "7"
+	h.version = func() string { return reached }
+	h.fail(errors.New("webhook"))
+	c.Step(time.Minute)
+	expect("a cache that stays where it was says nothing", true, 1084)
+	reached = "8"
+	expect("one that has come further was read", false, 1144)
+	if _, recovered, _ := h.state(); recovered.Unix() != 1144 {
+		t.Errorf("it recovered at %d", recovered.Unix())
+	}
 }
 
 // recorder is a follower that writes down what it is told.
@@ -116,6 +128,16 @@ type recorder struct {
 	seen   []string
 	served atomic.Int32
 }
+
+// skewed is the real clock, some time later.
+type skewed struct {
+	clock.RealClock
+	later atomic.Int64
+}
+
+func (s *skewed) Now() time.Time                  { return time.Now().Add(time.Duration(s.later.Load())) }
+func (s *skewed) Since(t time.Time) time.Duration { return s.Now().Sub(t) }
+func (s *skewed) step(d time.Duration)            { s.later.Add(int64(d)) }
 
 func (r *recorder) changed(res Resource, before, now metav1.Object, initial bool) {
 	r.mu.Lock()
@@ -128,6 +150,18 @@ func (r *recorder) changed(res Resource, before, now metav1.Object, initial bool
 	default:
 		r.seen = append(r.seen, "~"+now.GetName())
 	}
+}
+
+func (r *recorder) missing(_ Resource, last metav1.Object) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = append(r.seen, "?"+last.GetName())
+}
+
+func (r *recorder) saw(what string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Contains(r.seen, what)
 }
 
 func (r *recorder) has(t *testing.T, want ...string) {
@@ -159,6 +193,9 @@ type world struct {
 	lists   []*metav1.APIResourceList
 	err     error
 	refused map[string]bool
+	// unserved lists are answered with 404.
+	unserved map[string]bool
+	clock    skewed
 }
 
 func (w *world) set(change func()) {
@@ -173,10 +210,18 @@ func (w *world) discover() ([]*metav1.APIGroup, []*metav1.APIResourceList, error
 	return w.groups, w.lists, w.err
 }
 
-func (w *world) refuse(action clienttesting.Action) bool {
+// refuse is the answer to a read that fails: what is broken, and what is not served.
+func (w *world) refuse(action clienttesting.Action) (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.refused[action.GetResource().Resource]
+	r := action.GetResource()
+	if w.refused[r.Resource] {
+		return true, errors.New("conversion webhook failed")
+	}
+	if w.unserved[r.GroupVersion().String()+"/"+r.Resource] {
+		return true, apierrors.NewNotFound(r.GroupResource(), "")
+	}
+	return false, nil
 }
 
 func start(t *testing.T, w *world, objects ...runtime.Object) (*Followed, *recorder) {
@@ -186,17 +231,19 @@ func start(t *testing.T, w *world, objects ...runtime.Object) (*Followed, *recor
 	}
 	client := fake.NewSimpleMetadataClient(scheme, objects...)
 	client.PrependReactor("list", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		return w.refuse(action), nil, errors.New("conversion webhook failed")
+		refused, err := w.refuse(action)
+		return refused, nil, err
 	})
 	client.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
-		return w.refuse(action), nil, errors.New("conversion webhook failed")
+		refused, err := w.refuse(action)
+		return refused, nil, err
 	})
 	s := New(Options{
-		Discover: w.discover, Metadata: client, Period: 50 * time.Millisecond,
+		Discover: w.discover, Metadata: client, Period: 50 * time.Millisecond, Clock: &w.clock,
 		Whole: func(Resource) (cache.SharedIndexInformer, bool) { return nil, false },
 	})
 	r := &recorder{}
-	f := s.Follow(Interest{Name: "test", Wants: func(r Resource) bool { return r.Can("list", "watch") }, Changed: r.changed, Served: func() { r.served.Add(1) }})
+	f := s.Follow(Interest{Name: "test", Wants: func(r Resource) bool { return r.Can("list", "watch") }, Changed: r.changed, Missing: r.missing, Served: func() { r.served.Add(1) }})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -216,7 +263,7 @@ func fruitWorld() *world {
 	return &world{
 		groups:  []*metav1.APIGroup{group("g", "v1")},
 		lists:   []*metav1.APIResourceList{lists("g/v1", "apples", "pears")},
-		refused: map[string]bool{},
+		refused: map[string]bool{}, unserved: map[string]bool{},
 	}
 }
 
@@ -226,10 +273,23 @@ func TestBrokenResourceHoldsUpNoOther(t *testing.T) {
 	f, r := start(t, w, fruit...)
 	pears := schema.GroupResource{Group: "g", Resource: "pears"}
 	r.has(t, "+a1")
-	testrig.Eventually(t, "ready with one that is known to fail", f.Ready)
+	testrig.Eventually(t, "the broken resource to be told", func() bool {
+		state, _ := f.State(pears)
+		return state.Err != nil
+	})
+	if f.Ready() {
+		t.Error("ready with a list that failed right after the start")
+	}
+	w.clock.step(patience)
+	if !f.Ready() {
+		t.Error("one that is broken is waited for for longer than the original does")
+	}
 	state, _ := f.State(pears)
 	if state.Listed || state.Err == nil || !strings.Contains(state.Err.Error(), "webhook") {
 		t.Errorf("the broken resource is told as %+v", state)
+	}
+	if err := f.Unread(); err == nil || !strings.Contains(err.Error(), "pears.g cannot be read") {
+		t.Errorf("what may be unread is told as %v", err)
 	}
 	w.set(func() { w.refused["pears"] = false })
 	r.has(t, "+p1")
@@ -237,6 +297,13 @@ func TestBrokenResourceHoldsUpNoOther(t *testing.T) {
 		state, _ := f.State(pears)
 		return state.Listed && state.Err == nil
 	})
+	if err := f.Unread(); err == nil {
+		t.Error("all is said to be delivered though it can be read again for a moment only")
+	}
+	w.clock.step(Margin)
+	if err := f.Unread(); err != nil {
+		t.Error(err)
+	}
 	store, _ := f.Store(pears)
 	kept, err := store.ByIndex(cache.NamespaceIndex, "default")
 	if err != nil || len(kept) != 1 {
@@ -267,10 +334,16 @@ func TestResourcesComeAndGo(t *testing.T) {
 		t.Errorf("%d resources are known of a group that does not answer, want 2", got)
 	}
 
+	// One that discovery lacks and that can be listed is served.
 	w.set(func() { w.lists, w.err = []*metav1.APIResourceList{lists("g/v1", "apples")}, nil })
-	r.has(t, "-p1")
-	if slices.Contains(r.seen, "-a1") {
-		t.Error("an object of a resource that is served was told to be gone")
+	testrig.Eventually(t, "the group is well again", func() bool { return f.Undiscovered()[away] == nil })
+	if got := len(f.States()); got != 2 || r.saw("?p1") {
+		t.Errorf("one answer of discovery was believed: %d resources are followed", got)
+	}
+	w.set(func() { w.unserved["g/v1/pears"] = true })
+	r.has(t, "?p1")
+	if r.saw("-p1") || r.saw("-a1") || r.saw("?a1") {
+		t.Errorf("seen was %v", r.seen)
 	}
 	if _, ok := f.State(schema.GroupResource{Group: "g", Resource: "pears"}); ok {
 		t.Error("a resource that is not served has a state")
@@ -285,5 +358,34 @@ func TestAnotherVersionTakesOver(t *testing.T) {
 		w.groups = []*metav1.APIGroup{group("g", "v2")}
 		w.lists = []*metav1.APIResourceList{lists("g/v2", "apples")}
 	})
-	r.has(t, "+new", "-old")
+	r.has(t, "+new", "?old")
+	if r.saw("-old") {
+		t.Error("what the list of another version lacks was told to be deleted")
+	}
+}
+
+func TestUnreadAPIs(t *testing.T) {
+	w := fruitWorld()
+	down := func(group string) error {
+		return &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{{Group: group, Version: "v1"}: errors.New("away")}}
+	}
+	w.err = down("x.io")
+	f, r := start(t, w, fruit...)
+	if err := f.Unread(); err == nil {
+		t.Error("all is said to be delivered before discovery was read")
+	}
+	r.has(t, "+a1", "+p1")
+	unread := func(want string) func() bool {
+		return func() bool { return strings.HasPrefix(fmt.Sprint(f.Unread()), want) }
+	}
+	testrig.Eventually(t, "an API that never was discovered", unread("x.io/v1 cannot be discovered"))
+	w.set(func() { w.err = down("metrics.k8s.io") })
+	testrig.Eventually(t, "an API that holds nothing", unread("<nil>"))
+	w.set(func() { w.err = down("g") })
+	testrig.Eventually(t, "a known API fails", func() bool {
+		return len(f.Undiscovered()) == 1 && f.Undiscovered()[schema.GroupVersion{Group: "g", Version: "v1"}] != nil
+	})
+	if err := f.Unread(); err != nil {
+		t.Errorf("an API that is known is watched still: %v", err)
+	}
 }

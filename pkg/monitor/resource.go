@@ -94,6 +94,11 @@ func (c *catalog) add(version schema.GroupVersion, r *metav1.APIResource) {
 // no watch is begun anew without need.
 func (c catalog) after(earlier catalog) catalog {
 	c.resources, c.served = maps.Clone(c.resources), maps.Clone(c.served)
+	for gvr := range earlier.served {
+		if c.failed[gvr.GroupVersion()] != nil {
+			c.served[gvr] = true
+		}
+	}
 	for id, before := range earlier.resources {
 		unknown := c.failed[before.GroupVersion()] != nil
 		if c.served[before.GroupVersionResource] || unknown {
@@ -107,6 +112,22 @@ func (c catalog) after(earlier catalog) catalog {
 		}
 	}
 	return c
+}
+
+// keep adds a resource that was not found.
+func (c *catalog) keep(r Resource) {
+	c.resources[r.GroupResource()] = r
+	c.served[r.GroupVersionResource] = true
+}
+
+// knows reports whether anything is known of a version of an API.
+func (c *catalog) knows(version schema.GroupVersion) bool {
+	for gvr := range c.served {
+		if gvr.GroupVersion() == version {
+			return true
+		}
+	}
+	return false
 }
 
 // sorted returns the resources in a stable order.

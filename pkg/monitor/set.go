@@ -47,7 +47,7 @@ type Set struct {
 	poked     chan struct{}
 
 	mu         sync.Mutex
-	discovered bool
+	discovered time.Time // when discovery was read first
 	catalog    catalog
 	watches    map[schema.GroupResource]*resourceWatch
 }
@@ -120,11 +120,14 @@ func (s *Set) look(ctx context.Context) time.Duration {
 	if partly != nil {
 		failed = partly.Groups
 	}
-	found := newCatalog(groups, lists, failed).after(s.catalog)
+	found := s.confirm(ctx, newCatalog(groups, lists, failed).after(s.catalog))
 	groupsChanged := s.tellGroups(logger, found.failed)
 	changed := s.follow(ctx, found)
 	s.mu.Lock()
-	s.catalog, s.discovered = found, true
+	s.catalog = found
+	if s.discovered.IsZero() {
+		s.discovered = s.o.Clock.Now()
+	}
 	s.mu.Unlock()
 	for id, resource := range changed {
 		logger.V(1).Info("The served resources changed", "resource", id, "served", found.resources[id].Kind != "")
@@ -139,7 +142,7 @@ func (s *Set) look(ctx context.Context) time.Duration {
 func (s *Set) ready() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.discovered
+	return !s.discovered.IsZero()
 }
 
 // tellGroups logs which groups began or ceased to fail, and reports whether any did.
@@ -173,13 +176,13 @@ func (s *Set) tellAll() {
 func (s *Set) follow(ctx context.Context, found catalog) map[schema.GroupResource]Resource {
 	changed := map[schema.GroupResource]Resource{}
 	for _, resource := range found.sorted() {
-		rules := s.rules(resource)
+		wanted := s.wanted(resource)
 		id := resource.GroupResource()
 		old := s.find(id)
-		if len(rules) == 0 || old != nil && old.resource.GroupVersionResource == resource.GroupVersionResource {
+		if len(wanted) == 0 || old != nil && old.resource.GroupVersionResource == resource.GroupVersionResource {
 			continue
 		}
-		w, err := s.watch(ctx, resource, rules)
+		w, err := s.watch(ctx, resource, wanted)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "A resource cannot be watched", "resource", resource.GroupVersionResource)
 			continue
@@ -203,22 +206,22 @@ func (s *Set) follow(ctx context.Context, found catalog) map[schema.GroupResourc
 		w.stop()
 		showState(State{Resource: w.resource})
 		for _, object := range append(w.before, w.objects()...) {
-			w.tell(object, nil, false)
+			w.miss(object)
 		}
 		changed[id] = w.resource
 	}
 	return changed
 }
 
-// rules are those of the followers that want the resource.
-func (s *Set) rules(r Resource) []Rule {
-	var rules []Rule
+// wanted are the interests in a resource.
+func (s *Set) wanted(r Resource) []Interest {
+	var wanted []Interest
 	for _, f := range s.followers {
 		if f.interest.Wants(r) {
-			rules = append(rules, f.interest.Changed)
+			wanted = append(wanted, f.interest)
 		}
 	}
-	return rules
+	return wanted
 }
 
 // settle tells of changed states, and whether all is well.
@@ -268,8 +271,9 @@ func (s *Set) all() map[schema.GroupResource]*resourceWatch {
 	return maps.Clone(s.watches)
 }
 
-// states returns those of the wanted resources in order, and whether discovery has been read.
-func (s *Set) states(wants func(Resource) bool) ([]State, bool) {
+// states returns those of the wanted resources in order, and since when
+// discovery has been read, zero if it has not.
+func (s *Set) states(wants func(Resource) bool) ([]State, time.Time) {
 	s.mu.Lock()
 	sorted, discovered := s.catalog.sorted(), s.discovered
 	s.mu.Unlock()

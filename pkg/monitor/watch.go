@@ -17,20 +17,21 @@ type resourceWatch struct {
 	resource Resource
 	informer cache.SharedIndexInformer
 	health   *health
-	rules    []Rule
-	handler  cache.ResourceEventHandlerRegistration
+	// wanted is by whom.
+	wanted  []Interest
+	handler cache.ResourceEventHandlerRegistration
 	// stop ends the watch and returns when no more changes are delivered.
 	stop func()
-	// before holds the objects that the watch of another version delivered; those
-	// that this one does not find are gone.
+	// before holds the objects that the watch of another version delivered; what
+	// became of those that this one does not find is not known.
 	before []metav1.Object
 	// shown is the state as it was told last.
 	shown State
 }
 
 // watch begins to watch a resource, from the cache of a controller if there is one.
-func (s *Set) watch(ctx context.Context, r Resource, rules []Rule) (*resourceWatch, error) {
-	w := &resourceWatch{resource: r, rules: rules, health: newHealth(s.o.Clock)}
+func (s *Set) watch(ctx context.Context, r Resource, wanted []Interest) (*resourceWatch, error) {
+	w := &resourceWatch{resource: r, wanted: wanted, health: newHealth(s.o.Clock)}
 	w.shown = State{Resource: r, Since: w.health.since}
 	whole, ok := s.o.Whole(r)
 	if !ok {
@@ -53,6 +54,7 @@ func (w *resourceWatch) watchMetadata(ctx context.Context, s *Set) error {
 	client := heard{s.o.Metadata, w.health}
 	w.informer = metadatainformer.NewFilteredMetadataInformer(client, w.resource.GroupVersionResource,
 		metav1.NamespaceAll, 0, byNamespace, nil).Informer()
+	w.health.version = w.informer.LastSyncResourceVersion
 	if err := w.informer.SetTransform(slim); err != nil {
 		return err
 	}
@@ -88,7 +90,8 @@ func (w *resourceWatch) listen() (err error) {
 		UpdateFunc: func(before, now any) { w.tell(before, now, false) },
 		DeleteFunc: func(before any) {
 			if tombstone, ok := before.(cache.DeletedFinalStateUnknown); ok {
-				before = tombstone.Obj
+				w.miss(tombstone.Obj)
+				return
 			}
 			w.tell(before, nil, false)
 		},
@@ -96,24 +99,44 @@ func (w *resourceWatch) listen() (err error) {
 	return err
 }
 
-// tell calls the rules with a change. A panic in a rule is contained: the
-// informer would deliver nothing more to anyone.
+// tell calls the rules with a change.
 func (w *resourceWatch) tell(before, now any, initial bool) {
 	older, newer := asObject(before), asObject(now)
 	if older == nil && newer == nil {
 		return
 	}
-	for _, rule := range w.rules {
-		func() {
-			defer func() {
-				if p := recover(); p != nil {
-					klog.Background().Error(nil, "Panic in a watch rule, contained",
-						"resource", w.resource.GroupVersionResource, "panic", p, "stack", string(debug.Stack()))
-				}
-			}()
-			rule(w.resource, older, newer, initial)
-		}()
+	for _, i := range w.wanted {
+		w.contain(func() { i.Changed(w.resource, older, newer, initial) })
 	}
+}
+
+// miss calls the rules with an object whose deletion was not seen.
+func (w *resourceWatch) miss(last any) {
+	object := asObject(last)
+	if object == nil {
+		return
+	}
+	for _, i := range w.wanted {
+		w.contain(func() {
+			if i.Missing != nil {
+				i.Missing(w.resource, object)
+				return
+			}
+			i.Changed(w.resource, object, nil, false)
+		})
+	}
+}
+
+// contain keeps a panic in a rule from ending the informer, which would deliver
+// nothing more to anyone.
+func (w *resourceWatch) contain(rule func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			klog.Background().Error(nil, "Panic in a watch rule, contained",
+				"resource", w.resource.GroupVersionResource, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	rule()
 }
 
 func asObject(object any) metav1.Object {
@@ -132,8 +155,8 @@ func (w *resourceWatch) listed() bool { return w.handler.HasSynced() }
 
 // state is how the watch is doing.
 func (w *resourceWatch) state() State {
-	since, err := w.health.state()
-	return State{Resource: w.resource, Listed: w.listed(), Err: err, Since: since}
+	since, recovered, err := w.health.state()
+	return State{Resource: w.resource, Listed: w.listed(), Err: err, Since: since, Recovered: recovered}
 }
 
 // objects are all that the watch holds.
@@ -154,13 +177,14 @@ func (w *resourceWatch) release() {
 	if w.before == nil || !w.listed() {
 		return
 	}
+	w.health.replaced()
 	here := map[types.UID]bool{}
 	for _, object := range w.objects() {
 		here[object.GetUID()] = true
 	}
 	for _, object := range w.before {
 		if !here[object.GetUID()] {
-			w.tell(object, nil, false)
+			w.miss(object)
 		}
 	}
 	w.before = nil

@@ -54,13 +54,12 @@ func (l live) patch(ctx context.Context, at location, form types.PatchType, body
 	return object, said("patch", at, err)
 }
 
-// said wraps what the API server answered. "Not found" counts only when it is
-// about the object: a path that is not served is answered in the same way.
+// said wraps what the API server answered.
 func said(verb string, at location, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err):
+	case absent(at, err):
 		err = errors.Join(errAbsent, err)
 	case apierrors.IsConflict(err):
 		err = errors.Join(errConflict, err)
@@ -69,3 +68,20 @@ func said(verb string, at location, err error) error {
 	}
 	return fmt.Errorf("%s %s: %w", verb, at, err)
 }
+
+// absent reports whether the answer says that there is no such object. A path
+// that is not served is answered with "not found" too, and a proxy may answer
+// so what it cannot pass on.
+func absent(at location, err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || apierrors.IsUnexpectedServerError(err) || !errors.As(err, &status) {
+		return false
+	}
+	about := status.Status().Details
+	if about == nil || about.Name != at.name {
+		return false
+	}
+	return about.Kind != namespaces || at.resource.Resource == namespaces
+}
+
+const namespaces = "namespaces"

@@ -23,7 +23,8 @@ func (l location) String() string {
 var (
 	// errAbsent: the API server serves the kind and has no such object.
 	errAbsent = errors.New("not found")
-	// errConflict: the object is not as the request expects it to be.
+	// errConflict: the object is not as the request expects it to be, or somebody
+	// refuses it in these words.
 	errConflict = errors.New("conflict")
 	// errPatchKind: the kind does not know this form of patch.
 	errPatchKind = errors.New("unsupported form of patch")

@@ -22,8 +22,15 @@ const (
 	together = 50
 )
 
-// errChanged: the object is no longer as the decision found it.
-var errChanged = errors.New("the object has changed meanwhile")
+var (
+	// errChanged: the object is no longer as the decision found it.
+	errChanged = errors.New("the object has changed meanwhile")
+	// errRefused: the object is as the request expects it to be, and yet it is
+	// answered with a conflict, as an admission webhook may do.
+	errRefused = errors.New("refused")
+	// errShown: the API server does not know an object that its watch still shows.
+	errShown = errors.New("not found, but its watch still shows it")
+)
 
 // writer makes the changes.
 type writer struct {
@@ -48,11 +55,12 @@ func (w writer) apply(ctx context.Context, at location, live *metav1.PartialObje
 }
 
 // collect deletes an object. A version that differs in nothing that the decision
-// was about does as well as the one that was read.
+// was about does as well as the one that was read. A conflict says nothing about
+// the object: only a live read does.
 func (w writer) collect(ctx context.Context, at location, live *metav1.PartialObjectMetadata, do decision) error {
 	if do.Unblock && blocksAny(live) {
 		unblocked, err := w.unblock(ctx, at, live)
-		if err != nil || unblocked == nil {
+		if err != nil {
 			return err
 		}
 		live = unblocked
@@ -62,21 +70,21 @@ func (w writer) collect(ctx context.Context, at location, live *metav1.PartialOb
 			Preconditions:     &metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion},
 			PropagationPolicy: ptr.To(do.Policy),
 		})
-		if err == nil {
-			w.graph.asked(live.UID)
-		}
-		if err == nil || errors.Is(err, errAbsent) {
-			return nil
-		}
-		if !errors.Is(err, errConflict) || try == conflicts {
-			return err
-		}
-		now, err := w.api.get(ctx, at)
 		switch {
-		case errors.Is(err, errAbsent), err == nil && now.UID != live.UID:
+		case err == nil:
+			w.graph.asked(live.UID)
 			return nil
-		case err != nil:
+		case !errors.Is(err, errConflict) || try == conflicts:
 			return err
+		}
+		now, readErr := w.api.get(ctx, at)
+		switch {
+		case readErr != nil:
+			return readErr
+		case now.UID != live.UID:
+			return fmt.Errorf("%s has another UID: %w", at, errAbsent)
+		case now.ResourceVersion == live.ResourceVersion:
+			return fmt.Errorf("delete %s: %w: %v", at, errRefused, err)
 		case !sameGround(now, live):
 			return fmt.Errorf("delete %s: %w", at, errChanged)
 		}
@@ -85,13 +93,9 @@ func (w writer) collect(ctx context.Context, at location, live *metav1.PartialOb
 }
 
 // unblock lets the owners of an object go before it, and returns the object as
-// it is then, nil if it is gone.
+// it is then.
 func (w writer) unblock(ctx context.Context, at location, live *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
-	now, err := w.api.patch(ctx, at, types.MergePatchType, unblocked(live))
-	if errors.Is(err, errAbsent) {
-		return nil, nil
-	}
-	return now, err
+	return w.api.patch(ctx, at, types.MergePatchType, unblocked(live))
 }
 
 // disown takes owners off an object; live, if not nil, is the object as it was read.
@@ -103,8 +107,6 @@ func (w writer) disown(ctx context.Context, at location, uid types.UID, live *me
 			w.merged.Store(at.resource, struct{}{})
 		case errors.Is(err, errConflict):
 			return w.disownAsRead(ctx, at, uid, nil, drop)
-		case errors.Is(err, errAbsent):
-			return nil
 		default:
 			return err
 		}
@@ -118,16 +120,13 @@ func (w writer) disownAsRead(ctx context.Context, at location, uid types.UID, li
 		if live == nil {
 			var err error
 			if live, err = w.api.get(ctx, at); err != nil {
-				return present(err)
+				return err
 			}
 		}
 		if live.UID != uid || !names(live, drop) {
 			return nil
 		}
 		_, err := w.api.patch(ctx, at, types.MergePatchType, keepingOwners(live, drop))
-		if err == nil || errors.Is(err, errAbsent) {
-			return nil
-		}
 		if !errors.Is(err, errConflict) || try == conflicts {
 			return err
 		}
@@ -140,12 +139,25 @@ func (w writer) orphan(ctx context.Context, owner types.UID, dependents []depend
 	var errs []error
 	for some := range slices.Chunk(dependents, w.together) {
 		_, err := batch.Parallel(ctx, len(some), func(ctx context.Context, i int) error {
-			d := some[i]
-			return w.disown(ctx, location{d.kind.resource, d.namespace, d.name}, d.uid, nil, []types.UID{owner})
+			return w.free(ctx, owner, some[i])
 		})
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// free parts one dependent from its owner. That it is gone is believed when its
+// watch has told so as well: it would be taken for garbage otherwise.
+func (w writer) free(ctx context.Context, owner types.UID, d dependent) error {
+	at := location{d.kind.resource, d.namespace, d.name}
+	err := w.disown(ctx, at, d.uid, nil, []types.UID{owner})
+	switch {
+	case !errors.Is(err, errAbsent):
+		return err
+	case w.graph.depends(d.uid, owner):
+		return fmt.Errorf("part %s from its owner: %w", at, errShown)
+	}
+	return nil
 }
 
 // finish takes a finalizer off an object that was read. Nothing is done if it
@@ -157,22 +169,11 @@ func (w writer) finish(ctx context.Context, at location, live *metav1.PartialObj
 			return nil
 		}
 		_, err := w.api.patch(ctx, at, types.MergePatchType, withoutFinalizer(live, finalizer))
-		if err == nil || errors.Is(err, errAbsent) {
-			return nil
-		}
 		if !errors.Is(err, errConflict) || try == conflicts {
 			return err
 		}
 		if live, err = w.api.get(ctx, at); err != nil {
-			return present(err)
+			return err
 		}
 	}
-}
-
-// present is the error unless it says that the object is gone: then nothing is left to do.
-func present(err error) error {
-	if errors.Is(err, errAbsent) {
-		return nil
-	}
-	return err
 }

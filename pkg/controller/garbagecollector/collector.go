@@ -3,6 +3,7 @@ package garbagecollector
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -24,11 +25,18 @@ type collector struct {
 	cached func(location) *metav1.PartialObjectMetadata
 	// missed is told of an owner that is not where its dependents look for it.
 	missed func(key)
+	// unread returns why there may be objects that the graph does not know, nil if
+	// it knows all.
+	unread func() error
 }
+
+// again is when an object is looked at again that the API server does not know
+// and whose watch has not told of its end.
+const again = 30 * time.Second
 
 func newCollector(a api, g *graph, cached func(location) *metav1.PartialObjectMetadata, missed func(key)) *collector {
 	return &collector{
-		api: a, graph: g, cached: cached, missed: missed,
+		api: a, graph: g, cached: cached, missed: missed, unread: func() error { return nil },
 		owners: owners{api: a, graph: g, absent: lru.New(absentOwners), reads: newReads()},
 		writer: writer{api: a, graph: g, merged: &sync.Map{}, together: together},
 	}
@@ -50,11 +58,27 @@ func (c *collector) look(ctx context.Context, k key) runner.Result {
 	case len(v.doubtful) == 0:
 		return runner.Done().Because(decision{Do: nothing, Why: "its owners are there"})
 	}
-	do, err := c.collect(ctx, v)
-	if errors.Is(err, errUnresolvable) {
+	return outcome(c.collect(ctx, v))
+}
+
+// outcome is the result of what was decided about an object and came of it.
+func outcome(do decision, err error) runner.Result {
+	switch {
+	case errors.Is(err, errAbsent):
+		return runner.Done().LookAgain(again).Because(decision{Do: nothing, Why: "it is gone, the watch will tell"})
+	case errors.Is(err, errUnresolvable):
 		return runner.Done().Because(decision{Do: nothing, Why: err.Error()}) // only another reference can help
 	}
 	return runner.Done(err).Because(do)
+}
+
+// read returns an object as it is, and errAbsent also if another has its name.
+func (c *collector) read(ctx context.Context, at location, uid types.UID) (*metav1.PartialObjectMetadata, error) {
+	live, err := c.api.get(ctx, at)
+	if err == nil && live.UID != uid {
+		return nil, fmt.Errorf("%s has another UID: %w", at, errAbsent)
+	}
+	return live, err
 }
 
 // collect deals with an object that may have lost an owner.
@@ -79,10 +103,7 @@ func (c *collector) collect(ctx context.Context, v view) (decision, error) {
 			return do, err
 		}
 	}
-	live, err := c.api.get(ctx, at)
-	if errors.Is(err, errAbsent) || err == nil && live.UID != v.uid {
-		return decision{Do: nothing, Why: "it is gone, the watch will tell"}, nil
-	}
+	live, err := c.read(ctx, at, v.uid)
 	if err != nil {
 		return do, err
 	}
@@ -108,20 +129,19 @@ func (c *collector) finish(ctx context.Context, v view) runner.Result {
 		return runner.Done().Because(decision{Do: nothing, Why: "dependents hold it up"})
 	}
 	at := location{v.kind.resource, v.namespace, v.name}
-	live, err := c.api.get(ctx, at)
-	if err != nil || live.UID != v.uid {
-		return runner.Done(present(err)).Because(decision{Do: nothing, Why: "it is gone, the watch will tell"})
-	}
 	do := decision{Do: disown, Why: "no dependent holds it up: its finalizer goes"}
-	if v.cycle {
+	live, err := c.read(ctx, at, v.uid)
+	switch {
+	case err != nil:
+	case v.cycle:
 		do = decision{Do: disown, Unblock: true, Why: "it waits for itself: it no longer holds up its owners"}
-		if !blocksAny(live) {
-			return runner.Done().Because(do)
+		if blocksAny(live) {
+			_, err = c.writer.unblock(ctx, at, live)
 		}
-		_, err := c.writer.unblock(ctx, at, live)
-		return runner.Done(err).Because(do)
+	default:
+		err = c.writer.finish(ctx, at, live, metav1.FinalizerDeleteDependents)
 	}
-	return runner.Done(c.writer.finish(ctx, at, live, metav1.FinalizerDeleteDependents)).Because(do)
+	return outcome(do, err)
 }
 
 // lookFor finds out whether an owner that is only heard of exists: its watch may
@@ -170,12 +190,17 @@ func (c *collector) part(ctx context.Context, k key) runner.Result {
 	if err := c.writer.orphan(ctx, uid, dependents); err != nil {
 		return runner.Done(err).Because(do)
 	}
+	// A dependent that is not known would be taken for garbage once its owner is gone.
+	if err := c.unread(); err != nil {
+		do.Why = "it may have dependents that are not known"
+		return runner.Done(fmt.Errorf("keep %s, which may have dependents that are not known: %w", at, err)).Because(do)
+	}
 	if c.graph.others(uid, dependents) {
 		return runner.Done().LookAgain(time.Millisecond).Because(do) // some came meanwhile
 	}
-	live, err := c.api.get(ctx, at)
-	if err != nil || live.UID != uid {
-		return runner.Done(present(err)).Because(do)
+	live, err := c.read(ctx, at, uid)
+	if err == nil {
+		err = c.writer.finish(ctx, at, live, metav1.FinalizerOrphanDependents)
 	}
-	return runner.Done(c.writer.finish(ctx, at, live, metav1.FinalizerOrphanDependents)).Because(do)
+	return outcome(do, err)
 }

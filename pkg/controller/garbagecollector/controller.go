@@ -2,6 +2,8 @@ package garbagecollector
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -59,8 +61,9 @@ type Controller struct {
 	mu sync.Mutex
 	// kinds holds one kind for each version of a resource.
 	kinds map[schema.GroupVersionResource]*kind
-	// waiting are the keys that failed last and are tried again when more can be read.
-	waiting map[key]struct{}
+	// waiting are the keys that failed last and are tried again when more can be
+	// read, held the owners that keep their dependents until all can be.
+	waiting, held map[key]struct{}
 	// served and broken are what the monitors said last.
 	served, broken map[string]bool
 }
@@ -71,7 +74,7 @@ func New(monitors *monitor.Set, mapper meta.RESTMapper, client metadata.Interfac
 	register()
 	c := &Controller{
 		graph: newGraph(), mapper: mapper, recorder: recorder,
-		kinds: map[schema.GroupVersionResource]*kind{}, waiting: map[key]struct{}{},
+		kinds: map[schema.GroupVersionResource]*kind{}, waiting: map[key]struct{}{}, held: map[key]struct{}{},
 		served: map[string]bool{}, broken: map[string]bool{},
 	}
 	ignored := map[schema.GroupResource]bool{}
@@ -83,19 +86,18 @@ func New(monitors *monitor.Set, mapper meta.RESTMapper, client metadata.Interfac
 		Wants: func(r monitor.Resource) bool {
 			return r.Can("delete", "list", "watch") && !ignored[r.GroupResource()]
 		},
-		Changed: c.changed, Served: c.servedChanged,
+		Changed: c.changed, Missing: c.missing, Served: c.servedChanged,
 	})
 	ready := []cache.InformerSynced{c.followed.Ready}
 	options := func(part, queue string, workers int) runner.Options[key] {
 		return runner.Options[key]{Name: name + "/" + part, Queue: queue, Workers: workers, Clock: o.Clock, Synced: ready, StuckAfter: stuckAfter}
 	}
 	c.looks = runner.New(options("delete", deleteQueue, o.Workers), c.look)
-	c.orphans = runner.New(options("orphan", orphanQueue, o.Workers), func(ctx context.Context, k key) runner.Result {
-		return c.collector.part(ctx, k)
-	})
+	c.orphans = runner.New(options("orphan", orphanQueue, o.Workers), c.part)
 	c.findings = runner.New(options("graph", graphQueue, 1), c.find)
 	c.Group = runner.NewGroup(name, c.looks, c.orphans, c.findings)
 	c.collector = newCollector(live{client, mapper}, c.graph, c.cached, c.findings.Add)
+	c.collector.unread = c.followed.Unread
 	return c
 }
 
@@ -113,10 +115,8 @@ func (c *Controller) changed(r monitor.Resource, before, now metav1.Object, _ bo
 		return
 	}
 	if before != nil {
-		// An object whose resource is served no more need not have been deleted.
-		_, served := c.followed.State(r.GroupResource())
-		e := c.graph.remove(k, before.GetUID(), served)
-		if served && len(e.look) > 0 {
+		e := c.graph.remove(k, before.GetUID(), true)
+		if len(e.look) > 0 {
 			c.collector.owners.sawGone(identity(k, before.GetNamespace(), before.GetName(), before.GetUID()))
 		}
 		c.follow(e)
@@ -125,6 +125,12 @@ func (c *Controller) changed(r monitor.Resource, before, now metav1.Object, _ bo
 		c.collector.owners.sawThere(identity(k, now.GetNamespace(), now.GetName(), now.GetUID()))
 		c.follow(c.graph.upsert(k, now))
 	}
+}
+
+// missing takes in that an object is not known any more. It need not have been
+// deleted, so that what depends on it has to find out.
+func (c *Controller) missing(r monitor.Resource, last metav1.Object) {
+	c.follow(c.graph.remove(c.kind(r), last.GetUID(), false))
 }
 
 // follow carries out what follows from a change of the graph.
@@ -150,13 +156,21 @@ func (c *Controller) report(m *mistake) {
 }
 
 func (c *Controller) look(ctx context.Context, k key) runner.Result {
-	result := c.collector.look(ctx, k)
+	return c.remember(c.waiting, k, c.collector.look(ctx, k))
+}
+
+func (c *Controller) part(ctx context.Context, k key) runner.Result {
+	return c.remember(c.held, k, c.collector.part(ctx, k))
+}
+
+// remember keeps a key among others if it failed.
+func (c *Controller) remember(failed map[key]struct{}, k key, result runner.Result) runner.Result {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if result.Err() != nil {
-		c.waiting[k] = struct{}{}
+		failed[k] = struct{}{}
 	} else {
-		delete(c.waiting, k)
+		delete(failed, k)
 	}
 	return result
 }
@@ -198,8 +212,7 @@ func (c *Controller) servedChanged() {
 		broken[version.String()] = true
 	}
 	c.mu.Lock()
-	waiting := c.waiting
-	c.waiting = map[key]struct{}{}
+	waiting, held := slices.Collect(maps.Keys(c.waiting)), slices.Collect(maps.Keys(c.held))
 	more := news(served, c.served)
 	syncErrors.Add(float64(news(broken, c.broken)))
 	c.served, c.broken = served, broken
@@ -210,8 +223,11 @@ func (c *Controller) servedChanged() {
 	if len(waiting) > 0 {
 		klog.Background().WithName(name).V(2).Info("What can be read has changed, objects that waited are looked at again", "objects", len(waiting))
 	}
-	for k := range waiting {
+	for _, k := range waiting {
 		c.looks.Add(k)
+	}
+	for _, k := range held {
+		c.orphans.AddAfter(k, monitor.Margin)
 	}
 }
 

@@ -16,8 +16,10 @@ type page struct {
 	// Objects are those that are followed, Heard the owners that are only heard of.
 	Objects int `json:"objects"`
 	Heard   int `json:"ownersOnlyHeardOf"`
-	// Waiting are objects whose owners could not be found out.
+	// Waiting are objects whose owners could not be found out, Held those that were
+	// deleted without their dependents and wait until all of these are known.
 	Waiting int `json:"waiting"`
+	Held    int `json:"heldUntilAllIsRead"`
 	// Unavailable resources cannot be read, Undiscovered APIs not even be asked for theirs.
 	Unavailable  []unavailable     `json:"unavailable"`
 	Undiscovered map[string]string `json:"undiscovered,omitempty"`
@@ -78,7 +80,7 @@ func (c *Controller) page() page {
 		p.Undiscovered[version.String()] = err.Error()
 	}
 	c.mu.Lock()
-	p.Waiting = len(c.waiting)
+	p.Waiting, p.Held = len(c.waiting), len(c.held)
 	c.mu.Unlock()
 	for _, loop := range []*runner.Runner[key]{c.looks, c.orphans, c.findings} {
 		p.Loops = append(p.Loops, loop.Snapshot())

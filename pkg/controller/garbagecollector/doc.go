@@ -11,6 +11,8 @@
 // after a live look at each owner that is not known for sure to be gone, and only
 // in the version that was judged, by UID and resource version. An owner is gone
 // for sure when its deletion was seen, or when the API server has just said that
-// it is not where the reference says. A kind that is not served, and an answer
-// that is not about the object, are no proof: what depends on it waits.
+// it is not where the reference says. A kind that is not served, an answer that
+// is not about the object, and one that its watch contradicts, are no proof: what
+// depends on it waits. An owner that goes without its dependents waits until all
+// that may hold one can be read.
 package garbagecollector

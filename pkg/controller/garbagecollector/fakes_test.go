@@ -37,6 +37,10 @@ type server struct {
 	told func(k *kind, before, now *metav1.PartialObjectMetadata)
 	// beforeDelete is called with what the API server is about to delete.
 	beforeDelete func(o *metav1.PartialObjectMetadata)
+	// odd is asked for another answer than the right one about an object.
+	odd func(verb string, o *metav1.PartialObjectMetadata) error
+	// freed is called with an owner whose dependents are to stay, before its finalizer goes.
+	freed func(o *metav1.PartialObjectMetadata)
 }
 
 func newServer() *server {
@@ -67,6 +71,11 @@ func (s *server) at(verb string, at location) (*metav1.PartialObjectMetadata, er
 	o := s.objects[at]
 	if o == nil {
 		return nil, errAbsent
+	}
+	if s.odd != nil {
+		if err := s.odd(verb, o); err != nil {
+			return nil, err
+		}
 	}
 	return o, nil
 }
@@ -179,6 +188,9 @@ func (s *server) patch(_ context.Context, at location, form types.PatchType, bod
 	}
 	if next.UID != now.UID || next.ResourceVersion != now.ResourceVersion {
 		return nil, errConflict
+	}
+	if s.freed != nil && stateOf(now).orphaning && !stateOf(next).orphaning {
+		s.freed(now)
 	}
 	s.settle(at, next)
 	return next.DeepCopy(), nil

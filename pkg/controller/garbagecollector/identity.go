@@ -34,32 +34,39 @@ func sought(ref *metav1.OwnerReference, namespace string) coordinates {
 	return coordinates{ref.APIVersion, ref.Kind, namespace, ref.Name}
 }
 
-// object is one that exists or existed.
+// object is one that exists or existed, as its watch showed it.
 type object struct {
-	group, kind, namespace, name string
-	uid                          types.UID
+	schema.GroupVersion
+	kind, namespace, name string
+	uid                   types.UID
 }
 
 func identity(k *kind, namespace, name string, uid types.UID) object {
 	if !k.namespaced {
 		namespace = ""
 	}
-	return object{k.resource.Group, k.kind, namespace, name, uid}
+	return object{k.resource.GroupVersion(), k.kind, namespace, name, uid}
 }
 
 // soughtAt tells whether who looks there would find the object. One outside of
 // namespaces is found from everywhere, but has none itself.
 func (o object) soughtAt(at coordinates) bool {
-	return o.name == at.name && o.kind == at.kind && o.group == group(at.apiVersion) && (o.namespace == "" || o.namespace == at.namespace)
+	return o.name == at.name && o.kind == at.kind && o.Group == parsed(at.apiVersion).Group && (o.namespace == "" || o.namespace == at.namespace)
 }
 
-// group is that of an apiVersion; one that cannot be parsed is of no group.
-func group(apiVersion string) string {
-	parsed, err := schema.ParseGroupVersion(apiVersion)
+// knownAt tells whether it is this very object that is looked for there. Where
+// the version is another one, the API server has to say.
+func (o object) knownAt(at coordinates) bool {
+	return o.GroupVersion == parsed(at.apiVersion) && o.soughtAt(at)
+}
+
+// parsed is the API of an apiVersion; one that cannot be parsed is of no group.
+func parsed(apiVersion string) schema.GroupVersion {
+	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
-		return apiVersion
+		return schema.GroupVersion{Group: apiVersion}
 	}
-	return parsed.Group
+	return version
 }
 
 // state is what the metadata of an object say of its deletion.

@@ -3,6 +3,7 @@ package garbagecollector
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,6 +60,8 @@ func (o owners) find(ctx context.Context, uid types.UID, at coordinates) (standi
 	}
 	live, err := o.reads.get(ctx, o.api, place)
 	switch {
+	case errors.Is(err, errAbsent) && o.graph.shows(uid, at):
+		return solid, fmt.Errorf("%s: %w", place, errShown) // one of the two is about to change
 	case errors.Is(err, errAbsent), err == nil && live.UID != uid:
 		o.absent.Add(absentOwner{uid, place}, nil)
 		return dangling, nil
@@ -91,7 +94,7 @@ func (o owners) isGone(uid types.UID, at coordinates) bool {
 		return true
 	}
 	for _, namespace := range []string{at.namespace, ""} {
-		if _, seen := o.absent.Get(object{group(at.apiVersion), at.kind, namespace, at.name, uid}); seen {
+		if _, seen := o.absent.Get(object{parsed(at.apiVersion), at.kind, namespace, at.name, uid}); seen {
 			return true
 		}
 	}

@@ -15,7 +15,7 @@ func (p *play) user() string {
 		return ""
 	}
 	p.ops--
-	switch n := p.Rand.IntN(20); {
+	switch n := p.Rand.IntN(21); {
 	case n < 8:
 		return p.make()
 	case n < 13:
@@ -31,8 +31,11 @@ func (p *play) user() string {
 		p.unknown["Globe"] = !p.unknown["Globe"]
 		return fmt.Sprint("kind Globe unknown: ", p.unknown["Globe"])
 	}
-	if p.meddling {
+	switch {
+	case p.meddling:
 		return "nothing"
+	case p.Rand.IntN(2) == 0:
+		return p.relist()
 	}
 	p.restart()
 	return "the collector is killed and started again"

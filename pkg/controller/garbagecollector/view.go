@@ -123,7 +123,24 @@ func (g *graph) gone(uid types.UID, at coordinates) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := g.nodes[uid]
-	return n != nil && n.was != nil && identity(n.was, n.namespace.Value(), n.name, uid).soughtAt(at)
+	return n != nil && n.was != nil && identity(n.was, n.namespace.Value(), n.name, uid).knownAt(at)
+}
+
+// shows reports whether an object is known that is found where it is looked for
+// and is not being deleted.
+func (g *graph) shows(uid types.UID, at coordinates) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := g.nodes[uid]
+	return n != nil && !n.virtual() && !n.state.terminating && identity(n.kind, n.namespace.Value(), n.name, uid).soughtAt(at)
+}
+
+// depends reports whether an object is known to name an owner.
+func (g *graph) depends(uid, owner types.UID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := g.nodes[uid]
+	return n != nil && !n.virtual() && refTo(n.owners, owner) != nil
 }
 
 // asked notes that the API server accepted the deletion of an object, so that it

@@ -33,6 +33,8 @@ type play struct {
 	parts  map[key]bool
 	parked map[key]bool
 	events map[*kind][]event
+	// unlisted counts the first events of a watch that belong to its list.
+	unlisted map[*kind]int
 	// store is what the watch of boxes has delivered; that of globes is not trusted.
 	store map[location]*metav1.PartialObjectMetadata
 	ops   int
@@ -40,14 +42,16 @@ type play struct {
 	// meddling tells that the user acts within a request of the collector.
 	meddling bool
 	retries  int
+	// odds is how many odd answers there are still to come.
+	odds int
 }
 
 func newPlay(seed uint64) *play {
-	p := &play{World: testworld.New(seed), server: newServer(), ops: 60, retries: 40}
+	p := &play{World: testworld.New(seed), server: newServer(), ops: 60, retries: 40, odds: 20}
 	p.told = func(k *kind, before, now *metav1.PartialObjectMetadata) {
 		p.events[k] = append(p.events[k], event{k, before, now})
 	}
-	p.beforeDelete = p.check
+	p.beforeDelete, p.odd, p.freed = p.check, p.lie, p.checkFreed
 	p.restart()
 	p.Add(
 		testworld.Actor{Name: "user", Step: p.user},
@@ -68,8 +72,9 @@ func (p *play) restart() {
 	p.store = map[location]*metav1.PartialObjectMetadata{}
 	cached := func(at location) *metav1.PartialObjectMetadata { return p.store[at] }
 	p.c = newCollector(meddler{p}, g, cached, func(k key) { p.follow(g.missed(types.UID(k.Name))) })
+	p.c.unread = p.unread
 	p.c.writer.together = 1 // one after the other, so that a seed always gives the same run
-	p.events = map[*kind][]event{}
+	p.events, p.unlisted = map[*kind][]event{}, map[*kind]int{}
 	for at, o := range p.objects {
 		k := kindOf(at.resource)
 		p.events[k] = append(p.events[k], event{k: k, now: o})
@@ -78,6 +83,59 @@ func (p *play) restart() {
 		list := p.events[k]
 		slices.SortFunc(list, func(a, b event) int { return strings.Compare(string(a.now.UID), string(b.now.UID)) })
 		p.Rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		p.unlisted[k] = len(list)
+	}
+}
+
+// relist is a first list of another version of boxes that is behind: it lacks
+// what its watch then brings.
+func (p *play) relist() string {
+	var late []event
+	for _, at := range slices.SortedFunc(maps.Keys(p.store), func(a, b location) int { return strings.Compare(a.String(), b.String()) }) {
+		if p.Rand.IntN(3) > 0 {
+			continue
+		}
+		late = append(late, event{k: boxes, now: p.store[at]})
+		p.follow(p.c.graph.remove(boxes, p.store[at].UID, false))
+		delete(p.store, at)
+	}
+	p.events[boxes] = append(late, p.events[boxes]...)
+	p.unlisted[boxes] += len(late)
+	return fmt.Sprintf("another version of boxes, whose list lacks %d", len(late))
+}
+
+// unread is why there may be objects that were not delivered.
+func (p *play) unread() error {
+	for _, k := range []*kind{boxes, globes} {
+		if p.unlisted[k] > 0 || p.broken[k.resource.Resource] {
+			return fmt.Errorf("%s: %w", k.kind, errBroken)
+		}
+	}
+	return nil
+}
+
+// lie answers that an object is not there which its watch shows, or refuses to
+// delete one.
+func (p *play) lie(verb string, o *metav1.PartialObjectMetadata) error {
+	n := p.c.graph.nodes[o.UID]
+	if p.odds == 0 || n == nil || n.virtual() || n.state.terminating || p.Rand.IntN(8) > 0 {
+		return nil
+	}
+	p.odds--
+	if verb == "delete" && p.Rand.IntN(2) == 0 {
+		p.Note("     refused: %s %s", verb, o.UID)
+		return errConflict
+	}
+	p.Note("     a lie: no such object to %s: %s", verb, o.UID)
+	return errAbsent
+}
+
+// checkFreed is asked before the collector lets an owner go without its dependents.
+func (p *play) checkFreed(o *metav1.PartialObjectMetadata) {
+	for _, k := range []*kind{boxes, globes} {
+		if p.unlisted[k] > 0 {
+			p.broke = fmt.Sprintf("%s goes without its dependents, and those of kind %s are not known", o.UID, k.kind)
+		}
 	}
 }
 
@@ -97,6 +155,7 @@ func (p *play) deliver(k *kind) string {
 	}
 	e := p.events[k][0]
 	p.events[k] = p.events[k][1:]
+	p.unlisted[k] = max(0, p.unlisted[k]-1)
 	if k == boxes {
 		p.keep(e)
 	}
@@ -261,7 +320,7 @@ func (p *play) heal() {
 	p.Note("---- all is mended")
 	clear(p.broken)
 	clear(p.unknown)
-	p.retries = 40
+	p.retries, p.odds = 40, 0
 	for at, o := range maps.Clone(p.objects) {
 		if slices.Contains(o.Finalizers, hold) {
 			p.change(at, func(o *metav1.PartialObjectMetadata) {

@@ -1,0 +1,180 @@
+package garbagecollector
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// lone is a collector with a server, of which every object is shown by its watch.
+func lone() (*server, *collector) {
+	s, g := newServer(), newGraph()
+	c := newCollector(s, g, func(location) *metav1.PartialObjectMetadata { return nil }, func(key) {})
+	s.told = func(k *kind, before, now *metav1.PartialObjectMetadata) {
+		if now == nil {
+			g.remove(k, before.UID, true)
+			return
+		}
+		g.upsert(k, now)
+	}
+	return s, c
+}
+
+func keyOf(o *metav1.PartialObjectMetadata) key {
+	return key{Namespace: o.Namespace, Name: string(o.UID)}
+}
+
+func TestWhatIsNotFound(t *testing.T) {
+	boxes := boxes.resource.GroupResource()
+	unserved := apierrors.NewGenericServerResponse(http.StatusNotFound, "get", boxes, "o", "404 page not found", 0, true)
+	bare := apierrors.NewNotFound(boxes, "o")
+	bare.ErrStatus.Details = nil
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"an object of the name":              {apierrors.NewNotFound(boxes, "o"), true},
+		"a path that is not served":          {unserved, false},
+		"what a proxy does not find":         {bare, false},
+		"another object":                     {apierrors.NewNotFound(boxes, "p"), false},
+		"a namespace of that name":           {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "o"), false},
+		"a method that is not served":        {apierrors.NewMethodNotSupported(boxes, "get"), false},
+		"an object that was there before":    {apierrors.NewGone("gone"), false},
+		"a server that does not answer well": {apierrors.NewInternalError(errBroken), false},
+	} {
+		got := said("get", location{resource: boxes.WithVersion("v1"), namespace: "a", name: "o"}, tc.err)
+		if errors.Is(got, errAbsent) != tc.want || !errors.Is(got, tc.err) {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}
+
+func TestARefusalIsNoDeletion(t *testing.T) {
+	s, c := lone()
+	owner := s.create(boxes, "a", "owner")
+	child := s.create(boxes, "a", "child", ref(boxes, owner))
+	s.change(location{boxes.resource, "a", "owner"}, func(o *metav1.PartialObjectMetadata) {
+		now := metav1.Now()
+		o.DeletionTimestamp = &now
+	})
+	c.graph.missed(owner.UID)
+	refusals := 2
+	s.odd = func(verb string, _ *metav1.PartialObjectMetadata) error {
+		if verb == "delete" && refusals > 0 {
+			refusals--
+			return errConflict
+		}
+		return nil
+	}
+	for range 2 {
+		before := s.requests["delete"]
+		if got := c.look(t.Context(), keyOf(child)); !errors.Is(got.Err(), errRefused) {
+			t.Fatalf("a refusal is answered with %v, %+v", got.Err(), got.Plan())
+		}
+		if n := s.requests["delete"] - before; n != 1 {
+			t.Errorf("what is refused is asked for %d times at once", n)
+		}
+	}
+	if got := c.look(t.Context(), keyOf(child)); got.Err() != nil || len(s.objects) != 0 {
+		t.Errorf("when nobody refuses any more: %v, left %d", got.Err(), len(s.objects))
+	}
+}
+
+func TestAnObjectThatIsSaidToBeGoneIsLookedAtAgain(t *testing.T) {
+	s, c := lone()
+	owner := s.create(boxes, "a", "owner")
+	child := s.create(boxes, "a", "child", ref(boxes, owner))
+	at := location{boxes.resource, "a", "owner"}
+	s.put(at, nil)
+	for _, verb := range []string{"get", "delete"} {
+		s.odd = func(asked string, _ *metav1.PartialObjectMetadata) error {
+			if asked == verb {
+				return errAbsent
+			}
+			return nil
+		}
+		if got := c.look(t.Context(), keyOf(child)); got.Err() != nil || got.After() != again {
+			t.Errorf("%s is answered with 404: %v, again after %v", verb, got.Err(), got.After())
+		}
+	}
+}
+
+func TestAnOwnerThatItsWatchShowsIsThere(t *testing.T) {
+	s, c := lone()
+	gone, there := s.create(boxes, "a", "gone"), s.create(boxes, "a", "there")
+	child := s.create(boxes, "a", "child", ref(boxes, gone), ref(boxes, there))
+	s.put(location{boxes.resource, "a", "gone"}, nil)
+	lie := true
+	s.odd = func(_ string, o *metav1.PartialObjectMetadata) error {
+		if lie && o.UID == there.UID {
+			return errAbsent
+		}
+		return nil
+	}
+	if got := c.look(t.Context(), keyOf(child)); !errors.Is(got.Err(), errShown) {
+		t.Fatalf("one 404 against the watch: %v, %+v", got.Err(), got.Plan())
+	}
+	lie = false
+	if got := c.look(t.Context(), keyOf(child)); got.Err() != nil {
+		t.Fatal(got.Err())
+	}
+	if left := s.objects[location{boxes.resource, "a", "child"}]; left == nil || names(left, []types.UID{gone.UID}) {
+		t.Errorf("left is %+v", left)
+	}
+}
+
+func TestOrphansAreKept(t *testing.T) {
+	for name, tc := range map[string]struct {
+		unread error
+		lie    bool
+	}{
+		"a kind cannot be read":                               {unread: errBroken},
+		"a dependent is said to be gone that its watch shows": {lie: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := lone()
+			owner := s.create(boxes, "a", "owner")
+			child := s.create(boxes, "a", "child", ref(boxes, owner))
+			orphan, at := metav1.DeletePropagationOrphan, location{boxes.resource, "a", "owner"}
+			if err := s.delete(context.Background(), at, metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
+				t.Fatal(err)
+			}
+			unread := tc.unread
+			c.unread = func() error { return unread }
+			s.odd = func(_ string, o *metav1.PartialObjectMetadata) error {
+				if tc.lie && o.UID == child.UID {
+					return errAbsent
+				}
+				return nil
+			}
+			if got := c.part(t.Context(), keyOf(owner)); got.Err() == nil || s.objects[at] == nil {
+				t.Fatalf("the owner goes: %v", got.Err())
+			}
+			unread, s.odd = nil, nil
+			if got := c.part(t.Context(), keyOf(owner)); got.Err() != nil || s.objects[at] != nil {
+				t.Errorf("the owner stays: %v", got.Err())
+			}
+			if left := s.objects[location{boxes.resource, "a", "child"}]; left == nil || len(left.OwnerReferences) != 0 {
+				t.Errorf("left is %+v", left)
+			}
+		})
+	}
+}
+
+func TestADeletionThatWasSeenIsProofForItsVersionOnly(t *testing.T) {
+	s, c := lone()
+	owner := s.create(boxes, "a", "owner")
+	old := ref(boxes, owner)
+	old.APIVersion = "g/v0"
+	child := s.create(boxes, "a", "child", old)
+	s.put(location{boxes.resource, "a", "owner"}, nil)
+	if got := c.look(t.Context(), keyOf(child)); got.Err() == nil || len(s.objects) != 1 {
+		t.Errorf("a reference in a version that is not served: %v, left %d", got.Err(), len(s.objects))
+	}
+}
