@@ -60,6 +60,8 @@ const (
 	StatefulSetSemanticRevisionComparison featuregate.Feature = "StatefulSetSemanticRevisionComparison"
 	// StorageVersionMigrator makes the storage version migrator run.
 	StorageVersionMigrator featuregate.Feature = "StorageVersionMigrator"
+	// TaintTolerationComparisonOperators lets tolerations compare numbers.
+	TaintTolerationComparisonOperators featuregate.Feature = "TaintTolerationComparisonOperators"
 	// VolumeAttributesClass makes the protection of VolumeAttributesClasses run.
 	VolumeAttributesClass featuregate.Feature = "VolumeAttributesClass"
 	// WorkloadWithJob makes the Job controller create Workloads and PodGroups.

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/daemonset"
+	"github.com/kube-kcm/kube-controller-manager/pkg/features"
 )
 
 var (
@@ -26,7 +27,7 @@ func startDaemonSetController(ctx context.Context, cc ControllerContext) (http.H
 	c, err := daemonset.New(apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(), client, events, daemonset.Options{
 		Workers:       int(cc.Config.DaemonSetController.ConcurrentDaemonSetSyncs),
 		Clock:         cc.Clock,
-		CompareTaints: cc.Gates.Enabled(tolerationComparison),
+		CompareTaints: cc.Gates.Enabled(features.TaintTolerationComparisonOperators),
 
 		RejectedPodBackoff: cc.process.RejectedPodBackoff,
 	})

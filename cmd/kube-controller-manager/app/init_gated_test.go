@@ -44,6 +44,8 @@ func TestGatedControllersWantTheirGateAndTheirAPI(t *testing.T) {
 			map[string][]string{"internal.apiserver.k8s.io/v1alpha1": {"storageversions"}}},
 		"storage versions of servers without identity": {names.StorageVersionGarbageCollectorController, "APIServerIdentity",
 			map[string][]string{"internal.apiserver.k8s.io/v1alpha1": {"storageversions"}}},
+		"service CIDRs": {names.ServiceCIDRController, "MultiCIDRServiceAllocator",
+			map[string][]string{"networking.k8s.io/v1": {"servicecidrs", "ipaddresses"}}},
 		"migrations": {names.StorageVersionMigratorController, "StorageVersionMigrator",
 			map[string][]string{"storagemigration.k8s.io/v1beta1": {"storageversionmigrations"}}},
 	} {

@@ -7,6 +7,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/servicecidrs"
+	"github.com/kube-kcm/kube-controller-manager/pkg/features"
 )
 
 // serviceCIDRWorkers is how many ServiceCIDRs are worked on at once.
@@ -18,6 +19,9 @@ var (
 )
 
 func startServiceCIDRController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	if err := cc.gated(features.MultiCIDRServiceAllocator); err != nil {
+		return nil, false, err
+	}
 	if err := cc.require(serviceCIDRsResource, ipAddressesResource); err != nil {
 		return nil, false, err
 	}

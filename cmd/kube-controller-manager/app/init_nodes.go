@@ -5,14 +5,11 @@ import (
 	"net/http"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/component-base/featuregate"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/nodelifecycle"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/tainteviction"
+	"github.com/kube-kcm/kube-controller-manager/pkg/features"
 )
-
-// tolerationComparison lets tolerations compare numbers.
-const tolerationComparison featuregate.Feature = "TaintTolerationComparisonOperators"
 
 // taintEvictionWorkers is how many nodes, and how many pods, are looked at at once.
 const taintEvictionWorkers = 8
@@ -51,7 +48,7 @@ func startTaintEvictionController(ctx context.Context, cc ControllerContext) (ht
 	c, err := tainteviction.New(core.Nodes(), core.Pods(), client, events, tainteviction.Options{
 		Workers:              taintEvictionWorkers,
 		Clock:                cc.Clock,
-		TolerationComparison: cc.Gates.Enabled(tolerationComparison),
+		TolerationComparison: cc.Gates.Enabled(features.TaintTolerationComparisonOperators),
 	})
 	return cc.run(ctx, c, err)
 }

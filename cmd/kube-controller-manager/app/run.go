@@ -4,17 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/configz"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
+	"github.com/kube-kcm/kube-controller-manager/pkg/features"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
 
@@ -56,6 +60,9 @@ func Run(ctx context.Context, c *config.CompletedConfig) error {
 	go tendHeap(ctx, clock.RealClock{})
 	p := newProcess(ctx, c)
 	defer p.events.shutdown()
+	for _, line := range p.warnings() {
+		klog.Warning(line)
+	}
 	var watchdog *leaderelection.HealthzAdaptor
 	if p.leaderElect() {
 		watchdog = leaderelection.NewLeaderHealthzAdaptor(leaderHealthTolerance)
@@ -82,6 +89,19 @@ func newProcess(ctx context.Context, c *config.CompletedConfig) *process {
 	return p
 }
 
+// warnings shows which controllers nobody runs, and returns a line for each
+// thing that the flags ask for and do not get.
+func (p *process) warnings() []string {
+	lacking := missing(everything(), &p.ComponentConfig, p.gates())
+	showMissing(lacking, p.ready)
+	lines := []string{unbuiltWarning(lacking), gatesWarning(features.WithoutEffect(p.gates()))}
+	return slices.DeleteFunc(lines, func(line string) bool { return line == "" })
+}
+
+func (p *process) gates() featuregate.FeatureGate {
+	return p.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent)
+}
+
 // publishConfig shows the component configuration at /configz.
 func publishConfig(c *config.CompletedConfig) error {
 	shown, err := configz.New(configzName)
@@ -101,7 +121,7 @@ func (p *process) leaderElect() bool {
 // runControllers runs them under the lock or locks that the flags ask for, or
 // straight on when they ask for none.
 func (p *process) runControllers(ctx context.Context, watchdog *leaderelection.HealthzAdaptor) error {
-	everything := term{name: component, token: startServiceAccountTokenController, controllers: NewControllerInitializers()}
+	everything := everything()
 	if !p.leaderElect() {
 		showAll(p.debug, everything, "has not been started yet")
 		err := p.lead(ctx, everything)
@@ -124,6 +144,11 @@ func (p *process) runControllers(ctx context.Context, watchdog *leaderelection.H
 		return p.runMigrating(ctx, e, watchdog, everything)
 	}
 	return e.run(ctx, e.mainLease(p), watchdog, func(ctx context.Context) error { return p.lead(ctx, everything) })
+}
+
+// everything is the term of a process with one lock.
+func everything() term {
+	return term{name: component, token: startServiceAccountTokenController, controllers: NewControllerInitializers()}
 }
 
 // term is what one lock protects.

@@ -121,8 +121,7 @@ func (cc ControllerContext) show(ctx context.Context, handler http.Handler) {
 // that can be started as waiting for a reason, the others as not built yet.
 func showAll(registry *debug.Registry, all term, why string) {
 	for _, name := range names.All() {
-		_, built := all.controllers[name]
-		if built || name == names.ServiceAccountTokenController && all.token != nil {
+		if all.has(name) {
 			registry.Set(name, debug.Waiting, why)
 			continue
 		}
