@@ -9,20 +9,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/controller-manager/pkg/clientbuilder"
 	"k8s.io/klog/v2"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/patience"
 	"github.com/kube-kcm/kube-controller-manager/pkg/wire"
 )
 
 // waitForAPIServer returns when the API server says it is healthy, and names
-// what it waits for while it does not.
-func waitForAPIServer(ctx context.Context, client kubernetes.Interface, host string, timeout time.Duration) error {
+// what it waits for while it does not. One that answers that it is not healthy
+// now is given longer than one that cannot be reached.
+func waitForAPIServer(ctx context.Context, client kubernetes.Interface, host string, unreachable, unhealthy time.Duration) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, time.Second, timeout, true, func(ctx context.Context) (bool, error) {
+	began := time.Now()
+	err := wait.PollUntilContextTimeout(ctx, time.Second, max(unreachable, unhealthy), true, func(ctx context.Context) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, unreachable)
+		defer cancel()
 		status := 0
 		result := client.Discovery().RESTClient().Get().AbsPath("/healthz").Do(ctx).StatusCode(&status)
 		failed := result.Error()
@@ -34,7 +40,14 @@ func waitForAPIServer(ctx context.Context, client kubernetes.Interface, host str
 		}
 		if last == nil || ctx.Err() == nil && failed.Error() != last.Error() {
 			last = failed
-			klog.FromContext(ctx).Info("Waiting for the API server to be healthy", "server", host, "timeout", timeout, "err", failed)
+			klog.FromContext(ctx).Info("Waiting for the API server to be healthy", "server", host, "err", failed)
+		}
+		atMost := unreachable
+		if patience.PassingCode(status) {
+			atMost = unhealthy
+		}
+		if time.Since(began) >= atMost {
+			return false, context.DeadlineExceeded
 		}
 		return false, nil
 	})
@@ -53,7 +66,43 @@ func controllerClients(ctx context.Context, p *process, root clientbuilder.Contr
 	if p.ComponentConfig.SAController.ServiceAccountKeyFile == "" {
 		klog.FromContext(ctx).Info("--use-service-account-credentials is set without --service-account-private-key-file: token Secrets are not filled, tokens come from the API server alone")
 	}
-	return clientbuilder.NewDynamicClientBuilder(finishing(wire.Answers(rest.AnonymousClientConfig(p.Kubeconfig))), p.Client.CoreV1(), metav1.NamespaceSystem)
+	each := clientbuilder.NewDynamicClientBuilder(finishing(wire.Answers(rest.AnonymousClientConfig(p.Kubeconfig))), p.Client.CoreV1(), metav1.NamespaceSystem)
+	return &patientClients{each, ctx}
+}
+
+// patientClients makes clients for which the API server is asked, for a service
+// account, and asks again when it refuses for now.
+type patientClients struct {
+	clientbuilder.ControllerClientBuilder
+	// ctx ends the tries; the library's interface has no place for it.
+	ctx context.Context
+}
+
+// Config returns the configuration of a client of the service account.
+func (c *patientClients) Config(name string) (config *rest.Config, err error) {
+	err = patience.Try(c.ctx, "service account of "+name, startPatience, func() error {
+		config, err = c.ControllerClientBuilder.Config(name)
+		return err
+	})
+	return config, err
+}
+
+// Client returns a client of the service account.
+func (c *patientClients) Client(name string) (client kubernetes.Interface, err error) {
+	err = patience.Try(c.ctx, "service account of "+name, startPatience, func() error {
+		client, err = c.ControllerClientBuilder.Client(name)
+		return err
+	})
+	return client, err
+}
+
+// DiscoveryClient returns a client of the service account for discovery.
+func (c *patientClients) DiscoveryClient(name string) (client discovery.DiscoveryInterface, err error) {
+	err = patience.Try(c.ctx, "service account of "+name, startPatience, func() error {
+		client, err = c.ControllerClientBuilder.DiscoveryClient(name)
+		return err
+	})
+	return client, err
 }
 
 // Client makes the client of a controller that acts as the service account.

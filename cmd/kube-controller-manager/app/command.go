@@ -17,6 +17,7 @@ import (
 	metricsfeatures "k8s.io/component-base/metrics/features"
 	terminal "k8s.io/component-base/term"
 	"k8s.io/component-base/version/verflag"
+	"k8s.io/klog/v2"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/options"
@@ -55,6 +56,10 @@ func newCommand(signals func() context.Context, run func(context.Context, *confi
 			cliflag.PrintFlags(cmd.Flags())
 			ctx := signals()
 			c, err := o.Config(ctx, names.All(), names.DisabledByDefault(), names.KCMControllerAliases())
+			if err != nil && ctx.Err() != nil {
+				klog.Info("Stopped while starting: ", err)
+				return nil
+			}
 			if err != nil {
 				return err
 			}

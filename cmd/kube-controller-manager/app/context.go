@@ -25,6 +25,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
+	"github.com/kube-kcm/kube-controller-manager/pkg/patience"
 	"github.com/kube-kcm/kube-controller-manager/pkg/wire"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
@@ -33,8 +34,10 @@ import (
 const (
 	// mapperReset is how often the REST mapper forgets what discovery said.
 	mapperReset = 30 * time.Second
-	// apiServerTimeout is how long a start waits for a healthy API server.
+	// apiServerTimeout is how long a start waits for an API server that cannot be reached.
 	apiServerTimeout = 10 * time.Second
+	// startPatience is how long a start asks again for what is refused for now.
+	startPatience = time.Minute
 )
 
 // ControllerContext is what the controllers of one term are made from. InitFuncs
@@ -83,7 +86,7 @@ func newControllerContext(ctx context.Context, p *process, termName string) (Con
 		process:       p,
 		narrow:        &[]informers.SharedInformerFactory{},
 	}
-	if err := waitForAPIServer(ctx, p.Client, p.Kubeconfig.Host, apiServerTimeout); err != nil {
+	if err := waitForAPIServer(ctx, p.Client, p.Kubeconfig.Host, apiServerTimeout, startPatience); err != nil {
 		return cc, fmt.Errorf("failed to wait for apiserver being healthy: %w", err)
 	}
 	cc.Clients = controllerClients(ctx, p, root)
@@ -108,7 +111,7 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 	if err != nil {
 		return fmt.Errorf("configure the client of the shared caches: %w", err)
 	}
-	if config, err = wire.Caches(patiently(config, klog.FromContext(ctx))); err != nil {
+	if config, err = wire.Caches(patience.Reads(config, klog.FromContext(ctx))); err != nil {
 		return fmt.Errorf("make the connections of the shared caches: %w", err)
 	}
 	client, err := kubernetes.NewForConfig(config)
@@ -133,7 +136,7 @@ func (cc *ControllerContext) addMonitors(ctx context.Context, client discovery.D
 	if err != nil {
 		return fmt.Errorf("configure the client of the metadata caches: %w", err)
 	}
-	if config, err = wire.Caches(patiently(config, klog.FromContext(ctx))); err != nil {
+	if config, err = wire.Caches(patience.Reads(config, klog.FromContext(ctx))); err != nil {
 		return fmt.Errorf("make the connections of the metadata caches: %w", err)
 	}
 	metadataClient, err := metadata.NewForConfig(config)
@@ -170,29 +173,6 @@ func (cc *ControllerContext) addDiscovery(ctx context.Context) error {
 		return err
 	}
 	return cc.addMonitors(ctx, client)
-}
-
-// availableResources asks the API server what it serves. A group whose server
-// does not answer only costs what needs that group.
-func availableResources(ctx context.Context, client discovery.DiscoveryInterface) (map[schema.GroupVersionResource]bool, error) {
-	_, lists, err := client.ServerGroupsAndResources()
-	if err != nil && len(lists) == 0 {
-		return nil, fmt.Errorf("discover the served resources: %w", err)
-	}
-	if err != nil {
-		klog.FromContext(ctx).Info("Some API groups cannot be discovered, what needs them is not started", "err", err)
-	}
-	available := map[schema.GroupVersionResource]bool{}
-	for _, list := range lists {
-		version, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			return nil, fmt.Errorf("parse served version %q: %w", list.GroupVersion, err)
-		}
-		for _, resource := range list.APIResources {
-			available[version.WithResource(resource.Name)] = true
-		}
-	}
-	return available, nil
 }
 
 // startCaches starts every cache that an InitFunc asked for.

@@ -159,7 +159,7 @@ func TestRunSaysWhatItWaitedFor(t *testing.T) {
 	server := newAPIServer(t)
 	server.healthy = false
 	c := server.config(t)
-	err := waitForAPIServer(t.Context(), c.Client, server.URL, time.Second)
+	err := waitForAPIServer(t.Context(), c.Client, server.URL, time.Second, time.Second)
 	if err == nil || !strings.Contains(err.Error(), "failed to get apiserver /healthz status") {
 		t.Fatalf("got %v", err)
 	}
@@ -168,7 +168,7 @@ func TestRunSaysWhatItWaitedFor(t *testing.T) {
 		defer server.mu.Unlock()
 		server.healthy = true
 	}()
-	if err := waitForAPIServer(t.Context(), c.Client, server.URL, deadline); err != nil {
+	if err := waitForAPIServer(t.Context(), c.Client, server.URL, time.Second, deadline); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,10 +1,12 @@
 package options
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	cpconfig "k8s.io/cloud-provider/config"
 	cpconfigv1alpha1 "k8s.io/cloud-provider/config/v1alpha1"
@@ -16,6 +18,7 @@ import (
 	netutils "k8s.io/utils/net"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
+	"github.com/kube-kcm/kube-controller-manager/pkg/patience"
 )
 
 // shared are the options that come from libraries and are bound to their
@@ -61,9 +64,12 @@ func (o *KubeControllerManagerOptions) applyComponentConfig(c *configuration, al
 	return nil
 }
 
+// startPatience is how long a start asks again for what the API server refuses for now.
+const startPatience = time.Minute
+
 // applyServing opens the port and says who may use it. Nothing listens on after
 // an error.
-func (o *KubeControllerManagerOptions) applyServing(c *config.Config) (err error) {
+func (o *KubeControllerManagerOptions) applyServing(ctx context.Context, c *config.Config) (err error) {
 	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{netutils.ParseIPSloppy("127.0.0.1")}); err != nil {
 		return fmt.Errorf("error creating self-signed certificates: %w", err)
 	}
@@ -78,6 +84,10 @@ func (o *KubeControllerManagerOptions) applyServing(c *config.Config) (err error
 			err = errors.Join(err, c.SecureServing.Listener.Close())
 		}
 	}()
+	// Who may ask is read from the cluster, once, and the process ends without it.
+	wrap, over := patience.Lookups(ctx, startPatience)
+	defer over()
+	o.Authentication.WithCustomRoundTripper(wrap)
 	if err := o.Authentication.ApplyTo(&c.Authentication, c.SecureServing, nil); err != nil {
 		return err
 	}

@@ -193,7 +193,7 @@ func (o *KubeControllerManagerOptions) Config(ctx context.Context, all, disabled
 	if err := o.applyComponentConfig(&c.ComponentConfig, aliases); err != nil {
 		return nil, err
 	}
-	if err := o.applyServing(c); err != nil {
+	if err := o.applyServing(ctx, c); err != nil {
 		return nil, err
 	}
 	o.applyMetrics()

@@ -1,4 +1,4 @@
-package app
+package patience
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
@@ -30,7 +31,7 @@ func (o *outage) RoundTrip(req *http.Request) (*http.Response, error) {
 func patientThrough(t *testing.T, o *outage, server string) (http.RoundTripper, ktesting.Buffer) {
 	t.Helper()
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
-	config := patiently(&rest.Config{Host: server}, logger)
+	config := Reads(&rest.Config{Host: server}, logger)
 	log := logger.GetSink().(ktesting.Underlier).GetBuffer()
 	return config.WrapTransport(o), log
 }
@@ -66,16 +67,18 @@ func TestAWriteIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestAReadEndsWithItsContext(t *testing.T) {
-	o := &outage{}
-	o.left.Store(1 << 20)
-	transport, _ := patientThrough(t, o, "http://192.0.2.1")
-	ctx, cancel := context.WithCancel(t.Context())
-	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://192.0.2.1", nil)
-	done := make(chan error, 1)
-	go func() { _, err := transport.RoundTrip(req); done <- err }()
-	eventually(t, "a request is refused", func() bool { return o.asked.Load() > 0 })
-	cancel()
-	if err := <-done; !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("got %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		o := &outage{}
+		o.left.Store(1 << 20)
+		transport, _ := patientThrough(t, o, "http://192.0.2.1")
+		ctx, cancel := context.WithCancel(t.Context())
+		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://192.0.2.1", nil)
+		done := make(chan error, 1)
+		go func() { _, err := transport.RoundTrip(req); done <- err }()
+		synctest.Wait()
+		cancel()
+		if err := <-done; !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("got %v", err)
+		}
+	})
 }

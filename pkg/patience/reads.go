@@ -1,4 +1,4 @@
-package app
+package patience
 
 import (
 	"math/rand/v2"
@@ -26,12 +26,13 @@ type patient struct {
 	away *atomic.Bool
 }
 
-// patiently returns a copy of the configuration whose reads wait for the API server.
-func patiently(config *rest.Config, logger klog.Logger) *rest.Config {
+// Reads returns a copy of the configuration of a client of caches. Its reads
+// wait for the API server, and its watches do not hammer it.
+func Reads(config *rest.Config, logger klog.Logger) *rest.Config {
 	config = rest.CopyConfig(config)
 	away, server := &atomic.Bool{}, config.Host
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &patient{next, server, logger, away}
+		return &patient{calmly(next), server, logger, away}
 	})
 	return config
 }
@@ -50,12 +51,11 @@ func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
 		if p.away.CompareAndSwap(false, true) {
 			p.logger.Info("The API server is away, the caches wait for it", "server", p.server, "err", err)
 		}
-		timer := time.NewTimer(knock + rand.N(knock))
-		select {
-		case <-timer.C:
-		case <-req.Context().Done():
-			timer.Stop()
+		if sleep(req.Context(), knock+rand.N(knock)) != nil {
 			return nil, err
 		}
 	}
 }
+
+// WrappedRoundTripper is the transport below, for those who look for its connections.
+func (p *patient) WrappedRoundTripper() http.RoundTripper { return p.next }

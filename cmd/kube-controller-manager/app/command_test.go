@@ -1,0 +1,44 @@
+package app
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
+)
+
+// TestAStopWhileStartingIsClean stops a process that waits for an API server
+// which refuses to say who may ask.
+func TestAStopWhileStartingIsClean(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		stop()
+		http.Error(w, "starting", http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: '" + server.URL +
+		"'}}]\nusers: [{name: u, user: {}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	free.Close()
+	cmd := newCommand(func() context.Context { return ctx }, func(context.Context, *config.CompletedConfig) error {
+		t.Error("the process went on after the stop")
+		return nil
+	})
+	cmd.SetArgs([]string{"--bind-address=127.0.0.1", "--secure-port=" + port, "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig})
+	if err := cmd.Execute(); err != nil {
+		t.Errorf("a stop while starting is no failure: %v", err)
+	}
+}
