@@ -135,7 +135,7 @@ func (b *book) note(node string, v *verdict) {
 	before := b.nodes[node]
 	b.add(node, before, -1)
 	b.add(node, v.stance, 1)
-	if v.runs || v.scheduled || !v.look.IsZero() {
+	if v.runs || v.scheduled || len(v.hashes) > 0 || !v.look.IsZero() {
 		b.nodes[node] = v.stance
 	} else {
 		delete(b.nodes, node)

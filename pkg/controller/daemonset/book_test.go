@@ -49,6 +49,18 @@ func TestSumsFollowTheVerdicts(t *testing.T) {
 	check(t, len(b.nodes), 2)
 }
 
+func TestAPodThatIsHeldWhenItHasEndedStillHasItsRevision(t *testing.T) {
+	b, q := opened(), asked(daemon())
+	judged(b, q, "a", node("a"), pod("a"), pod("b", old, leaving, phase(corev1.PodSucceeded)))
+	judged(b, q, "b", evicts, pod("c", on("b"), old, leaving, phase(corev1.PodFailed)))
+	check(t, b.totals(), sums{desired: 1, current: 1, ready: 1, available: 1, updated: 1})
+	judged(b, q, "a", node("a"), pod("a"))
+	check(t, b.uses("old"), true)
+	judged(b, q, "b", evicts)
+	check(t, b.uses("old"), false)
+	check(t, len(b.nodes), 1)
+}
+
 func TestOnlyWhatIsMarkedOrNotAsItShouldBeIsJudgedAgain(t *testing.T) {
 	b, q := opened(), asked(daemon())
 	judged(b, q, "a", node("a"), pod("a"))

@@ -126,17 +126,21 @@ func (q *question) judge(name string, node *corev1.Node, all []*corev1.Pod) verd
 }
 
 // sort tells the pods that count, the first one first, from those to let go. A
-// pod that has ended and is being deleted counts no more, whatever holds it.
+// pod that has ended and is being deleted counts no more, whatever holds it, but
+// its revision stays as long as it is there.
 func (v *verdict) sort(q *question, name string, all []*corev1.Pod) []*corev1.Pod {
 	var here []*corev1.Pod
 	for _, pod := range all {
-		switch {
-		case !q.selector.Matches(labels.Set(pod.Labels)):
+		if !q.selector.Matches(labels.Set(pod.Labels)) {
 			v.release = append(v.release, pod)
-		case name == "" || pod.DeletionTimestamp != nil && pods.Terminal(pod):
-		default:
+			continue
+		}
+		if name == "" {
+			continue
+		}
+		v.hashes = append(v.hashes, pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey])
+		if pod.DeletionTimestamp == nil || !pods.Terminal(pod) {
 			here = append(here, pod)
-			v.hashes = append(v.hashes, pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey])
 		}
 	}
 	slices.SortFunc(here, first)

@@ -80,6 +80,7 @@ func decide(w world, now time.Time) plan {
 			f.remove = obsolete(d, f.old)
 		}
 		f.resize(f.rescale())
+		f.keepEdited()
 		f.report("paused: only scaled")
 	case back:
 		f.rollBack(revision)
@@ -133,6 +134,14 @@ func (f *draft) rescale() []resize {
 		return steps
 	}
 	return slices.DeleteFunc(steps, func(step resize) bool { return step.set == f.newSet && step.to > size(step.set) })
+}
+
+// keepEdited takes off the removals the sets that are changed in the same breath:
+// one that has just been given pods is no history.
+func (f *draft) keepEdited() {
+	f.remove = slices.DeleteFunc(f.remove, func(set *appsv1.ReplicaSet) bool {
+		return slices.ContainsFunc(f.edits, func(e edit) bool { return e.set.UID == set.UID })
+	})
 }
 
 // recreate makes the new set only when the last old pod is gone.

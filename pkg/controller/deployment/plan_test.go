@@ -91,6 +91,7 @@ func TestDecide(t *testing.T) {
 		"a paused Recreate does not start beside old pods":        {deploy(3, image("v2"), recreateStrategy, paused, settled(0, reasonPaused)), sets(set(1, "v1", 0, 0), set(2, "v2", 0, 0)), map[types.UID][]*corev1.Pod{"web-1": {{}}}, "DeploymentPaused"},
 		"a paused Recreate scales the old set that it has":        {deploy(5, image("v2"), recreateStrategy, paused, settled(3, reasonPaused)), sets(set(1, "v1", 3, 3), set(2, "v2", 0, 0)), map[types.UID][]*corev1.Pod{"web-1": {{}}}, "web-1 3 -> 5, annotations; DeploymentPaused"},
 		"a paused one loses its history":                          {deploy(3, paused, history(0), settled(3, reasonPaused)), sets(set(1, "v1", 3, 3), set(2, "v2", 0, 0)), nil, "web-1 annotations; remove web-2; DeploymentPaused"},
+		"a paused one keeps the old set that it gives pods":       {deploy(2, image("v2"), paused, history(0), settled(0, reasonPaused)), sets(set(1, "v1", 0, 0)), nil, "web-1 0 -> 2, annotations; DeploymentPaused"},
 		"a paused one without sets makes none":                    {deploy(3, paused), nil, nil, "DeploymentPaused"},
 		"resuming goes on where the rollout was":                  {deploy(3, image("v2"), settled(3, reasonPaused)), sets(set(1, "v1", 3, 3)), nil, "create web with 1; NewReplicaSetCreated"},
 		"resuming a complete one completes it":                    {deploy(3, settled(3, reasonPaused)), sets(set(1, "v1", 3, 3)), nil, "NewReplicaSetAvailable"},
