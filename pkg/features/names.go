@@ -10,6 +10,9 @@ const (
 	DRADeviceTaintRules featuregate.Feature = "DRADeviceTaintRules"
 	// DRADeviceTaints makes device taint eviction run.
 	DRADeviceTaints featuregate.Feature = "DRADeviceTaints"
+	// DRAExtendedResource lets quotas count device claims as the extended resources
+	// that their classes offer.
+	DRAExtendedResource featuregate.Feature = "DRAExtendedResource"
 	// DRAResourcePoolStatus makes the controller of ResourcePoolStatusRequests run.
 	DRAResourcePoolStatus featuregate.Feature = "DRAResourcePoolStatus"
 	// DeploymentReplicaSetTerminatingReplicas reports terminating pods in the

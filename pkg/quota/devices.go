@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,9 @@ func (r Rules) deviceClaim(c *resourceapi.ResourceClaim, now time.Time) Usage {
 	requested := r.requestedBy(c, now)
 	for class, devices := range devicesByClass(c) {
 		used[corev1.ResourceName(class+corev1.ResourceClaimsPerClass)] = number(devices)
+		if r.IgnoreExtended {
+			continue
+		}
 		names := []corev1.ResourceName{implicitDevices + corev1.ResourceName(class)}
 		if offered := r.ExtendedResource(class); offered != "" {
 			names = append(names, requestOf(offered))
@@ -38,21 +42,41 @@ func (r Rules) deviceClaim(c *resourceapi.ResourceClaim, now time.Time) Usage {
 }
 
 // requestedBy is what is counted already for the pod whose extended resources
-// this claim was made for by the scheduler.
+// this claim was made for by the scheduler. A pod has one such claim. Anybody may
+// write the annotation of one, so it is the claim that the status of the pod
+// names; until the scheduler has written that, the first that was made.
 func (r Rules) requestedBy(c *resourceapi.ResourceClaim, now time.Time) corev1.ResourceList {
 	name, ok := ExtendedResourcePod(c)
-	if !ok {
+	if !ok || r.IgnoreExtended {
 		return nil
 	}
 	pod := r.Pod(c.Namespace, name)
 	if pod == nil || !metav1.IsControlledBy(c, pod) {
 		return nil
 	}
+	if s := pod.Status.ExtendedResourceClaimStatus; s != nil {
+		ok = s.ResourceClaimName == c.Name
+	} else {
+		ok = first(c, r.MadeFor(pod)) == c
+	}
+	if !ok {
+		return nil
+	}
 	return r.pod(pod, now).Used
 }
 
-// ExtendedResourcePod is the name of the pod that a claim was made for by the
-// scheduler, because of the extended resources in its spec.
+// first is the oldest of the claims, by name among those of one second.
+func first(oldest *resourceapi.ResourceClaim, claims []*resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
+	for _, c := range claims {
+		if cmp.Or(c.CreationTimestamp.Time.Compare(oldest.CreationTimestamp.Time), cmp.Compare(c.Name, oldest.Name)) < 0 {
+			oldest = c
+		}
+	}
+	return oldest
+}
+
+// ExtendedResourcePod is the name of the pod that a claim says it was made for by
+// the scheduler, because of the extended resources in its spec.
 func ExtendedResourcePod(c *resourceapi.ResourceClaim) (string, bool) {
 	owner := metav1.GetControllerOfNoCopy(c)
 	if c.Annotations[resourceapi.ExtendedResourceClaimAnnotation] != "true" || owner == nil || owner.Kind != "Pod" {

@@ -27,10 +27,16 @@ type Rules struct {
 	// IgnorePodLevel leaves the resources of the pod as a whole out, for clusters
 	// that do not know them.
 	IgnorePodLevel bool
+	// IgnoreExtended counts device claims by their classes only, and not as the
+	// extended resources that the classes offer.
+	IgnoreExtended bool
 	// ExtendedResource is the extended resource that a device class offers, empty if none.
 	ExtendedResource func(class string) string
 	// Pod finds a pod.
 	Pod func(namespace, name string) *corev1.Pod
+	// MadeFor returns the device claims that say that they were made for the
+	// extended resources of a pod.
+	MadeFor func(pod *corev1.Pod) []*resourceapi.ResourceClaim
 }
 
 // Measure returns what an object of a resource uses. An object that is known as

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -213,10 +214,68 @@ func TestDevices(t *testing.T) {
 			rules := Rules{
 				ExtendedResource: func(class string) string { return map[string]string{"gpu": "example.com/gpu"}[class] },
 				Pod:              func(_, _ string) *corev1.Pod { return tc.pod },
+				MadeFor:          func(*corev1.Pod) []*resourceapi.ResourceClaim { return []*resourceapi.ResourceClaim{c} },
 			}
 			want := list("count/resourceclaims.resource.k8s.io=1 " + tc.want)
 			if got := rules.Measure(DeviceClaims, c, noon); !Same(got.Used, want) {
 				t.Error(cmp.Diff(want, got.Used))
+			}
+		})
+	}
+}
+
+// TestOneClaimOfAPodIsNotCountedAgain is about who may write: anybody annotates
+// claims, and only the scheduler writes the status of a pod.
+func TestOneClaimOfAPodIsNotCountedAgain(t *testing.T) {
+	requester := func(status string) *corev1.Pod {
+		return pod(func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources = requirements("example.com/gpu=100", "")
+			if status != "" {
+				p.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: status}
+			}
+		})
+	}
+	claim := func(name string, after time.Duration, devices int64) *resourceapi.ResourceClaim {
+		c := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, CreationTimestamp: metav1.NewTime(noon.Add(after)),
+			Annotations:     map[string]string{resourceapi.ExtendedResourceClaimAnnotation: "true"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "Pod", Name: "p", UID: "u", Controller: ptr.To(true)}}}}
+		c.Spec.Devices.Requests = []resourceapi.DeviceRequest{exactly("gpu", devices)}
+		return c
+	}
+	for name, tc := range map[string]struct {
+		pod    *corev1.Pod
+		a, b   time.Duration // when they were made
+		ignore bool
+		want   string
+	}{
+		"the one that the status names":              {requester("a"), time.Second, 0, false, "a=0 b=7"},
+		"whichever was first":                        {requester("b"), 0, time.Second, false, "a=20 b=0"},
+		"none when the status names another":         {requester("c"), 0, 0, false, "a=20 b=7"},
+		"the first as long as the status names none": {requester(""), time.Second, 0, false, "a=20 b=0"},
+		"the first by name in the same second":       {requester(""), 0, 0, false, "a=0 b=7"},
+		"none where they do not count at all":        {requester("a"), 0, 0, true, "a=0 b=0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := claim("a", tc.a, 20), claim("b", tc.b, 7)
+			rules := Rules{
+				IgnoreExtended:   tc.ignore,
+				ExtendedResource: func(string) string { return "example.com/gpu" },
+				Pod:              func(_, _ string) *corev1.Pod { return tc.pod },
+				MadeFor:          func(*corev1.Pod) []*resourceapi.ResourceClaim { return []*resourceapi.ResourceClaim{b, a} },
+			}
+			var got []string
+			for _, c := range []*resourceapi.ResourceClaim{a, b} {
+				used := rules.Measure(DeviceClaims, c, noon).Used
+				got = append(got, fmt.Sprintf("%s=%d", c.Name, used.Name("requests.example.com/gpu", "").Value()))
+				if _, counted := used["requests.deviceclass.resource.kubernetes.io/gpu"]; counted == tc.ignore {
+					t.Errorf("%s uses %v", c.Name, used)
+				}
+				if n := used.Name("gpu.deviceclass.resource.k8s.io/devices", ""); n.IsZero() {
+					t.Errorf("%s is not counted by its class: %v", c.Name, used)
+				}
+			}
+			if text := strings.Join(got, " "); text != tc.want {
+				t.Errorf("got %s, want %s", text, tc.want)
 			}
 		})
 	}

@@ -28,12 +28,15 @@ func startResourceQuotaController(ctx context.Context, cc ControllerContext) (ht
 	core.PersistentVolumeClaims().Informer()
 	if cc.Available[resourceClaimsResource] && cc.Available[deviceClassesResource] {
 		cc.Informers.Resource().V1().ResourceClaims().Informer()
-		in.DeviceClasses = cc.Informers.Resource().V1().DeviceClasses()
+		if cc.Gates.Enabled(features.DRAExtendedResource) {
+			in.DeviceClasses = cc.Informers.Resource().V1().DeviceClasses()
+		}
 	}
 	c, err := resourcequota.New(in, cc.Monitors(), client, events, resourcequota.Options{
 		Workers:        int(cc.Config.ResourceQuotaController.ConcurrentResourceQuotaSyncs),
 		SyncPeriod:     cc.Config.ResourceQuotaController.ResourceQuotaSyncPeriod.Duration,
 		IgnorePodLevel: !cc.Gates.Enabled(features.PodLevelResources),
+		IgnoreExtended: !cc.Gates.Enabled(features.DRAExtendedResource),
 		Clock:          cc.Clock,
 	})
 	return cc.run(ctx, c, err)

@@ -52,6 +52,8 @@ type Options struct {
 	SyncPeriod time.Duration
 	// IgnorePodLevel leaves the resources of pods as a whole out.
 	IgnorePodLevel bool
+	// IgnoreExtended counts device claims by their classes only.
+	IgnoreExtended bool
 	// Clock is the process's clock; the real one by default.
 	Clock clock.WithTicker
 }
@@ -109,7 +111,7 @@ func New(in Informers, set *monitor.Set, client kubernetes.Interface, recorder r
 			quotaResource: in.Quotas.Informer().GetStore(),
 		}),
 	}
-	c.rules = quota.Rules{IgnorePodLevel: o.IgnorePodLevel, ExtendedResource: c.extendedResource, Pod: c.pod}
+	c.rules = quota.Rules{IgnorePodLevel: o.IgnorePodLevel, IgnoreExtended: o.IgnoreExtended, ExtendedResource: c.extendedResource, Pod: c.pod}
 	ready := []cache.InformerSynced{in.Quotas.Informer().HasSynced, in.Pods.Informer().HasSynced, c.discovered}
 	if in.DeviceClasses != nil {
 		c.classes = in.DeviceClasses.Lister()

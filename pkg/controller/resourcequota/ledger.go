@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,8 +29,8 @@ type account struct {
 	books  map[schema.GroupResource]*quota.Book
 	// opened is when the oldest book was made.
 	opened time.Time
-	// claims are the names of device claims by the pod that they were made for.
-	claims map[string]map[string]bool
+	// claims are the device claims by the pod that they were made for, and by name.
+	claims map[string]map[string]*resourceapi.ResourceClaim
 }
 
 // reader is a quota: what it counts, and of which objects.
@@ -51,7 +52,7 @@ func (l *ledger) register(key types.NamespacedName, r reader) *account {
 	defer l.mu.Unlock()
 	a := l.accounts[key.Namespace]
 	if a == nil {
-		a = &account{quotas: map[string]reader{}, books: map[schema.GroupResource]*quota.Book{}, claims: map[string]map[string]bool{}}
+		a = &account{quotas: map[string]reader{}, books: map[schema.GroupResource]*quota.Book{}, claims: map[string]map[string]*resourceapi.ResourceClaim{}}
 		l.accounts[key.Namespace] = a
 	}
 	a.mu.Lock()
@@ -183,7 +184,10 @@ func (a *account) sum(of schema.GroupResource, scope quota.Scope, now time.Time,
 		book = quota.NewBook(of)
 		a.books[of] = book
 		for _, object := range objects {
-			a.put(book, object, measure)
+			a.link(object) // all of them: a measure may ask which was first
+		}
+		for _, object := range objects {
+			book.Put(object.GetName(), measure(object))
 		}
 	}
 	next := book.Expire(now)
@@ -203,17 +207,15 @@ func (a *account) changed(of schema.GroupResource, old, now metav1.Object, measu
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	book := a.books[of]
-	switch {
-	case book == nil:
+	if book == nil {
 		return false
-	case now == nil:
+	}
+	if old != nil {
 		a.unlink(old)
+	}
+	if now == nil {
 		return book.Remove(old.GetName())
 	}
-	return a.put(book, now, measure)
-}
-
-func (a *account) put(book *quota.Book, object metav1.Object, measure func(metav1.Object) quota.Usage) bool {
-	a.link(object)
-	return book.Put(object.GetName(), measure(object))
+	a.link(now)
+	return book.Put(now.GetName(), measure(now))
 }

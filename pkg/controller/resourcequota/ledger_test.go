@@ -136,11 +136,11 @@ func TestAClaimIsRememberedByItsPod(t *testing.T) {
 	if _, _, err := a.sum(quota.DeviceClaims, quota.Scope{}, noon, load, measure); err != nil {
 		t.Fatal(err)
 	}
-	if got := a.madeFor("p"); len(got) != 1 || got[0] != "made" {
+	if got := a.namesFor("p"); len(got) != 1 || got[0] != "made" {
 		t.Errorf("made for p: %v", got)
 	}
 	a.changed(quota.DeviceClaims, claim, nil, measure)
-	if got := a.madeFor("p"); got != nil || len(a.claims) != 0 {
+	if got := a.namesFor("p"); got != nil || len(a.claims) != 0 {
 		t.Errorf("still made for p: %v", got)
 	}
 }

@@ -1,54 +1,67 @@
 package resourcequota
 
 import (
+	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
 )
 
+// madeFor returns the pod that an object says it was made for; only device
+// claims do.
+func madeFor(object metav1.Object) (*resourceapi.ResourceClaim, string) {
+	claim, ok := object.(*resourceapi.ResourceClaim)
+	if !ok {
+		return nil, ""
+	}
+	pod, _ := quota.ExtendedResourcePod(claim)
+	return claim, pod
+}
+
 // link remembers the pod that a device claim was made for, because what the
 // claim uses depends on what is counted for the pod.
 func (a *account) link(object metav1.Object) {
-	claim, ok := object.(*resourceapi.ResourceClaim)
-	if !ok {
+	claim, pod := madeFor(object)
+	if pod == "" {
 		return
 	}
-	if pod, ok := quota.ExtendedResourcePod(claim); ok {
-		if a.claims[pod] == nil {
-			a.claims[pod] = map[string]bool{}
-		}
-		a.claims[pod][claim.Name] = true
+	if a.claims[pod] == nil {
+		a.claims[pod] = map[string]*resourceapi.ResourceClaim{}
 	}
+	a.claims[pod][claim.Name] = claim
 }
 
 // unlink forgets what link remembered.
 func (a *account) unlink(object metav1.Object) {
-	claim, ok := object.(*resourceapi.ResourceClaim)
-	if !ok {
+	claim, pod := madeFor(object)
+	if pod == "" {
 		return
 	}
-	if pod, ok := quota.ExtendedResourcePod(claim); ok {
-		delete(a.claims[pod], claim.Name)
-		if len(a.claims[pod]) == 0 {
-			delete(a.claims, pod)
-		}
+	delete(a.claims[pod], claim.Name)
+	if len(a.claims[pod]) == 0 {
+		delete(a.claims, pod)
 	}
 }
 
-// madeFor returns the names of the device claims that were made for a pod.
-func (a *account) madeFor(pod string) []string {
+// claimsFor returns the device claims that say that they were made for a pod. It
+// is for measures, which are taken while the account is locked.
+func (a *account) claimsFor(pod *corev1.Pod) []*resourceapi.ResourceClaim {
+	var claims []*resourceapi.ResourceClaim
+	for _, claim := range a.claims[pod.Name] {
+		if metav1.IsControlledBy(claim, pod) {
+			claims = append(claims, claim)
+		}
+	}
+	return claims
+}
+
+// namesFor returns the names of the device claims that name a pod as theirs.
+func (a *account) namesFor(pod string) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.claims[pod]) == 0 {
-		return nil
-	}
-	var names []string
-	for name := range a.claims[pod] {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(a.claims[pod]))
 }

@@ -77,7 +77,7 @@ func (c *Controller) observe(q *corev1.ResourceQuota, now time.Time) observed {
 			continue
 		}
 		if s.health == served || s.health == absent {
-			sum, next, err := account.sum(of, r.scope, now, c.load(q.Namespace, of), c.measure(of))
+			sum, next, err := account.sum(of, r.scope, now, c.load(q.Namespace, of), c.measure(account, of))
 			if err == nil {
 				sums[of] = sum
 				if !next.IsZero() {
@@ -126,8 +126,11 @@ func (c *Controller) load(namespace string, of schema.GroupResource) func() ([]m
 	}
 }
 
-func (c *Controller) measure(of schema.GroupResource) func(metav1.Object) quota.Usage {
-	return func(object metav1.Object) quota.Usage { return c.rules.Measure(of, object, c.clock.Now()) }
+// measure returns how the objects of a resource are measured for an account.
+func (c *Controller) measure(account *account, of schema.GroupResource) func(metav1.Object) quota.Usage {
+	rules := c.rules
+	rules.MadeFor = account.claimsFor
+	return func(object metav1.Object) quota.Usage { return rules.Measure(of, object, c.clock.Now()) }
 }
 
 // objectChanged is called for each change of any namespaced object.
@@ -142,17 +145,25 @@ func (c *Controller) objectChanged(r monitor.Resource, old, now metav1.Object, _
 		return
 	}
 	of := r.GroupResource()
-	if account.changed(of, old, now, c.measure(of)) {
+	if account.changed(of, old, now, c.measure(account, of)) {
 		c.changes.Add(change{namespace, of})
 	}
-	if of == quota.Pods {
+	switch of {
+	case quota.Pods:
 		c.claimsChanged(account, namespace, object.GetName())
+	case quota.DeviceClaims:
+		// It may have been the first of its pod's claims, or be that now.
+		for _, claim := range []metav1.Object{old, now} {
+			if _, pod := madeFor(claim); pod != "" {
+				c.claimsChanged(account, namespace, pod)
+			}
+		}
 	}
 }
 
-// claimsChanged measures the device claims anew that were made for a pod.
+// claimsChanged measures again the device claims that were made for a pod.
 func (c *Controller) claimsChanged(account *account, namespace, pod string) {
-	names := account.madeFor(pod)
+	names := account.namesFor(pod)
 	if len(names) == 0 {
 		return
 	}
@@ -163,7 +174,7 @@ func (c *Controller) claimsChanged(account *account, namespace, pod string) {
 	for _, name := range names {
 		item, exists, err := store.GetByKey(namespace + "/" + name)
 		claim, ok := item.(metav1.Object)
-		if err == nil && exists && ok && account.changed(quota.DeviceClaims, claim, claim, c.measure(quota.DeviceClaims)) {
+		if err == nil && exists && ok && account.changed(quota.DeviceClaims, claim, claim, c.measure(account, quota.DeviceClaims)) {
 			c.changes.Add(change{namespace, quota.DeviceClaims})
 		}
 	}
