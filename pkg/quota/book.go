@@ -20,7 +20,16 @@ type Book struct {
 	entries  map[entryKey]*entry
 	expiring map[string]expiry
 	sums     map[string]*sum
+	growth   Growth
 }
+
+// Growth is how much the sums of a resource have ever grown by changes of single
+// objects, by scope. What they shrank by is not taken off, so the difference of
+// two looks is what was added meanwhile, whatever went.
+type Growth map[string]corev1.ResourceList
+
+// Within is the growth within a scope.
+func (g Growth) Within(scope Scope) corev1.ResourceList { return g[scope.key] }
 
 // entry is what some objects use each.
 type entry struct {
@@ -46,11 +55,11 @@ type sum struct {
 	total corev1.ResourceList
 }
 
-// NewBook returns an empty book for the objects of a resource.
-func NewBook(of schema.GroupResource) *Book {
+// NewBook returns an empty book for the objects of a resource, which adds to growth.
+func NewBook(of schema.GroupResource, growth Growth) *Book {
 	return &Book{
 		resource: of, objects: map[string]*entry{}, entries: map[entryKey]*entry{},
-		expiring: map[string]expiry{}, sums: map[string]*sum{},
+		expiring: map[string]expiry{}, sums: map[string]*sum{}, growth: growth,
 	}
 }
 
@@ -76,17 +85,16 @@ func (b *Book) put(name string, used corev1.ResourceList, traits Traits) bool {
 	if old != nil && old.key.traits == traits && Same(old.used, used) {
 		return false
 	}
-	if old != nil {
-		b.leave(old)
-	}
+	b.release(old)
 	key := entryKey{printed(used), traits}
 	now := b.entries[key]
 	if now == nil {
 		now = &entry{key: key, used: used}
 		b.entries[key] = now
 	}
+	now.objects++
 	b.objects[name] = now
-	b.enter(now)
+	b.move(old, now)
 	return true
 }
 
@@ -96,7 +104,8 @@ func (b *Book) Remove(name string) bool {
 	if old == nil {
 		return false
 	}
-	b.leave(old)
+	b.release(old)
+	b.move(old, nil)
 	delete(b.objects, name)
 	delete(b.expiring, name)
 	return true
@@ -142,35 +151,52 @@ func (b *Book) Keep(scopes []Scope) {
 	for key := range b.sums {
 		if !slices.ContainsFunc(scopes, func(s Scope) bool { return s.key == key }) {
 			delete(b.sums, key)
+			delete(b.growth, key)
 		}
 	}
 }
 
-func (b *Book) enter(e *entry) {
-	e.objects++
-	for _, s := range b.sums {
-		if s.scope.Matches(b.resource, e.key.traits) {
-			for name, quantity := range e.used {
-				add(s.total, name, quantity)
-			}
-		}
+// release takes an object off its entry, nil if it had none.
+func (b *Book) release(e *entry) {
+	if e == nil {
+		return
 	}
-}
-
-func (b *Book) leave(e *entry) {
 	e.objects--
 	if e.objects == 0 {
 		delete(b.entries, e.key)
 	}
-	for _, s := range b.sums {
-		if s.scope.Matches(b.resource, e.key.traits) {
-			for name, quantity := range e.used {
-				left := s.total[name]
-				left.Sub(quantity)
-				s.total[name] = left
+}
+
+// move changes the sums by an object that was in one entry and is in another
+// now; nil is none.
+func (b *Book) move(old, now *entry) {
+	for key, s := range b.sums {
+		was, is := s.part(b.resource, old), s.part(b.resource, now)
+		for name, quantity := range is {
+			add(s.total, name, quantity)
+			more := quantity.DeepCopy()
+			more.Sub(was[name])
+			if more.Sign() > 0 {
+				if b.growth[key] == nil {
+					b.growth[key] = corev1.ResourceList{}
+				}
+				add(b.growth[key], name, more)
 			}
 		}
+		for name, quantity := range was {
+			left := s.total[name]
+			left.Sub(quantity)
+			s.total[name] = left
+		}
 	}
+}
+
+// part is what an object of the entry uses within the scope of the sum.
+func (s *sum) part(of schema.GroupResource, e *entry) corev1.ResourceList {
+	if e == nil || !s.scope.Matches(of, e.key.traits) {
+		return nil
+	}
+	return e.used
 }
 
 func add(to corev1.ResourceList, name corev1.ResourceName, quantity resource.Quantity) {

@@ -56,7 +56,7 @@ func TestABookHoldsWhatARecountFinds(t *testing.T) {
 	}
 	for seed := range testworld.Seeds(2000) {
 		r := rand.New(rand.NewPCG(seed, 4))
-		book, objects, now := NewBook(Pods), map[string]Usage{}, noon
+		book, objects, now := NewBook(Pods, Growth{}), map[string]Usage{}, noon
 		for step := range 60 {
 			name := fmt.Sprint(r.IntN(12))
 			switch action := r.IntN(10); {
@@ -103,7 +103,7 @@ func equal(a, b corev1.ResourceList) bool {
 }
 
 func TestABookTellsWhetherSomethingChanged(t *testing.T) {
-	book := NewBook(Pods)
+	book := NewBook(Pods, Growth{})
 	u := Usage{Used: list("pods=1 cpu=1")}
 	if !book.Put("a", u) || book.Put("a", Usage{Used: list("pods=1 cpu=1000m")}) {
 		t.Error("new is a change, the same is none")
@@ -126,8 +126,40 @@ func TestABookTellsWhetherSomethingChanged(t *testing.T) {
 	}
 }
 
+func TestGrowthIsWhatSingleObjectsAdded(t *testing.T) {
+	long := scopes("Terminating")
+	all, terminating := Scope{}, ScopeOf(&long)
+	growth := Growth{}
+	book := NewBook(Pods, growth)
+	book.Put("listed", Usage{Used: list("pods=1 cpu=5")})
+	book.Sum(all)
+	book.Sum(terminating)
+	for step, tc := range []struct {
+		do                func()
+		grown, grownScope string
+	}{
+		{func() {}, "", ""},
+		{func() { book.Put("a", Usage{Used: list("pods=1 cpu=2")}) }, "pods=1 cpu=2", ""},
+		{func() { book.Put("a", Usage{Used: list("pods=1 cpu=3")}) }, "pods=1 cpu=3", ""},
+		{func() { book.Put("a", Usage{Used: list("pods=1 cpu=1")}) }, "pods=1 cpu=3", ""},
+		{func() { book.Put("a", Usage{Used: list("pods=1 cpu=1"), Traits: Traits{Terminating: true}}) }, "pods=1 cpu=3", "pods=1 cpu=1"},
+		{func() { book.Remove("a"); book.Remove("listed") }, "pods=1 cpu=3", "pods=1 cpu=1"},
+		{func() { book.Put("a", Usage{Used: list("pods=1")}) }, "pods=2 cpu=3", "pods=1 cpu=1"},
+		{func() { book.Keep([]Scope{all}) }, "pods=2 cpu=3", ""},
+		{func() { book = NewBook(Pods, growth); book.Sum(all); book.Put("b", Usage{Used: list("pods=1")}) }, "pods=3 cpu=3", ""},
+	} {
+		tc.do()
+		if got := growth.Within(all); !Same(got, list(tc.grown)) {
+			t.Errorf("step %d: grown by %v", step, got)
+		}
+		if got := growth.Within(terminating); !Same(got, list(tc.grownScope)) {
+			t.Errorf("step %d: grown within the scope by %v", step, got)
+		}
+	}
+}
+
 func TestObjectsThatUseTheSameShareAnEntry(t *testing.T) {
-	book := NewBook(Pods)
+	book := NewBook(Pods, Growth{})
 	for i := range 1000 {
 		book.Put(fmt.Sprint(i), Rules{}.Measure(Pods, pod(func(*corev1.Pod) {}), noon))
 	}
@@ -139,7 +171,7 @@ func TestObjectsThatUseTheSameShareAnEntry(t *testing.T) {
 // BenchmarkOneChange is the cost of one pod's change in a large namespace, and what counting all would cost.
 func BenchmarkOneChange(b *testing.B) {
 	for _, size := range []int{100, 10_000} {
-		book, objects := NewBook(Pods), map[string]Usage{}
+		book, objects := NewBook(Pods, Growth{}), map[string]Usage{}
 		for i := range size {
 			u := Rules{}.Measure(Pods, pod(func(*corev1.Pod) {}), noon)
 			objects[fmt.Sprint(i)] = u

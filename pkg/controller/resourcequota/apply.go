@@ -16,7 +16,6 @@ import (
 
 // apply writes the status, and returns when to look again because it could not.
 func (c *Controller) apply(ctx context.Context, key types.NamespacedName, q *corev1.ResourceQuota, do plan) (time.Duration, error) {
-	c.notes.waiting(key, c.clock.Now(), do.wait > 0)
 	if do.Status == nil {
 		return 0, nil
 	}
@@ -35,6 +34,7 @@ func (c *Controller) apply(ctx context.Context, key types.NamespacedName, q *cor
 	case err != nil:
 		return 0, fmt.Errorf("update the status of resource quota %s: %w", key, err)
 	}
+	c.notes.follow(key, wrote, c.clock.Now())
 	c.writes.Wrote(key, quotaResource, wrote)
 	return 0, nil
 }

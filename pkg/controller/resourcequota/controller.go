@@ -105,7 +105,7 @@ func New(in Informers, set *monitor.Set, client kubernetes.Interface, recorder r
 	}
 	c := &Controller{
 		quotas: in.Quotas.Lister(), pods: in.Pods.Lister(), client: client, recorder: recorder,
-		clock: o.Clock, period: o.SyncPeriod, ledger: newLedger(), notes: newNotes(),
+		clock: o.Clock, period: o.SyncPeriod, ledger: newLedger(), notes: newNotes(patienceOf(o.SyncPeriod)),
 		pacer: pace.New[types.NamespacedName](o.Clock, writeShare, longestPace),
 		writes: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{
 			quotaResource: in.Quotas.Informer().GetStore(),
@@ -155,13 +155,11 @@ func (c *Controller) watch(in Informers) error {
 func (c *Controller) quotaChanged(ch runner.Change[corev1.ResourceQuota], wake runner.Wake[types.NamespacedName]) {
 	q := ch.Now()
 	key := types.NamespacedName{Namespace: q.Namespace, Name: q.Name}
-	if ch.Old != nil && ch.New != nil {
-		if charged(ch.Old, ch.New) {
-			c.notes.charge(key, c.clock.Now())
-		}
-		if sameQuota(ch.Old, ch.New) {
-			return
-		}
+	if ch.New != nil {
+		c.notes.follow(key, ch.New, c.clock.Now())
+	}
+	if ch.Old != nil && ch.New != nil && sameQuota(ch.Old, ch.New) {
+		return
 	}
 	if ch.New != nil && urgent(q, c.countable) {
 		c.priority.Add(key)
@@ -191,7 +189,6 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 	}
 	defer c.busy.Delete(key)
 	now := c.clock.Now()
-	m := c.notes.moment(key, now) // before the quota is read, so that it holds the charges
 	q, err := c.quotas.ResourceQuotas(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		c.forget(key)
@@ -200,18 +197,27 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 	if err != nil {
 		return runner.Done(err)
 	}
+	// The cache may be ahead of what is known of charges: only the version is
+	// judged up to which they are.
+	if q = c.notes.followed(key); q == nil {
+		return runner.Done().LookAgain(soon)
+	}
 	seen := c.observe(q, now)
 	if seen.loading {
 		return runner.Done().LookAgain(soon).Because(plan{Why: "waiting for a first list", Frozen: seen.frozen})
 	}
-	do := decide(q, seen.used, m)
-	do.Frozen = seen.frozen
-	if do.settled {
-		c.notes.settle(key, m.charged)
+	q, ahead, until := c.notes.ahead(key, seen.used, seen.grown, now)
+	if q == nil {
+		return runner.Done().LookAgain(soon)
 	}
+	do := decide(q, seen.used, ahead)
+	do.Frozen = seen.frozen
 	told := c.tell(q, seen.frozen, now)
 	again, err := c.apply(ctx, key, q, do)
-	return runner.Done(err).LookAgain(earliest(again, do.wait, told, seen.next)).Because(do)
+	if !until.IsZero() {
+		again = earliest(again, max(until.Sub(now), time.Millisecond))
+	}
+	return runner.Done(err).LookAgain(earliest(again, told, seen.next)).Because(do)
 }
 
 func (c *Controller) forget(key types.NamespacedName) {

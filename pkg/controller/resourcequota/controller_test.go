@@ -164,7 +164,7 @@ func TestErrorsOfWrites(t *testing.T) {
 				t.Fatal(err)
 			}
 			q := limits("pods=1", "", "")
-			again, err := c.apply(t.Context(), key("q"), q, decide(q, list("pods=0"), moment{now: noon}))
+			again, err := c.apply(t.Context(), key("q"), q, decide(q, list("pods=0"), nil))
 			if (err != nil) != tc.fail || again != tc.wait {
 				t.Errorf("got %v and %v", again, err)
 			}

@@ -38,6 +38,19 @@ func total(counts map[corev1.ResourceName][]schema.GroupResource, sums map[schem
 	return used
 }
 
+// together adds up each name over the resources that count towards it.
+func together(counts map[corev1.ResourceName][]schema.GroupResource, lists map[schema.GroupResource]corev1.ResourceList) corev1.ResourceList {
+	sums := corev1.ResourceList{}
+	for name, resources := range counts {
+		for _, of := range resources {
+			if quantity, ok := lists[of][name]; ok {
+				addTo(sums, corev1.ResourceList{name: quantity})
+			}
+		}
+	}
+	return sums
+}
+
 // offered is the extended resource that a class names, empty if none.
 func offered(class *resourceapi.DeviceClass) string {
 	if class.Spec.ExtendedResourceName == nil {

@@ -9,7 +9,11 @@
 //
 // Usage is kept as it changes, in a ledger for each namespace that has a quota,
 // so that a change costs what changed and not what is there. Every sync period
-// the ledger is made anew.
+// the ledger is made again.
+//
+// What was charged and is not seen as an object yet may be under way, and stays
+// in the usage: it is lowered for objects that went or shrank, and for charges
+// whose object did not come for a while.
 //
 // A kind that cannot be read freezes the numbers that count it and no others:
 // they stay as they were last written, an event on the quota says why, and the

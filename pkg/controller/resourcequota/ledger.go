@@ -27,6 +27,8 @@ type account struct {
 	mu     sync.Mutex
 	quotas map[string]reader
 	books  map[schema.GroupResource]*quota.Book
+	// growth outlives the books.
+	growth map[schema.GroupResource]quota.Growth
 	// opened is when the oldest book was made.
 	opened time.Time
 	// claims are the device claims by the pod that they were made for, and by name.
@@ -52,7 +54,10 @@ func (l *ledger) register(key types.NamespacedName, r reader) *account {
 	defer l.mu.Unlock()
 	a := l.accounts[key.Namespace]
 	if a == nil {
-		a = &account{quotas: map[string]reader{}, books: map[schema.GroupResource]*quota.Book{}, claims: map[string]map[string]*resourceapi.ResourceClaim{}}
+		a = &account{
+			quotas: map[string]reader{}, books: map[schema.GroupResource]*quota.Book{}, growth: map[schema.GroupResource]quota.Growth{},
+			claims: map[string]map[string]*resourceapi.ResourceClaim{},
+		}
 		l.accounts[key.Namespace] = a
 	}
 	a.mu.Lock()
@@ -147,6 +152,7 @@ func (a *account) prune() {
 		}
 		if len(scopes) == 0 {
 			delete(a.books, of)
+			delete(a.growth, of)
 			continue
 		}
 		book.Keep(scopes)
@@ -169,19 +175,30 @@ func (a *account) age(now time.Time, period time.Duration) time.Duration {
 	return a.opened.Add(period).Sub(now)
 }
 
-// sum returns what the objects of a resource use within a scope, and when that
-// changes by itself, zero if it does not. load lists the objects when the book
-// has to be opened; measure measures one.
-func (a *account) sum(of schema.GroupResource, scope quota.Scope, now time.Time, load func() ([]metav1.Object, error), measure func(metav1.Object) quota.Usage) (corev1.ResourceList, time.Time, error) {
+// counted is what the objects of a resource use within a scope.
+type counted struct {
+	sum corev1.ResourceList
+	// grown is by how much the sum has ever grown, without what it shrank by.
+	grown corev1.ResourceList
+	// next is when the sum changes by itself, zero if it does not.
+	next time.Time
+}
+
+// count adds up what the objects of a resource use within a scope. load lists
+// the objects when the book has to be opened; measure measures one.
+func (a *account) count(of schema.GroupResource, scope quota.Scope, now time.Time, load func() ([]metav1.Object, error), measure func(metav1.Object) quota.Usage) (counted, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	book := a.books[of]
 	if book == nil {
 		objects, err := load()
 		if err != nil {
-			return nil, time.Time{}, err
+			return counted{}, err
 		}
-		book = quota.NewBook(of)
+		if a.growth[of] == nil {
+			a.growth[of] = quota.Growth{}
+		}
+		book = quota.NewBook(of, a.growth[of])
 		a.books[of] = book
 		for _, object := range objects {
 			a.link(object) // all of them: a measure may ask which was first
@@ -191,7 +208,7 @@ func (a *account) sum(of schema.GroupResource, scope quota.Scope, now time.Time,
 		}
 	}
 	next := book.Expire(now)
-	return book.Sum(scope).DeepCopy(), next, nil
+	return counted{book.Sum(scope).DeepCopy(), a.growth[of].Within(scope).DeepCopy(), next}, nil
 }
 
 // open tells whether there is a book of the resource.

@@ -38,11 +38,11 @@ func TestABookIsOpenedOnceAndKeptByChanges(t *testing.T) {
 	loads := 0
 	load := func() ([]metav1.Object, error) { loads++; return []metav1.Object{object("a"), object("b")}, nil }
 	secretsUsed := func() int64 {
-		used, _, err := a.sum(secrets, quota.Scope{}, noon, load, measureSecret)
+		used, err := a.count(secrets, quota.Scope{}, noon, load, measureSecret)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return used.Name("secrets", "").Value()
+		return used.sum.Name("secrets", "").Value()
 	}
 	if a.changed(secrets, nil, object("early"), measureSecret) {
 		t.Error("nothing is to be woken before there is a book")
@@ -64,7 +64,7 @@ func TestABookIsOpenedOnceAndKeptByChanges(t *testing.T) {
 func TestAListThatFailsOpensNothing(t *testing.T) {
 	a := newLedger().register(key("q"), reads(secrets))
 	failed := errors.New("no")
-	if _, _, err := a.sum(secrets, quota.Scope{}, noon, func() ([]metav1.Object, error) { return nil, failed }, measureSecret); !errors.Is(err, failed) {
+	if _, err := a.count(secrets, quota.Scope{}, noon, func() ([]metav1.Object, error) { return nil, failed }, measureSecret); !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
 	if a.open(secrets) {
@@ -78,7 +78,7 @@ func TestBooksAreClosedWhenNobodyReadsThem(t *testing.T) {
 	a := l.register(key("one"), reads(secrets, quota.Pods))
 	l.register(key("two"), reads(secrets))
 	for _, of := range []schema.GroupResource{secrets, quota.Pods} {
-		if _, _, err := a.sum(of, quota.Scope{}, noon, none, measureSecret); err != nil {
+		if _, err := a.count(of, quota.Scope{}, noon, none, measureSecret); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestBooksAgeByThePeriod(t *testing.T) {
 	if got := a.age(noon, time.Minute); got != time.Minute {
 		t.Errorf("the first is due in %v", got)
 	}
-	if _, _, err := a.sum(secrets, quota.Scope{}, noon, none, measureSecret); err != nil {
+	if _, err := a.count(secrets, quota.Scope{}, noon, none, measureSecret); err != nil {
 		t.Fatal(err)
 	}
 	if got := a.age(noon.Add(59*time.Second), time.Minute); got != time.Second || !a.open(secrets) {
@@ -133,7 +133,7 @@ func TestAClaimIsRememberedByItsPod(t *testing.T) {
 	a := newLedger().register(key("q"), reads(quota.DeviceClaims))
 	measure := func(metav1.Object) quota.Usage { return quota.Usage{} }
 	load := func() ([]metav1.Object, error) { return []metav1.Object{claim}, nil }
-	if _, _, err := a.sum(quota.DeviceClaims, quota.Scope{}, noon, load, measure); err != nil {
+	if _, err := a.count(quota.DeviceClaims, quota.Scope{}, noon, load, measure); err != nil {
 		t.Fatal(err)
 	}
 	if got := a.namesFor("p"); len(got) != 1 || got[0] != "made" {
@@ -146,24 +146,17 @@ func TestAClaimIsRememberedByItsPod(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
-	n := newNotes()
-	n.charge(key("q"), ago(time.Second))
-	n.waiting(key("q"), ago(time.Minute), true)
-	n.waiting(key("q"), noon, true)
-	if got := n.moment(key("q"), noon); got != (moment{now: noon, charged: ago(time.Second), lowering: ago(time.Minute)}) {
-		t.Errorf("got %+v", got)
+	n := newNotes(patienceOf(0))
+	if q, _, _ := n.ahead(key("q"), nil, nil, noon); q != nil || n.followed(key("q")) != nil {
+		t.Errorf("%v is followed", q)
 	}
-	n.waiting(key("q"), noon, false)
-	if got := n.moment(key("q"), noon); !got.lowering.IsZero() {
-		t.Errorf("still waiting since %v", got.lowering)
-	}
-	n.settle(key("q"), noon)
-	if got := n.moment(key("q"), noon); got.charged != ago(time.Second) {
-		t.Errorf("another charge was forgotten: %v", got.charged)
-	}
-	n.settle(key("q"), ago(time.Second))
-	if got := n.moment(key("q"), noon); !got.charged.IsZero() {
-		t.Errorf("still charged at %v", got.charged)
+	first := limits("pods=9", "pods=9", "pods=2")
+	n.follow(key("q"), first, ago(time.Minute))
+	n.ahead(key("q"), list("pods=2"), nil, ago(time.Minute))
+	n.follow(key("q"), limits("pods=9", "pods=9", "pods=5"), ago(time.Second))
+	q, ahead, next := n.ahead(key("q"), list("pods=3"), list("pods=1"), noon)
+	if q != n.followed(key("q")) || q == first || !quota.Same(ahead, list("pods=2")) || !next.Equal(noon.Add(underWay-time.Second)) {
+		t.Errorf("ahead by %v until %v of %v", ahead, next, q)
 	}
 	broken := map[schema.GroupResource]bool{secrets: true}
 	for step, want := range []struct {

@@ -4,62 +4,63 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // notes are what is remembered of quotas between two looks.
 type notes struct {
+	patience patience
+
 	mu  sync.Mutex
-	all map[types.NamespacedName]note
+	all map[types.NamespacedName]*note
 }
 
 type note struct {
-	// charged is when somebody raised the usage, lowering since when it is to be lowered.
-	charged, lowering time.Time
+	charges charges
 	// told are the resources that an event said cannot be read.
 	told map[schema.GroupResource]bool
 }
 
-func newNotes() *notes { return &notes{all: map[types.NamespacedName]note{}} }
+func newNotes(p patience) *notes {
+	return &notes{patience: p, all: map[types.NamespacedName]*note{}}
+}
 
 func (n *notes) change(key types.NamespacedName, how func(*note)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	one := n.all[key]
-	how(&one)
-	n.all[key] = one
+	if one == nil {
+		one = &note{charges: charges{patience: n.patience}}
+		n.all[key] = one
+	}
+	how(one)
 }
 
-func (n *notes) charge(key types.NamespacedName, at time.Time) {
-	n.change(key, func(one *note) { one.charged = at })
+// follow takes the next version of a quota, so that its charges are known.
+func (n *notes) follow(key types.NamespacedName, q *corev1.ResourceQuota, now time.Time) {
+	n.change(key, func(one *note) { one.charges.follow(q, now) })
 }
 
-// settle forgets a charge whose object was counted, unless there is a newer one.
-func (n *notes) settle(key types.NamespacedName, charged time.Time) {
-	n.change(key, func(one *note) {
-		if one.charged.Equal(charged) {
-			one.charged = time.Time{}
-		}
-	})
-}
-
-func (n *notes) moment(key types.NamespacedName, now time.Time) moment {
+// followed is the version of a quota up to which its charges are known, nil if none is.
+func (n *notes) followed(key types.NamespacedName) *corev1.ResourceQuota {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return moment{now: now, charged: n.all[key].charged, lowering: n.all[key].lowering}
+	if one := n.all[key]; one != nil {
+		return one.charges.quota
+	}
+	return nil
 }
 
-// waiting notes whether the usage waits to be lowered.
-func (n *notes) waiting(key types.NamespacedName, now time.Time, waits bool) {
+// ahead is what charges.ahead says, and the version of the quota of which it is true.
+func (n *notes) ahead(key types.NamespacedName, counted, grown corev1.ResourceList, now time.Time) (q *corev1.ResourceQuota, ahead corev1.ResourceList, next time.Time) {
 	n.change(key, func(one *note) {
-		switch {
-		case !waits:
-			one.lowering = time.Time{}
-		case one.lowering.IsZero():
-			one.lowering = now
+		if q = one.charges.quota; q != nil {
+			ahead, next = one.charges.ahead(counted, grown, now)
 		}
 	})
+	return q, ahead, next
 }
 
 func (n *notes) forget(key types.NamespacedName) {

@@ -19,7 +19,9 @@ import (
 
 // observed is what is known of what a quota counts.
 type observed struct {
-	used    corev1.ResourceList
+	used corev1.ResourceList
+	// grown is by how much used has ever grown, without what it shrank by.
+	grown   corev1.ResourceList
 	frozen  []frozen
 	loading bool
 	// next is when to look again without an event.
@@ -69,7 +71,7 @@ func (c *Controller) observe(q *corev1.ResourceQuota, now time.Time) observed {
 	}
 	account := c.ledger.register(types.NamespacedName{Namespace: q.Namespace, Name: q.Name}, r)
 	seen := observed{next: account.age(now, c.period)}
-	sums := map[schema.GroupResource]corev1.ResourceList{}
+	sums, grown := map[schema.GroupResource]corev1.ResourceList{}, map[schema.GroupResource]corev1.ResourceList{}
 	stuck := map[schema.GroupResource]*frozen{}
 	for of := range r.counts {
 		s := c.source(of)
@@ -77,11 +79,11 @@ func (c *Controller) observe(q *corev1.ResourceQuota, now time.Time) observed {
 			continue
 		}
 		if s.health == served || s.health == absent {
-			sum, next, err := account.sum(of, r.scope, now, c.load(q.Namespace, of), c.measure(account, of))
+			is, err := account.count(of, r.scope, now, c.load(q.Namespace, of), c.measure(account, of))
 			if err == nil {
-				sums[of] = sum
-				if !next.IsZero() {
-					seen.next = earliest(seen.next, next.Sub(now)+time.Millisecond)
+				sums[of], grown[of] = is.sum, is.grown
+				if !is.next.IsZero() {
+					seen.next = earliest(seen.next, is.next.Sub(now)+time.Millisecond)
 				}
 				continue
 			}
@@ -93,7 +95,7 @@ func (c *Controller) observe(q *corev1.ResourceQuota, now time.Time) observed {
 		}
 		seen.loading = seen.loading || s.health == loading && now.Sub(s.since) < loadingFor
 	}
-	seen.used = total(counts, sums, stuck)
+	seen.used, seen.grown = total(counts, sums, stuck), together(counts, grown)
 	for _, f := range stuck {
 		slices.Sort(f.Names)
 		seen.frozen = append(seen.frozen, *f)

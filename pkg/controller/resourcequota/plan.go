@@ -9,26 +9,16 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
 )
 
-const (
-	// inFlight is how long a charge of the API server may be ahead of its object:
-	// until then a usage that is below the charge is no reason to take it back.
-	inFlight = 150 * time.Millisecond
-	// longestWait bounds how long charges that follow each other hold that up.
-	longestWait = 400 * time.Millisecond
-)
-
 // plan says what to write.
 type plan struct {
 	// Status is what to write, nil if nothing.
 	Status *corev1.ResourceQuotaStatus `json:"status,omitempty"`
+	// Ahead is what was charged for objects that are not seen yet.
+	Ahead corev1.ResourceList `json:"ahead,omitempty"`
 	// Frozen are the names that are not counted now.
 	Frozen []frozen `json:"frozen,omitempty"`
 	// Why is the reason in words.
 	Why string `json:"why"`
-
-	wait time.Duration
-	// settled: what was charged and what was counted are the same.
-	settled bool
 }
 
 // frozen is a resource that cannot be read, and the names that count it.
@@ -42,19 +32,12 @@ type frozen struct {
 	broken bool
 }
 
-// moment is what time has to do with a decision.
-type moment struct {
-	now time.Time
-	// charged is when somebody else last raised the usage; lowering is since when
-	// it is to be lowered, zero if it is not.
-	charged, lowering time.Time
-}
-
 // decide compares the status with the limits of the spec and what was counted.
-// Names that were not counted stay as they are.
-func decide(q *corev1.ResourceQuota, counted corev1.ResourceList, m moment) plan {
+// Names that were not counted stay as they are. What was charged ahead of its
+// objects is not taken back; what the objects use in any case is used.
+func decide(q *corev1.ResourceQuota, counted, ahead corev1.ResourceList) plan {
 	used := corev1.ResourceList{}
-	raised, lowered := false, false
+	raised, lowered, held := false, false, corev1.ResourceList{}
 	for name := range q.Spec.Hard {
 		was, had := q.Status.Used[name]
 		is, have := counted[name]
@@ -66,42 +49,35 @@ func decide(q *corev1.ResourceQuota, counted corev1.ResourceList, m moment) plan
 		case !had || is.Cmp(was) > 0:
 			raised = true
 		case is.Cmp(was) < 0:
-			lowered = true
+			least := is.DeepCopy()
+			is.Add(ahead[name])
+			if is.Cmp(was) > 0 {
+				is = was
+			}
+			lowered = lowered || is.Cmp(was) < 0
+			if under := less(is, least); under.Sign() > 0 {
+				held[name] = under
+			}
 		}
 		used[name] = is.DeepCopy()
 	}
 	limits := !quota.Same(q.Spec.Hard, q.Status.Hard)
-	stale := len(used) != len(q.Status.Used)
-	p := plan{Status: &corev1.ResourceQuotaStatus{Hard: q.Spec.Hard.DeepCopy(), Used: used}}
+	p := plan{Status: &corev1.ResourceQuotaStatus{Hard: q.Spec.Hard.DeepCopy(), Used: used}, Ahead: held}
 	switch {
 	case limits:
 		p.Why = "the limits changed"
 	case raised:
 		p.Why = "more is used"
-	case stale:
+	case len(used) != len(q.Status.Used):
 		p.Why = "the names changed"
-	case !lowered:
-		return plan{Why: "nothing differs", settled: true}
-	default:
-		if wait := untilSure(m); wait > 0 {
-			return plan{Why: "less is used, but a charge may be ahead of its object", wait: wait}
-		}
+	case lowered:
 		p.Why = "less is used"
+	case len(held) > 0:
+		p.Status, p.Why = nil, "less is used, but charges may be ahead of their objects"
+	default:
+		p.Status, p.Why = nil, "nothing differs"
 	}
 	return p
-}
-
-// untilSure is how long to wait before a usage is lowered that somebody has
-// just raised.
-func untilSure(m moment) time.Duration {
-	if m.charged.IsZero() {
-		return 0
-	}
-	wait := m.charged.Add(inFlight).Sub(m.now)
-	if !m.lowering.IsZero() {
-		wait = min(wait, m.lowering.Add(longestWait).Sub(m.now))
-	}
-	return max(wait, 0)
 }
 
 // urgent tells whether a quota stands in the way of its users: its limits are
@@ -112,16 +88,6 @@ func urgent(q *corev1.ResourceQuota, countable func(corev1.ResourceName) bool) b
 	}
 	for name := range q.Status.Hard {
 		if _, used := q.Status.Used[name]; !used && countable(name) {
-			return true
-		}
-	}
-	return false
-}
-
-// charged tells whether the usage was raised.
-func charged(old, now *corev1.ResourceQuota) bool {
-	for name, is := range now.Status.Used {
-		if was, ok := old.Status.Used[name]; ok && is.Cmp(was) > 0 {
 			return true
 		}
 	}

@@ -42,31 +42,38 @@ func TestDecide(t *testing.T) {
 	for name, tc := range map[string]struct {
 		quota   *corev1.ResourceQuota
 		counted string
-		m       moment
+		ahead   string
 		want    string
+		held    string
 		why     string
 	}{
-		"a new quota gets limits and usage":     {limits(two, "", ""), "pods=1 configmaps=2", moment{now: noon}, "pods=1 configmaps=2", "the limits changed"},
-		"nothing to do":                         {limits(two, two, "pods=1 configmaps=2"), "pods=1 configmaps=2", moment{now: noon}, "-", "nothing differs"},
-		"the same in other words":               {limits("cpu=1", "cpu=1000m", "cpu=500m"), "cpu=0.5", moment{now: noon}, "-", "nothing differs"},
-		"more":                                  {limits(two, two, "pods=1 configmaps=2"), "pods=3 configmaps=2", moment{now: noon, charged: noon}, "pods=3 configmaps=2", "more is used"},
-		"less":                                  {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=2", moment{now: noon}, "pods=0 configmaps=2", "less is used"},
-		"less, charged a moment ago":            {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=2", moment{now: noon, charged: ago(100 * time.Millisecond)}, "-", "less is used, but a charge may be ahead of its object"},
-		"less, charged long enough ago":         {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=2", moment{now: noon, charged: ago(inFlight)}, "pods=0 configmaps=2", "less is used"},
-		"less for long enough":                  {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=2", moment{now: noon, charged: noon, lowering: ago(longestWait)}, "pods=0 configmaps=2", "less is used"},
-		"less and more":                         {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=3", moment{now: noon, charged: noon}, "pods=0 configmaps=3", "more is used"},
-		"what is not counted stays":             {limits(two, two, "pods=1 configmaps=2"), "pods=0", moment{now: noon}, "pods=0 configmaps=2", "less is used"},
-		"what was never counted has no usage":   {limits(two, two, "pods=1"), "pods=1", moment{now: noon}, "-", "nothing differs"},
-		"a limit that is gone takes its usage":  {limits("pods=5", "pods=5", "pods=1 configmaps=2"), "pods=1", moment{now: noon}, "pods=1", "the names changed"},
-		"new limits":                            {limits("pods=6", "pods=5", "pods=1"), "pods=1", moment{now: noon, charged: noon}, "pods=1", "the limits changed"},
-		"a quota without limits has no status":  {limits("", "", ""), "", moment{now: noon}, "-", "nothing differs"},
-		"what was counted beyond it is ignored": {limits("pods=5", "pods=5", "pods=1"), "pods=1 cpu=3", moment{now: noon}, "-", "nothing differs"},
+		"a new quota gets limits and usage":     {limits(two, "", ""), "pods=1 configmaps=2", "", "pods=1 configmaps=2", "", "the limits changed"},
+		"nothing to do":                         {limits(two, two, "pods=1 configmaps=2"), "pods=1 configmaps=2", "", "-", "", "nothing differs"},
+		"the same in other words":               {limits("cpu=1", "cpu=1000m", "cpu=500m"), "cpu=0.5", "", "-", "", "nothing differs"},
+		"more":                                  {limits(two, two, "pods=1 configmaps=2"), "pods=3 configmaps=2", "", "pods=3 configmaps=2", "", "more is used"},
+		"more than was charged":                 {limits(two, two, "pods=1 configmaps=2"), "pods=3 configmaps=2", "pods=1", "pods=3 configmaps=2", "", "more is used"},
+		"less":                                  {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=2", "", "pods=0 configmaps=2", "", "less is used"},
+		"less, and all of it is ahead":          {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=2", "pods=1", "-", "pods=1", "less is used, but charges may be ahead of their objects"},
+		"less, and part of it is ahead":         {limits(two, two, "pods=4 configmaps=2"), "pods=1 configmaps=2", "pods=2", "pods=3 configmaps=2", "pods=2", "less is used"},
+		"more is ahead than the usage holds":    {limits(two, two, "pods=2 configmaps=2"), "pods=1 configmaps=2", "pods=3", "-", "pods=1", "less is used, but charges may be ahead of their objects"},
+		"another name is ahead":                 {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=1", "configmaps=1", "pods=0 configmaps=2", "configmaps=1", "less is used"},
+		"less and more":                         {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=3", "pods=1", "pods=1 configmaps=3", "pods=1", "more is used"},
+		"what is not counted stays":             {limits(two, two, "pods=1 configmaps=2"), "pods=0", "", "pods=0 configmaps=2", "", "less is used"},
+		"what was never counted has no usage":   {limits(two, two, "pods=1"), "pods=1", "", "-", "", "nothing differs"},
+		"a limit that is gone takes its usage":  {limits("pods=5", "pods=5", "pods=1 configmaps=2"), "pods=1", "", "pods=1", "", "the names changed"},
+		"new limits":                            {limits("pods=6", "pods=5", "pods=1"), "pods=1", "", "pods=1", "", "the limits changed"},
+		"new limits take no charge back":        {limits("pods=6", "pods=5", "pods=4"), "pods=1", "pods=2", "pods=3", "pods=2", "the limits changed"},
+		"a quota without limits has no status":  {limits("", "", ""), "", "", "-", "", "nothing differs"},
+		"what was counted beyond it is ignored": {limits("pods=5", "pods=5", "pods=1"), "pods=1 cpu=3", "", "-", "", "nothing differs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := tc.quota.DeepCopy()
-			got := decide(tc.quota, list(tc.counted), tc.m)
+			got := decide(tc.quota, list(tc.counted), list(tc.ahead))
 			if got.Why != tc.why {
 				t.Errorf("because %q", got.Why)
+			}
+			if !quota.Same(got.Ahead, list(tc.held)) {
+				t.Errorf("holds %v for what is ahead", got.Ahead)
 			}
 			switch {
 			case tc.want == "-":
@@ -80,25 +87,6 @@ func TestDecide(t *testing.T) {
 			}
 			if diff := cmp.Diff(before, tc.quota); diff != "" {
 				t.Errorf("the cached object was changed: %s", diff)
-			}
-		})
-	}
-}
-
-func TestHowLongToWaitUntilACharge(t *testing.T) {
-	for name, tc := range map[string]struct {
-		m    moment
-		want time.Duration
-	}{
-		"never charged":            {moment{now: noon}, 0},
-		"charged now":              {moment{now: noon, charged: noon}, inFlight},
-		"charged a while ago":      {moment{now: noon, charged: ago(100 * time.Millisecond)}, inFlight - 100*time.Millisecond},
-		"charged again and again":  {moment{now: noon, charged: noon, lowering: ago(longestWait - time.Millisecond)}, time.Millisecond},
-		"for longer than it waits": {moment{now: noon, charged: noon, lowering: ago(time.Second)}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := untilSure(tc.m); got != tc.want {
-				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
 	}
@@ -121,15 +109,6 @@ func TestUrgent(t *testing.T) {
 				t.Errorf("got %v", got)
 			}
 		})
-	}
-}
-
-func TestCharged(t *testing.T) {
-	old := limits("pods=5", "pods=5", "pods=2 cpu=1")
-	for used, want := range map[string]bool{"pods=3 cpu=1": true, "pods=1 cpu=1": false, "pods=1 cpu=2": true, "pods=2 cpu=1": false, "pods=2 cpu=1 memory=1": false} {
-		if got := charged(old, limits("", "", used)); got != want {
-			t.Errorf("%s: %v", used, got)
-		}
 	}
 }
 
