@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -61,15 +62,14 @@ func (c *Controller) deleteJob(ctx context.Context, key types.NamespacedName, cr
 	err := c.client.BatchV1().Jobs(cron.Namespace).Delete(ctx, ref.Name, metav1.DeleteOptions{
 		PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &ref.UID},
 	})
-	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
-		return nil // it is gone, or its name is another's
-	case err != nil:
+	job := &metav1.ObjectMeta{Namespace: cron.Namespace, Name: ref.Name, UID: ref.UID}
+	switch became, err := c.writes.DeleteAnswered(ctx, key, jobResource, job, err); became {
+	case consistency.Deleted:
+		c.recorder.Eventf(cron, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted job %s", ref.Name)
+	case consistency.Failed:
 		c.recorder.Eventf(cron, corev1.EventTypeWarning, "FailedDelete", "Deleted job: %v", err)
 		return fmt.Errorf("delete job %s/%s: %w", cron.Namespace, ref.Name, err)
 	}
-	c.writes.Deleted(key, jobResource, &metav1.ObjectMeta{Namespace: cron.Namespace, Name: ref.Name, UID: ref.UID})
-	c.recorder.Eventf(cron, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted job %s", ref.Name)
 	return nil
 }
 
@@ -139,10 +139,7 @@ func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, 
 	after := cron.DeepCopy()
 	after.Status = status
 	written, err := c.client.BatchV1().CronJobs(cron.Namespace).UpdateStatus(ctx, after, metav1.UpdateOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("write the status of cron job %s: %w", key, err)
 	}
 	c.writes.Wrote(key, cronJobResource, written)

@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
@@ -72,8 +73,18 @@ func New(cronJobs batchinformers.CronJobInformer, jobs batchinformers.JobInforme
 	}
 	c.Runner = runner.New(runner.Options[types.NamespacedName]{
 		Name: Name, Queue: queue, Workers: o.Workers, Clock: o.Clock, Writes: c.writes,
+		Events: recorder, Object: c.object,
 	}, c.sync)
 	return c, c.watch(cronJobs.Informer(), jobs.Informer())
+}
+
+// object is what an event about the key is about.
+func (c *Controller) object(key types.NamespacedName) runtime.Object {
+	cron, err := c.cronJobs.CronJobs(key.Namespace).Get(key.Name)
+	if err != nil {
+		return nil
+	}
+	return cron
 }
 
 // sync starts what is due and brings the status up to date.

@@ -50,6 +50,7 @@ func rigApart(t testing.TB, cached, live []runtime.Object) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.writes.LookLive(testrig.Live(r.Client))
 	r.Cache(t, cached...)
 	return &rig{c, r}
 }
@@ -142,7 +143,7 @@ func TestSteps(t *testing.T) {
 		"the status cannot be written": {cached: objects(due), live: objects(due), fails: []failure{{"update", "cronjobs", broken}},
 			did: "create jobs, update cronjobs/status", failed: true, told: "Normal SuccessfulCreate Created job " + noonJob},
 		"it is gone when the status is written": {cached: objects(due), live: objects(due), fails: []failure{{"update", "cronjobs", apierrors.NewNotFound(cronJobResource, "web")}},
-			did: "create jobs, update cronjobs/status", told: "Normal SuccessfulCreate Created job " + noonJob, after: time.Hour},
+			did: "create jobs, update cronjobs/status", told: "Normal SuccessfulCreate Created job " + noonJob, failed: true},
 
 		"one is replaced": {cached: objects(hourly(last(hour(11)), lists("a"), replace), job("a")), live: objects(hourly(last(hour(11)), lists("a"), replace), job("a")),
 			did: "get jobs, delete jobs, create jobs, update cronjobs/status", told: "Normal SuccessfulDelete Deleted job a; Normal SuccessfulCreate Created job " + noonJob, active: noonJob, after: time.Hour},
@@ -207,6 +208,47 @@ func TestSteps(t *testing.T) {
 			}
 			if got := activeNames(r.status(t)); got != tc.active {
 				t.Errorf("active %s", got)
+			}
+		})
+	}
+}
+
+// TestARefusedDeletionIsNone has the deletions of Jobs refused with a conflict, as an
+// admission webhook may do, and then carried out.
+func TestARefusedDeletionIsNone(t *testing.T) {
+	refused := apierrors.NewConflict(jobResource, "a", errors.New("refused by a webhook"))
+	told := `Warning FailedDelete Deleted job: ` + refused.Error()
+	for name, tc := range map[string]struct {
+		objects           []runtime.Object
+		failed            bool
+		after             time.Duration
+		toldThen, toldNow string
+	}{
+		"of the history": {[]runtime.Object{hourly(last(hour(12))), job("a", failed), job("b", failed)}, false, historyRetry,
+			told, "Normal SuccessfulDelete Deleted job a"},
+		"of one to be replaced": {[]runtime.Object{hourly(last(hour(11)), lists("a"), replace), job("a")}, true, 0,
+			told, "Normal SuccessfulDelete Deleted job a; Normal SuccessfulCreate Created job " + noonJob},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rigWith(t, tc.objects...)
+			refuses := true
+			r.Client.PrependReactor("delete", "jobs", func(ktesting.Action) (bool, runtime.Object, error) { return refuses, nil, refused })
+			result := r.sync(t.Context(), web)
+			if errors.Is(result.Err(), refused) != tc.failed || !tc.failed && result.After() != tc.after {
+				t.Errorf("got %v, again after %s", result.Err(), result.After())
+			}
+			if got := r.Told(); got != tc.toldThen {
+				t.Errorf("told %s", got)
+			}
+			if behind := r.writes.Behind(web); len(behind) > 0 {
+				t.Errorf("waits for %v", behind)
+			}
+			refuses = false
+			if err := r.sync(t.Context(), web).Err(); err != nil {
+				t.Error(err)
+			}
+			if got := r.Told(); got != tc.toldNow {
+				t.Errorf("told %s then", got)
 			}
 		})
 	}

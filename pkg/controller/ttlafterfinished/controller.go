@@ -3,6 +3,7 @@ package ttlafterfinished
 import (
 	"context"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +23,9 @@ import (
 const (
 	name  = "ttl-after-finished-controller"
 	queue = "ttl_jobs_to_delete"
+
+	// confirmGone is how soon a Job that is not found, but that the cache shows, is looked at again.
+	confirmGone = time.Second
 )
 
 var jobResource = schema.GroupResource{Group: batchv1.GroupName, Resource: "jobs"}
@@ -93,7 +97,7 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 func (c *Controller) deleteLive(ctx context.Context, key types.NamespacedName) (plan, error) {
 	live, err := c.client.BatchV1().Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return plan{Why: "it is gone"}, nil
+		return plan{Why: "it seems to be gone", Again: confirmGone}, nil
 	}
 	if err != nil {
 		return plan{Why: "it cannot be read"}, fmt.Errorf("read job %s before its deletion: %w", key, err)
@@ -107,17 +111,13 @@ func (c *Controller) deleteLive(ctx context.Context, key types.NamespacedName) (
 		PropagationPolicy: &foreground,
 		Preconditions:     &metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion},
 	})
-	switch {
-	case apierrors.IsNotFound(err):
+	switch became, err := c.writes.DeleteAnswered(ctx, key, jobResource, live, err); became {
+	case consistency.WasGone:
 		return do, nil
-	case apierrors.IsConflict(err):
-		// The event of the change that came between brings it back.
-		return plan{Why: "it has just changed"}, nil
-	case err != nil:
+	case consistency.Failed:
 		return do, fmt.Errorf("delete job %s, whose time has come: %w", key, err)
 	}
 	deletionDuration.Observe(c.clock.Since(do.expired).Seconds())
-	c.writes.Deleted(key, jobResource, live)
 	klog.FromContext(ctx).V(3).Info("Deleted a job whose time had come", "job", key, "due", do.expired)
 	return do, nil
 }

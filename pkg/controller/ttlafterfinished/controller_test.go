@@ -37,6 +37,7 @@ func rig(t testing.TB, cached, live *batchv1.Job) (*Controller, *fake.Clientset)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.writes.LookLive(testrig.Live(client))
 	if cached != nil {
 		err = informer.Informer().GetStore().Add(cached)
 	}
@@ -60,7 +61,7 @@ func TestTheLiveJobDecides(t *testing.T) {
 		"due in the cache and live":        {due, due, "[get delete]", 0, false},
 		"not in the cache":                 {nil, due, "[]", 0, false},
 		"not due in the cache":             {job(90, complete(time.Minute)), due, "[]", 30 * time.Second, false},
-		"gone meanwhile":                   {due, nil, "[get]", 0, false},
+		"gone meanwhile":                   {due, nil, "[get]", time.Second, false},
 		"its time was prolonged meanwhile": {due, job(120, complete(time.Minute)), "[get]", time.Minute, false},
 		"it is to live for ever meanwhile": {due, job(0, complete(time.Minute), forEver), "[get]", 0, false},
 		"it is being deleted meanwhile":    {due, job(30, complete(time.Minute), deleted), "[get]", 0, false},
@@ -92,10 +93,10 @@ func TestErrors(t *testing.T) {
 		err  error
 		fail bool
 	}{
-		"a job that cannot be read is tried again":   {"get", broken, true},
-		"a deletion that is refused is tried again":  {"delete", apierrors.NewForbidden(jobResource, "a", broken), true},
-		"a job that is gone is gone":                 {"delete", apierrors.NewNotFound(jobResource, "a"), false},
-		"one that has just changed has another turn": {"delete", apierrors.NewConflict(jobResource, "a", broken), false},
+		"a job that cannot be read is tried again":       {"get", broken, true},
+		"a deletion that is refused is tried again":      {"delete", apierrors.NewForbidden(jobResource, "a", broken), true},
+		"a refusal in the words of a conflict is one":    {"delete", apierrors.NewConflict(jobResource, "a", broken), true},
+		"a job that is there is not gone, who ever says": {"delete", apierrors.NewNotFound(jobResource, "a"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			due := job(30, complete(time.Minute))
@@ -105,6 +106,36 @@ func TestErrors(t *testing.T) {
 				t.Errorf("got %v", got)
 			}
 		})
+	}
+}
+
+// TestARefusedDeletionIsNone has a deletion refused, and then carried out.
+func TestARefusedDeletionIsNone(t *testing.T) {
+	due := job(30, complete(time.Minute))
+	c, client := rig(t, due, due)
+	before, refuses := observed(t), true
+	client.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return refuses, nil, apierrors.NewConflict(jobResource, "a", errors.New("refused by a webhook"))
+	})
+	if err := c.sync(t.Context(), key).Err(); !apierrors.IsConflict(err) || len(c.writes.Behind(key)) > 0 || observed(t) != before {
+		t.Errorf("got %v, waits for %v", err, c.writes.Behind(key))
+	}
+	refuses = false
+	if err := c.sync(t.Context(), key).Err(); err != nil || len(c.writes.Behind(key)) != 1 || observed(t) == before {
+		t.Errorf("got %v, waits for %v", err, c.writes.Behind(key))
+	}
+}
+
+func TestAJobThatGoesMeanwhileIsGone(t *testing.T) {
+	due := job(30, complete(time.Minute))
+	c, client := rig(t, due, due)
+	before := observed(t)
+	client.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		err := client.Tracker().Delete(batchv1.SchemeGroupVersion.WithResource("jobs"), "ns", "a")
+		return true, nil, errors.Join(err, apierrors.NewNotFound(jobResource, "a"))
+	})
+	if err := c.sync(t.Context(), key).Err(); err != nil || observed(t) != before {
+		t.Errorf("got %v", err)
 	}
 }
 
