@@ -153,8 +153,11 @@ func (c *Controller) track(ctx context.Context, key Key, t *tally, failing bool)
 	}
 	if t.changed {
 		written, err := c.writeStatus(ctx, key, job, t.status)
-		if err != nil {
-			return 0, ignoreGone(fmt.Errorf("note pods: %w", err))
+		switch {
+		case apierrors.IsNotFound(err):
+			return firstRetry, nil // the Job is gone, which the cache shows by then
+		case err != nil:
+			return 0, fmt.Errorf("note pods: %w", err)
 		}
 		job = written
 	}
@@ -166,8 +169,11 @@ func (c *Controller) track(ctx context.Context, key Key, t *tally, failing bool)
 		return wait, nil
 	}
 	if counted || ended {
-		if _, err := c.writeStatus(ctx, key, job, t.status); err != nil {
-			return 0, errors.Join(releaseErr, ignoreGone(fmt.Errorf("count pods: %w", err)))
+		switch _, err := c.writeStatus(ctx, key, job, t.status); {
+		case apierrors.IsNotFound(err):
+			return firstRetry, releaseErr
+		case err != nil:
+			return 0, errors.Join(releaseErr, fmt.Errorf("count pods: %w", err))
 		}
 	}
 	if ended {
@@ -204,5 +210,9 @@ func (c *Controller) syncOrphan(ctx context.Context, key Key) runner.Result {
 			return runner.Done()
 		}
 	}
-	return runner.Done(c.patch(ctx, key, pod, releasePatch(pod.UID, version)))
+	err = c.patch(ctx, key, pod, releasePatch(pod.UID, version))
+	if version != "" && apierrors.IsConflict(err) {
+		return runner.Done().LookAgain(firstRetry)
+	}
+	return runner.Done(err)
 }

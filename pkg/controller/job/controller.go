@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
@@ -101,6 +102,7 @@ func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer,
 	c.writer = podwriter.Writer{Kind: kind, Client: client, Events: events, Writes: c.writes, Finalizers: []string{batchv1.JobTrackingFinalizer}}
 	c.jobs = runner.New(runner.Options[Key]{
 		Name: controllerName, Queue: queueName, Workers: o.Workers, Clock: o.Clock, Writes: c.writes, OnHeld: countHeld,
+		Events: events, Object: c.object,
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry),
 	}, c.sync)
 	c.orphans = runner.New(runner.Options[Key]{
@@ -183,6 +185,15 @@ func (c *Controller) cached(key Key) (*batchv1.Job, error) {
 		return nil, err
 	}
 	return item.(*batchv1.Job), nil
+}
+
+// object is what an event about the key is about.
+func (c *Controller) object(key Key) runtime.Object {
+	job, err := c.cached(key)
+	if err != nil || job == nil {
+		return nil
+	}
+	return job
 }
 
 // selectorOf is the selector of a Job whose pods are its own. The API server

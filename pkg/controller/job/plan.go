@@ -110,7 +110,8 @@ func wanted(v *view) int {
 func fill(v *view, n int) plan {
 	p := plan{action: actionCreated, why: fmt.Sprintf("%d short", n)}
 	if !perIndex(v.job) {
-		if p.wait = v.streak.remaining(v.now); p.wait > 0 {
+		if left := v.streak.remaining(v.now); left > 0 {
+			p.wait = max(left, batchPeriod)
 			p.why += fmt.Sprintf(", held back after %d failures", len(v.streak.failures))
 			return v.holdBack(p)
 		}
@@ -121,7 +122,9 @@ func fill(v *view, n int) plan {
 	}
 	p.create = pending(v, n)
 	if perIndex(v.job) {
-		p.create, p.wait = dueIndexes(p.create, v.held, v.now)
+		if p.create, p.wait = dueIndexes(p.create, v.held, v.now); p.wait > 0 {
+			p.wait = max(p.wait, batchPeriod)
+		}
 	}
 	return v.holdBack(p)
 }

@@ -66,6 +66,7 @@ func TestPlans(t *testing.T) {
 		"being deleted":                                   {newJob(4, leaving), some(2), ""},
 		"a Job that ends ends its pods":                   {newJob(4, limit(0)), []*corev1.Pod{newPodOf("a", broken), newPodOf("b")}, "Failed end b"},
 		"after a failure, a while":                        {newJob(2), []*corev1.Pod{newPodOf("a", just), newPodOf("b")}, "wait 10s"},
+		"the rest of a backoff":                           {newJob(2), []*corev1.Pod{newPodOf("a", ended(corev1.PodFailed, 1, 9500*time.Millisecond)), newPodOf("b")}, "wait 1s"},
 		"after a failure, later":                          {newJob(2), []*corev1.Pod{newPodOf("a", broken), newPodOf("b")}, "create 1"},
 		"the deadline comes before the backoff":           {newJob(2, deadline(3605)), []*corev1.Pod{newPodOf("a", just), newPodOf("b")}, "wait 5s"},
 		"the deadline is waited for":                      {newJob(2, deadline(7200)), some(2), "wait 1h0m0s"},
@@ -85,6 +86,7 @@ func TestPlans(t *testing.T) {
 		"an index whose pod is on its way out": {newJob(2, indexedMode, replaceFailed), plus(onIndexes(0), newPodOf("out", index(1), goingAway)), ""},
 		"per index: a while for each":          {newJob(3, limitPerIndex(5)), plus(onIndexes(2), lost("x", 0, 0, 4*time.Second), lost("y", 1, 2, 4*time.Second)), "wait 6s"},
 		"per index: one is due":                {newJob(3, limitPerIndex(5)), plus(onIndexes(2), lost("x", 0, 0, time.Minute), lost("y", 1, 2, 4*time.Second)), "create 0 wait 36s"},
+		"per index: the rest of a backoff":     {newJob(3, limitPerIndex(5)), plus(onIndexes(1, 2), lost("x", 0, 0, 9500*time.Millisecond)), "wait 1s"},
 		"per index: the others go on":          {newJob(4, limitPerIndex(5)), plus(onIndexes(2), lost("x", 0, 0, 4*time.Second)), "create 1,3 wait 6s"},
 		"per index: one is given up":           {newJob(3, limitPerIndex(1)), plus(onIndexes(2), lost("x", 0, 1, time.Hour)), "create 1"},
 	} {

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
@@ -110,11 +111,12 @@ func TestPodsThatChangeMeanwhile(t *testing.T) {
 		did   string
 		err   bool
 	}{
-		"one to be taken away may have succeeded": {newJob(1, running, suspend), newPodOf("p0"), changed, "patch pods, update jobs/status", true},
-		"one to be taken away is gone":            {newJob(1, running, suspend), newPodOf("p0"), gone, "patch pods, delete pods, update jobs/status", false},
-		"one to be counted again is on its way":   {newJob(1, running), newPodOf("p0", untracked), onItsWay, "patch pods", false},
-		"one to be counted again is gone":         {newJob(1, running), newPodOf("p0", untracked), gone, "patch pods", false},
-		"one to be counted again is refused":      {newJob(1, running), newPodOf("p0", untracked), denied, "patch pods", true},
+		"one to be taken away may have succeeded":  {newJob(1, running, suspend), newPodOf("p0"), changed, "patch pods, update jobs/status", true},
+		"one to be taken away is gone":             {newJob(1, running, suspend), newPodOf("p0"), gone, "patch pods, delete pods, update jobs/status", false},
+		"one to be counted again is on its way":    {newJob(1, running), newPodOf("p0", untracked), onItsWay, "patch pods", false},
+		"one to be counted again has changed":      {newJob(1, running), newPodOf("p0", untracked), changed, "patch pods", true},
+		"one to be counted again seems to be gone": {newJob(1, running), newPodOf("p0", untracked), gone, "patch pods, get pods", true},
+		"one to be counted again is refused":       {newJob(1, running), newPodOf("p0", untracked), denied, "patch pods", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset(tc.job, tc.pod)
@@ -124,6 +126,77 @@ func TestPodsThatChangeMeanwhile(t *testing.T) {
 			check(t, r.Requests(), tc.did)
 		})
 	}
+}
+
+// TestOnlyAFinalizerThatIsOffIsCounted has the API server, or something before it,
+// answer the patch that takes off the finalizer of a pod that has ended.
+func TestOnlyAFinalizerThatIsOffIsCounted(t *testing.T) {
+	refused := apierrors.NewConflict(corev1.Resource("pods"), "p0", errors.New("refused by a webhook"))
+	another := newPodOf("p0", func(p *corev1.Pod) { p.UID = "another" })
+	running := func(j *batchv1.Job) { j.Status.Active, j.Status.Ready = 2, ptr.To(int32(2)) }
+	for name, tc := range map[string]struct {
+		fault   error
+		live    *corev1.Pod // nil: none of its name
+		looks   error
+		did     string
+		counted int32
+		err     bool
+	}{
+		"refused with a conflict":             {refused, newPodOf("p0", broken), nil, "patch pods", 0, true},
+		"not found by something in between":   {gone, newPodOf("p0", broken), nil, "patch pods, get pods", 0, true},
+		"not found, and nobody knows whether": {gone, newPodOf("p0", broken), denied, "patch pods, get pods", 0, true},
+		"gone":                                {gone, nil, nil, "patch pods, get pods", 1, false},
+		"gone, and another has its name":      {gone, another, nil, "patch pods, get pods", 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j, ended := newJob(2, running, workQueue), newPodOf("p0", broken)
+			client := fake.NewClientset(j)
+			if tc.live != nil {
+				client = fake.NewClientset(j, tc.live)
+			}
+			fails("patch", "pods", tc.fault)(client)
+			if tc.looks != nil {
+				fails("get", "pods", tc.looks)(client)
+			}
+			r := newRig(t, client, j, ended, newPodOf("p1"), newPodOf("p2"))
+			check(t, r.sync(t.Context(), pi).Err() != nil, tc.err)
+			want := "update jobs/status, " + tc.did
+			if tc.counted > 0 {
+				want += ", update jobs/status"
+			}
+			check(t, r.Requests(), want)
+			now, err := client.BatchV1().Jobs("ns").Get(t.Context(), "pi", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, now.Status.Failed, tc.counted)
+			check(t, len(now.Status.UncountedTerminatedPods.Failed), 1-int(tc.counted))
+		})
+	}
+}
+
+// A status that is not found may be that of a Job that is gone, which the cache soon
+// shows; until then nothing is taken for done.
+func TestAJobThatSeemsToBeGoneIsLookedAtAgain(t *testing.T) {
+	j := newJob(1)
+	client := fake.NewClientset(j, newPodOf("p0", success))
+	fails("update", "jobs", apierrors.NewNotFound(jobResource, "pi"))(client)
+	r := newRig(t, client, j, newPodOf("p0", success))
+	result := r.sync(t.Context(), pi)
+	check(t, result.Err(), nil)
+	check(t, result.After(), firstRetry)
+	check(t, r.Requests(), "update jobs/status")
+}
+
+// A pod without owner that has changed may have been adopted; it is looked at again.
+func TestAnOrphanThatHasChangedIsLookedAtAgain(t *testing.T) {
+	orphan := newPodOf("p", func(p *corev1.Pod) { p.OwnerReferences = nil })
+	client := fake.NewClientset(orphan)
+	fails("patch", "pods", apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("changed")))(client)
+	r := newRig(t, client, orphan)
+	result := r.syncOrphan(t.Context(), Key{Namespace: "ns", Name: "p"})
+	check(t, result.Err(), nil)
+	check(t, result.After(), firstRetry)
 }
 
 // TestWhatIsFreedIsWhatWasSeen holds that only the version of a pod without owner that

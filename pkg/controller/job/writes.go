@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,12 +15,21 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/batch"
 )
 
-// patch changes a pod, unless it is gone or not as it was when that was decided.
+// patch changes a pod, unless it is gone. Of a pod that is there a refusal is an
+// error, whatever its code: what it was to change has not changed.
 func (c *Controller) patch(ctx context.Context, key Key, pod *corev1.Pod, patch []byte) error {
-	if _, err := c.writer.Patch(ctx, key, pod, patch); !podwriter.Gone(err) {
+	_, err := c.writer.Patch(ctx, key, pod, patch)
+	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	return nil
+	live, looked := c.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(looked) || looked == nil && live.UID != pod.UID:
+		return nil
+	case looked != nil:
+		return fmt.Errorf("%w; look whether it is gone: %w", err, looked)
+	}
+	return err
 }
 
 // release takes the finalizers off these pods, and returns those that have none now.
@@ -83,14 +93,6 @@ func (c *Controller) writeStatus(ctx context.Context, key Key, job *batchv1.Job,
 	c.writes.Wrote(key, jobResource, written)
 	c.reports.Sent(key, began)
 	return written, nil
-}
-
-// ignoreGone lets a Job end that was deleted meanwhile; its pods are freed by then.
-func ignoreGone(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // tell says what the status now shows.
