@@ -58,13 +58,29 @@ func (w Writer) adopt(ctx context.Context, key types.NamespacedName, owner metav
 		return nil, fmt.Errorf("adopt revision %s: %w", revision.Name, err)
 	}
 	adopted, err := w.patch(ctx, key, revision, types.StrategicMergePatchType, patch)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
+	if err == nil {
+		return adopted, nil
+	}
+	if err := w.unlessGone(ctx, revision, err); err != nil {
 		return nil, fmt.Errorf("adopt revision %s: %w", revision.Name, err)
 	}
-	return adopted, nil
+	return nil, nil
+}
+
+// unlessGone returns the error of a write, or nil if the revision was not found
+// and a live look shows too that it is gone.
+func (w Writer) unlessGone(ctx context.Context, revision *appsv1.ControllerRevision, err error) error {
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	gone, failed := w.Writes.Gone(ctx, Resource, revision, err)
+	switch {
+	case failed != nil:
+		return failed
+	case gone:
+		return nil
+	}
+	return err
 }
 
 // release takes the owner reference off. A revision that is gone, or is another
@@ -74,7 +90,10 @@ func (w Writer) release(ctx context.Context, key types.NamespacedName, owner met
 	if err == nil {
 		_, err = w.patch(ctx, key, revision, types.StrategicMergePatchType, patch)
 	}
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) {
+	if err == nil || apierrors.IsInvalid(err) {
+		return nil
+	}
+	if err := w.unlessGone(ctx, revision, err); err != nil {
 		return fmt.Errorf("release revision %s: %w", revision.Name, err)
 	}
 	return nil
@@ -145,16 +164,15 @@ func (w Writer) Renumber(ctx context.Context, key types.NamespacedName, revision
 	return changed, nil
 }
 
-// Delete deletes revisions. One that is gone, or is another by now, needs no deleting.
+// Delete deletes revisions. One that is gone, or on its way out, is no error; a
+// deletion that was refused is, whatever the code.
 func (w Writer) Delete(ctx context.Context, key types.NamespacedName, revisions []*appsv1.ControllerRevision) error {
 	var errs []error
 	for _, revision := range revisions {
 		err := w.Client.ControllerRevisions(revision.Namespace).Delete(ctx, revision.Name, *metav1.NewPreconditionDeleteOptions(string(revision.UID)))
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		if became, err := w.Writes.DeleteAnswered(ctx, key, Resource, revision, err); became == consistency.Failed {
 			errs = append(errs, fmt.Errorf("delete revision %s: %w", revision.Name, err))
-			continue
 		}
-		w.Writes.Deleted(key, Resource, revision)
 	}
 	return errors.Join(errs...)
 }

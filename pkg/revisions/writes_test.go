@@ -9,17 +9,22 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 var (
@@ -34,7 +39,15 @@ func writer(objects ...*appsv1.ControllerRevision) (Writer, *fake.Clientset) {
 		known = append(known, object)
 	}
 	client := fake.NewClientset(known...)
-	return Writer{Client: client.AppsV1(), Kind: kind, Writes: consistency.NewTracker[types.NamespacedName](nil)}, client
+	store := toolscache.NewStore(toolscache.MetaNamespaceKeyFunc)
+	for _, object := range objects {
+		if err := store.Add(object); err != nil {
+			panic(err)
+		}
+	}
+	writes := consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{Resource: store})
+	writes.LookLive(testrig.Live(client))
+	return Writer{Client: client.AppsV1(), Kind: kind, Writes: writes}, client
 }
 
 func writes(client *fake.Clientset) string {
@@ -140,4 +153,38 @@ func TestRenumberingAndDeletingNameWhatWasRead(t *testing.T) {
 	check(t, writes(client), `patch web-3 {"metadata":{"labels":{"x":"y"},"resourceVersion":"7","uid":"uid-web-3"},"revision":9}`)
 	check(t, w.Delete(t.Context(), key, []*appsv1.ControllerRevision{r}), nil)
 	check(t, w.Delete(t.Context(), key, []*appsv1.ControllerRevision{r}), nil)
+}
+
+// TestOddAnswersAreNoProof has webhooks that refuse with a conflict, and proxies
+// that know nothing: what is there stays to be done.
+func TestOddAnswersAreNoProof(t *testing.T) {
+	conflict, missing := apierrors.NewConflict(Resource, "web-3", errors.New("kept")), apierrors.NewNotFound(Resource, "web-3")
+	live := func(context.Context) (metav1.Object, error) { return owner, nil }
+	mine, orphan, strange := labelled(revision(3, "a"), "web", "s"), labelled(revision(4, "b"), "web", ""), labelled(revision(5, "c"), "other", "s")
+	for name, do := range map[string]func(Writer) error{
+		"delete": func(w Writer) error { return w.Delete(t.Context(), key, []*appsv1.ControllerRevision{mine}) },
+		"adopt": func(w Writer) error {
+			_, err := w.Claim(t.Context(), key, owner, ownership.Claims[*appsv1.ControllerRevision]{Adopt: []*appsv1.ControllerRevision{orphan}}, live)
+			return err
+		},
+		"release": func(w Writer) error {
+			_, err := w.Claim(t.Context(), key, owner, ownership.Claims[*appsv1.ControllerRevision]{Release: []*appsv1.ControllerRevision{strange}}, live)
+			return err
+		},
+	} {
+		for _, answer := range []error{conflict, missing} {
+			w, client := writer(mine, orphan, strange)
+			odd := true
+			client.PrependReactor("*", "controllerrevisions", func(ktesting.Action) (bool, runtime.Object, error) { return odd, nil, answer })
+			if err := do(w); !errors.Is(err, answer) || len(w.Writes.Behind(key)) > 0 {
+				t.Errorf("%s answered with %v: got %v, waits for %v", name, answer, err, w.Writes.Behind(key))
+			}
+			w.Writes.LookLive(testrig.Live(fake.NewClientset()))
+			if err := do(w); err != nil && (name == "delete" || answer == missing) {
+				t.Errorf("%s of what is gone: %v", name, err)
+			}
+			odd = false
+			check(t, do(w), nil)
+		}
+	}
 }

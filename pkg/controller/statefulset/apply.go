@@ -13,6 +13,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/batch"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
 // errEnding ends a plan in a namespace that is on its way out. It is not a
@@ -95,12 +96,10 @@ func (c *Controller) handOver(ctx context.Context, key Key, set *appsv1.Stateful
 		claim := h.claim.DeepCopy()
 		claim.OwnerReferences = h.refs
 		updated, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, claim, metav1.UpdateOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-		case err != nil:
-			return fmt.Errorf("set the owners of claim %s: %w", claim.Name, err)
-		default:
+		if err == nil {
 			c.writes.Wrote(key, claimResource, updated)
+		} else if err := c.unlessGone(ctx, claimResource, claim, err); err != nil {
+			return fmt.Errorf("set the owners of claim %s: %w", claim.Name, err)
 		}
 	}
 	return nil
@@ -150,18 +149,16 @@ func (c *Controller) mend(ctx context.Context, key Key, s step) error {
 	return err
 }
 
-// delete deletes the very pod that was looked at.
+// delete deletes the very pod that was looked at. A pod that is gone, or on its
+// way out, is no error; a deletion that was refused is, whatever the code.
 func (c *Controller) delete(ctx context.Context, key Key, set *appsv1.StatefulSet, pod *corev1.Pod) error {
 	err := c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, *metav1.NewPreconditionDeleteOptions(string(pod.UID)))
-	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
-		// Gone, or replaced by another of the same name: only the cache does not know yet.
-	case err != nil:
+	switch became, err := c.writes.DeleteAnswered(ctx, key, podResource, pod, err); became {
+	case consistency.Deleted:
+		c.tell(set, remove, pod, nil)
+	case consistency.Failed:
 		c.tell(set, remove, pod, err)
 		return fmt.Errorf("delete pod %s: %w", pod.Name, err)
-	default:
-		c.tell(set, remove, pod, nil)
 	}
-	c.writes.Deleted(key, podResource, pod)
 	return nil
 }

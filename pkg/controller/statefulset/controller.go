@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
@@ -109,9 +110,18 @@ func New(caches Caches, client kubernetes.Interface, events record.EventRecorder
 	c.history = revisions.Writer{Client: client.AppsV1(), Kind: kind, Writes: c.writes}
 	c.Runner = runner.New(runner.Options[Key]{
 		Name: Name, Queue: queue, Workers: o.Workers, Clock: o.Clock, Writes: c.writes, OnHeld: countHeld, Pace: c.looks,
-		Synced: []toolscache.InformerSynced{past.HasSynced},
+		Synced: []toolscache.InformerSynced{past.HasSynced}, Events: events, Object: c.object,
 	}, c.sync)
 	return c, c.watch(sets, pods, claims)
+}
+
+// object is what an event about the key is about; nil when it is gone.
+func (c *Controller) object(key Key) runtime.Object {
+	set, err := c.sets.StatefulSets(key.Namespace).Get(key.Name)
+	if err != nil {
+		return nil
+	}
+	return set
 }
 
 // sync brings one StatefulSet a step further.

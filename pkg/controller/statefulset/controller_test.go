@@ -52,6 +52,7 @@ func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *ri
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.LookLive(testrig.Live(client))
 	r.Cache(t, cached...)
 	client.ClearActions()
 	return &rig{c, r}
@@ -120,43 +121,49 @@ func TestRequests(t *testing.T) {
 		did, told string
 		err       bool
 	}{
-		"a settled set costs nothing":      {objects: settled(t, 3)},
-		"nor does one with claims":         {objects: settled(t, 3, withData)},
-		"a new set gets its first pod":     {objects: []runtime.Object{newSet(2)}, did: begins + "create pods, update statefulsets/status", told: "Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful"},
-		"claims come first":                {objects: []runtime.Object{newSet(2, withData)}, did: begins + "create persistentvolumeclaims, create pods, update statefulsets/status", told: "Normal SuccessfulCreate Create Claim data-web-0 Pod web-0 in StatefulSet web success; Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful"},
-		"a claim that is refused":          {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.Fail("create", "persistentvolumeclaims", denied) }, did: begins + "create persistentvolumeclaims, update statefulsets/status", err: true, told: `Warning FailedCreate Create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota; Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: pods "web-0" is forbidden: exceeded quota`},
-		"a claim that another made":        {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.Fail("create", "persistentvolumeclaims", exists) }, did: begins + "create persistentvolumeclaims, update statefulsets/status", err: true, told: `Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: pods "web-0" already exists`},
-		"a pod that is refused":            {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.Fail("create", "pods", denied) }, did: begins + "create pods, update statefulsets/status", err: true, told: `Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
-		"while it is, no report waits":     {objects: growing(settled(t, 1)), faults: func(r *rig) { r.Fail("create", "pods", denied); justReported(r) }, did: "create pods, update statefulsets/status", err: true, told: `Warning FailedCreate Create Pod web-1 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
-		"else it does":                     {objects: growing(settled(t, 1)), faults: justReported, did: "create pods", told: "Normal SuccessfulCreate Create Pod web-1 in StatefulSet web successful"},
-		"a name that is taken":             {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.Fail("create", "pods", exists) }, did: begins + "create pods, update statefulsets/status", err: true},
-		"a namespace that ends":            {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.Fail("create", "pods", nsEnds) }, did: begins + "create pods, update statefulsets/status"},
-		"a claim in one":                   {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.Fail("create", "persistentvolumeclaims", nsEnds) }, did: begins + "create persistentvolumeclaims, update statefulsets/status"},
-		"a pod too many goes":              {objects: with(settled(t, 1), newTestPod(1)), did: "delete pods, update statefulsets/status", told: "Normal SuccessfulDelete Delete Pod web-1 in StatefulSet web successful"},
-		"one that is gone is not told of":  {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.Fail("delete", "pods", gone) }, did: "delete pods, update statefulsets/status"},
-		"nor one that is another":          {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.Fail("delete", "pods", conflict) }, did: "delete pods, update statefulsets/status"},
-		"a deletion that is refused":       {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.Fail("delete", "pods", denied) }, did: "delete pods, update statefulsets/status", err: true, told: `Warning FailedDelete Delete Pod web-1 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
-		"a pod without its name":           {objects: mending(settled(t, 1)), did: "patch pods", told: "Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful"},
-		"a repair that is refused":         {objects: mending(settled(t, 1)), faults: func(r *rig) { r.Fail("patch", "pods", denied) }, did: "patch pods", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
-		"claims that go with the set":      {objects: settled(t, 2, withData, retaining(del, keeps)), did: "2 update persistentvolumeclaims", told: "Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful; Normal SuccessfulUpdate Update Pod web-1 in StatefulSet web successful"},
-		"one that cannot be handed over":   {objects: settled(t, 2, withData, retaining(del, keeps)), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: set the owners of claim data-web-0: Operation cannot be fulfilled on statefulsets.apps "web": changed`},
-		"the pod waits for its claim then": {objects: away(settled(t, 2, withData, retaining(keeps, del))), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims, update statefulsets/status", err: true},
-		"a claim that another controls":    {objects: []runtime.Object{newSet(1, withData, retaining(del, keeps)), others(newTestClaim(0))}, did: begins + "create pods, update statefulsets/status", told: "Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful; Warning ConflictingController PersistentVolumeClaim data-web-0 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim"},
-		"and may keep":                     {objects: []runtime.Object{newSet(1, withData), others(newTestClaim(0))}, did: begins + "create pods, update statefulsets/status", told: "Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful"},
-		"that of a pod that pends":         {objects: pends(disputed(settled(t, 1, withData, retaining(keeps, del)))), did: "update statefulsets/status", told: "Warning ConflictingController PersistentVolumeClaim data-web-0 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim"},
-		"of one that runs it is not told":  {objects: disputed(settled(t, 1, withData, retaining(keeps, del)))},
-		"nor of one that goes":             {objects: away(disputed(settled(t, 1, withData, retaining(del, keeps)))), did: "delete pods, update statefulsets/status", told: "Normal SuccessfulDelete Delete Pod web-0 in StatefulSet web successful"},
-		"but beside another claim":         {objects: beside(disputed(settled(t, 1, withData, retaining(del, keeps)))), did: "update persistentvolumeclaims", told: "Warning ConflictingController PersistentVolumeClaim data-web-0 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim; Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful"},
-		"an orphan is adopted":             {objects: orphaned(settled(t, 1)), did: "get statefulsets, patch pods"},
-		"a pod that differs is let go":     {objects: relabelled(settled(t, 1)), did: "patch pods, create pods, update statefulsets/status", err: true},
-		"the status, on a conflict anew":   {objects: with(settled(t, 0), newTestPod(9, ending)), faults: conflictOnce, did: "update statefulsets/status, get statefulsets, update statefulsets/status"},
-		"a set that goes, new":             {objects: []runtime.Object{newSet(1, deleted)}, did: begins + "update statefulsets/status"},
-		"a set whose history went first":   {objects: []runtime.Object{newSet(1, deleted, observedOnce)}, did: "update statefulsets/status"},
-		"a set that goes, limited":         {objects: with(settled(t, 1, deleted, forgetful), revisionFor(t, newSet(1), "v1", 0)), did: "delete controllerrevisions"},
-		"a set without sense":              {objects: []runtime.Object{newSet(1, func(s *appsv1.StatefulSet) { s.Spec.Template.Labels = nil })}, err: true},
-		"one that selects all":             {objects: []runtime.Object{newSet(1, func(s *appsv1.StatefulSet) { s.Spec.Selector = &metav1.LabelSelector{} })}, err: true},
-		"one with a bad selector":          {objects: []runtime.Object{newSet(1, badSelector)}, err: true},
-		"no set":                           {},
+		"a settled set costs nothing":        {objects: settled(t, 3)},
+		"nor does one with claims":           {objects: settled(t, 3, withData)},
+		"a new set gets its first pod":       {objects: []runtime.Object{newSet(2)}, did: begins + "create pods, update statefulsets/status", told: "Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful"},
+		"claims come first":                  {objects: []runtime.Object{newSet(2, withData)}, did: begins + "create persistentvolumeclaims, create pods, update statefulsets/status", told: "Normal SuccessfulCreate Create Claim data-web-0 Pod web-0 in StatefulSet web success; Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful"},
+		"a claim that is refused":            {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.Fail("create", "persistentvolumeclaims", denied) }, did: begins + "create persistentvolumeclaims, update statefulsets/status", err: true, told: `Warning FailedCreate Create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota; Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: pods "web-0" is forbidden: exceeded quota`},
+		"a claim that another made":          {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.Fail("create", "persistentvolumeclaims", exists) }, did: begins + "create persistentvolumeclaims, update statefulsets/status", err: true, told: `Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: pods "web-0" already exists`},
+		"a pod that is refused":              {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.Fail("create", "pods", denied) }, did: begins + "create pods, update statefulsets/status", err: true, told: `Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
+		"while it is, no report waits":       {objects: growing(settled(t, 1)), faults: func(r *rig) { r.Fail("create", "pods", denied); justReported(r) }, did: "create pods, update statefulsets/status", err: true, told: `Warning FailedCreate Create Pod web-1 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
+		"else it does":                       {objects: growing(settled(t, 1)), faults: justReported, did: "create pods", told: "Normal SuccessfulCreate Create Pod web-1 in StatefulSet web successful"},
+		"a name that is taken":               {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.Fail("create", "pods", exists) }, did: begins + "create pods, update statefulsets/status", err: true},
+		"a namespace that ends":              {objects: []runtime.Object{newSet(1)}, faults: func(r *rig) { r.Fail("create", "pods", nsEnds) }, did: begins + "create pods, update statefulsets/status"},
+		"a claim in one":                     {objects: []runtime.Object{newSet(1, withData)}, faults: func(r *rig) { r.Fail("create", "persistentvolumeclaims", nsEnds) }, did: begins + "create persistentvolumeclaims, update statefulsets/status"},
+		"a pod too many goes":                {objects: with(settled(t, 1), newTestPod(1)), did: "delete pods, update statefulsets/status", told: "Normal SuccessfulDelete Delete Pod web-1 in StatefulSet web successful"},
+		"one that is gone is not told of":    {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.Fail("delete", "pods", gone); nothingThere(r) }, did: "delete pods, update statefulsets/status"},
+		"nor one that is another":            {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.Fail("delete", "pods", conflict); nothingThere(r) }, did: "delete pods, update statefulsets/status"},
+		"one that a webhook keeps":           {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.Fail("delete", "pods", conflict) }, did: "delete pods, update statefulsets/status", err: true, told: `Warning FailedDelete Delete Pod web-1 in StatefulSet web failed error: Operation cannot be fulfilled on statefulsets.apps "web": changed`},
+		"one that a proxy does not find":     {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.Fail("delete", "pods", gone) }, did: "delete pods, update statefulsets/status", err: true, told: `Warning FailedDelete Delete Pod web-1 in StatefulSet web failed error: pods "web-0" not found`},
+		"a deletion that is refused":         {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.Fail("delete", "pods", denied) }, did: "delete pods, update statefulsets/status", err: true, told: `Warning FailedDelete Delete Pod web-1 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
+		"a pod without its name":             {objects: mending(settled(t, 1)), did: "patch pods", told: "Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful"},
+		"a repair that is refused":           {objects: mending(settled(t, 1)), faults: func(r *rig) { r.Fail("patch", "pods", denied) }, did: "patch pods", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
+		"claims that go with the set":        {objects: settled(t, 2, withData, retaining(del, keeps)), did: "2 update persistentvolumeclaims", told: "Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful; Normal SuccessfulUpdate Update Pod web-1 in StatefulSet web successful"},
+		"one that cannot be handed over":     {objects: settled(t, 2, withData, retaining(del, keeps)), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: set the owners of claim data-web-0: Operation cannot be fulfilled on statefulsets.apps "web": changed`},
+		"nor one that a proxy does not find": {objects: away(settled(t, 2, withData, retaining(keeps, del))), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", gone) }, did: "update persistentvolumeclaims, update statefulsets/status", err: true},
+		"one that is gone holds up nothing":  {objects: away(settled(t, 2, withData, retaining(keeps, del))), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", gone); nothingThere(r) }, did: "update persistentvolumeclaims, delete pods, update statefulsets/status", told: "Normal SuccessfulDelete Delete Pod web-1 in StatefulSet web successful"},
+		"a status that is not found":         {objects: with(settled(t, 0), newTestPod(9, ending)), faults: func(r *rig) { r.Fail("update", "statefulsets", gone) }, did: "update statefulsets/status", err: true},
+		"of a set that is gone":              {objects: with(settled(t, 0), newTestPod(9, ending)), faults: func(r *rig) { r.Fail("update", "statefulsets", gone); nothingThere(r) }, did: "update statefulsets/status"},
+		"the pod waits for its claim then":   {objects: away(settled(t, 2, withData, retaining(keeps, del))), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims, update statefulsets/status", err: true},
+		"a claim that another controls":      {objects: []runtime.Object{newSet(1, withData, retaining(del, keeps)), others(newTestClaim(0))}, did: begins + "create pods, update statefulsets/status", told: "Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful; Warning ConflictingController PersistentVolumeClaim data-web-0 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim"},
+		"and may keep":                       {objects: []runtime.Object{newSet(1, withData), others(newTestClaim(0))}, did: begins + "create pods, update statefulsets/status", told: "Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful"},
+		"that of a pod that pends":           {objects: pends(disputed(settled(t, 1, withData, retaining(keeps, del)))), did: "update statefulsets/status", told: "Warning ConflictingController PersistentVolumeClaim data-web-0 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim"},
+		"of one that runs it is not told":    {objects: disputed(settled(t, 1, withData, retaining(keeps, del)))},
+		"nor of one that goes":               {objects: away(disputed(settled(t, 1, withData, retaining(del, keeps)))), did: "delete pods, update statefulsets/status", told: "Normal SuccessfulDelete Delete Pod web-0 in StatefulSet web successful"},
+		"but beside another claim":           {objects: beside(disputed(settled(t, 1, withData, retaining(del, keeps)))), did: "update persistentvolumeclaims", told: "Warning ConflictingController PersistentVolumeClaim data-web-0 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim; Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful"},
+		"an orphan is adopted":               {objects: orphaned(settled(t, 1)), did: "get statefulsets, patch pods"},
+		"a pod that differs is let go":       {objects: relabelled(settled(t, 1)), did: "patch pods, create pods, update statefulsets/status", err: true},
+		"the status, on a conflict anew":     {objects: with(settled(t, 0), newTestPod(9, ending)), faults: conflictOnce, did: "update statefulsets/status, get statefulsets, update statefulsets/status"},
+		"a set that goes, new":               {objects: []runtime.Object{newSet(1, deleted)}, did: begins + "update statefulsets/status"},
+		"a set whose history went first":     {objects: []runtime.Object{newSet(1, deleted, observedOnce)}, did: "update statefulsets/status"},
+		"a set that goes, limited":           {objects: with(settled(t, 1, deleted, forgetful), revisionFor(t, newSet(1), "v1", 0)), did: "delete controllerrevisions"},
+		"a set without sense":                {objects: []runtime.Object{newSet(1, func(s *appsv1.StatefulSet) { s.Spec.Template.Labels = nil })}, err: true},
+		"one that selects all":               {objects: []runtime.Object{newSet(1, func(s *appsv1.StatefulSet) { s.Spec.Selector = &metav1.LabelSelector{} })}, err: true},
+		"one with a bad selector":            {objects: []runtime.Object{newSet(1, badSelector)}, err: true},
+		"no set":                             {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, tc.objects...)
@@ -171,6 +178,9 @@ func TestRequests(t *testing.T) {
 		})
 	}
 }
+
+// nothingThere is what a live look finds.
+func nothingThere(r *rig) { r.LookLive(testrig.Live(fake.NewClientset())) }
 
 // observedOnce is a set that was seen with a pod, and with the history it has no more.
 func observedOnce(s *appsv1.StatefulSet) {
@@ -261,6 +271,28 @@ func TestDeletesAreOfThePodThatWasLookedAt(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestARefusedDeletionIsNoDeletion holds that a conflict, which a webhook may
+// answer, is tried again until it is granted.
+func TestARefusedDeletionIsNoDeletion(t *testing.T) {
+	r := newRig(t, with(settled(t, 1), newTestPod(1))...)
+	refused := true
+	r.Client.PrependReactor("delete", "pods", func(ktesting.Action) (bool, runtime.Object, error) { return refused, nil, conflict })
+	for range 3 {
+		if err := r.sync(t.Context(), web).Err(); !apierrors.IsConflict(err) {
+			t.Fatalf("got %v", err)
+		}
+		if testrig.Held(t.Context(), r.writes, web) {
+			t.Fatalf("waits for %v", r.writes.Behind(web))
+		}
+	}
+	refused = false
+	r.Client.ClearActions()
+	if err := r.sync(t.Context(), web).Err(); err != nil || len(r.writes.Behind(web)) == 0 {
+		t.Errorf("got %v, waits for %v", err, r.writes.Behind(web))
+	}
+	same(t, strings.Contains(r.Requests(), "delete pods"), true)
 }
 
 // TestHistory follows which revisions are written for a change of the template.
