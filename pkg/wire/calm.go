@@ -20,8 +20,9 @@ const (
 	// are granted again one by one, every lull. A change and what follows from it are
 	// fewer, and are read at once.
 	sooner = 50
-	// heartbeatLull is the lull of the connection that brings heartbeats only.
-	heartbeatLull = time.Second
+	// heartbeatLull is the lull of the connection that brings heartbeats only. A
+	// renewal that is seen later may be seen by a later pass over the nodes.
+	heartbeatLull = 200 * time.Millisecond
 	// filling is how long after its start a connection is not left alone: it brings
 	// the first state then, which everybody waits for.
 	filling = 5 * time.Second

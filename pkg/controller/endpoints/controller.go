@@ -140,13 +140,9 @@ func (c *Controller) apply(ctx context.Context, key types.NamespacedName, p plan
 	switch p.Action {
 	case remove:
 		err := client.Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.want.UID))})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
+		if _, err := c.writes.DeleteAnswered(ctx, key, endpointsResource, p.want, err); err != nil {
 			return fmt.Errorf("delete endpoints %s: %w", key, err)
 		}
-		c.writes.Deleted(key, endpointsResource, p.want)
 	case create:
 		created, err := client.Create(ctx, p.want, metav1.CreateOptions{})
 		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {

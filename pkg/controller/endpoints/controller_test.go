@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -24,6 +25,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/services"
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -183,6 +185,31 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
+func TestARefusedDeletionIsNoDeletion(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"409": apierrors.NewConflict(endpointsGR, "web", errors.New("a webhook says no")), "404": apierrors.NewNotFound(endpointsGR, "web"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t, Options{}, settled())
+			s.LookLive(testrig.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) { return []metav1.Object{settled()}, nil }))
+			refuse := true
+			s.client.PrependReactor("delete", "endpoints", func(clienttesting.Action) (bool, runtime.Object, error) {
+				if refuse {
+					return true, nil, refusal
+				}
+				return true, nil, nil
+			})
+			if err := s.sync(context.Background(), web).Err(); !errors.Is(err, refusal) || len(s.Controller.writes.Behind(web)) != 0 {
+				t.Errorf("returned %v, behind %v", err, s.Controller.writes.Behind(web))
+			}
+			refuse = false
+			if err := s.sync(context.Background(), web).Err(); err != nil || len(s.Controller.writes.Behind(web)) != 1 {
+				t.Errorf("the next try: %v, behind %v", err, s.Controller.writes.Behind(web))
+			}
+		})
+	}
+}
+
 func TestDeletesOnlyWhatItSaw(t *testing.T) {
 	s := newShell(t, Options{}, settled())
 	s.sync(context.Background(), web)
@@ -190,8 +217,8 @@ func TestDeletesOnlyWhatItSaw(t *testing.T) {
 	if !ok || deletion.DeleteOptions.Preconditions == nil || *deletion.DeleteOptions.Preconditions.UID != "e1" {
 		t.Errorf("deleted with %+v", deletion.DeleteOptions)
 	}
-	if behind := s.Controller.writes.Behind(web); len(behind) != 0 {
-		t.Errorf("behind %v although the API server has no such object", behind)
+	if behind := s.Controller.writes.Behind(web); len(behind) != 1 {
+		t.Errorf("behind %v until the cache shows what the API server said", behind)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/informers"
@@ -24,6 +25,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/services"
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -272,6 +274,36 @@ func TestASliceOfAnEarlierServiceIsDeletedByUID(t *testing.T) {
 	}
 	if behind := s.writes.Behind(web); len(behind) != 1 || behind[0].Deletes != 1 {
 		t.Errorf("behind %v", behind)
+	}
+}
+
+func TestARefusedDeletionIsNoDeletion(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"409": apierrors.NewConflict(endpointSlices, "old", errors.New("a webhook says no")), "404": apierrors.NewNotFound(endpointSlices, "old"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t, Options{}, service(), node("n", "a"), pod(1, "n"))
+			old := s.settle(t)[0]
+			s.cache(t, service(recreated))
+			s.LookLive(testrig.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) { return []metav1.Object{old}, nil }))
+			refuse := true
+			s.client.PrependReactor("delete", "endpointslices", func(clienttesting.Action) (bool, runtime.Object, error) {
+				if refuse {
+					return true, nil, refusal
+				}
+				return false, nil, nil
+			})
+			if err := s.sync(context.Background(), web).Err(); err == nil {
+				t.Error("a slice that is there counts as deleted")
+			}
+			for _, slice := range s.written {
+				s.cache(t, slice)
+			}
+			refuse = false
+			if err := s.sync(context.Background(), web).Err(); err != nil || len(s.deleted) != 1 {
+				t.Errorf("the next try: %v, deleted %v", err, s.deleted)
+			}
+		})
 	}
 }
 

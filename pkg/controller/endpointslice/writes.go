@@ -109,13 +109,8 @@ func (t trackedSlices) Delete(ctx context.Context, name string, o metav1.DeleteO
 	}
 	key := t.keyOf(slice)
 	o.Preconditions = metav1.NewUIDPreconditions(string(slice.UID))
-	err = t.EndpointSliceInterface.Delete(t.c.contextOf(ctx, key), name, o)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err == nil {
-		t.c.writes.Deleted(key, endpointSlices, slice)
-	}
+	ctx = t.c.contextOf(ctx, key)
+	_, err = t.c.writes.DeleteAnswered(ctx, key, endpointSlices, slice, t.EndpointSliceInterface.Delete(ctx, name, o))
 	return err
 }
 

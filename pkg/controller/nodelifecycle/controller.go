@@ -34,8 +34,10 @@ const (
 	nodeQueue = "node_lifecycle_controller"
 	podQueue  = "node_lifecycle_controller_pods"
 
-	nodeWorkers = 8
-	podWorkers  = 4
+	// Nodes of a lost zone fall silent in the same pass, and all their pods with
+	// them; each write waits for its answer most of the time.
+	nodeWorkers = 32
+	podWorkers  = 16
 	// shortestPeriod keeps a monitor period of zero from turning into a busy loop.
 	shortestPeriod = 100 * time.Millisecond
 )

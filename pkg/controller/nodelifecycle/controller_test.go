@@ -12,12 +12,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 // rig is a controller whose caches are filled by hand and whose keys are synced by hand.
@@ -203,8 +206,56 @@ func TestTwoConflictsAreRetriedByTheRunner(t *testing.T) {
 	}
 }
 
+// look makes the live reads find these objects.
+func (r *rig) look(live ...metav1.Object) {
+	r.LookLive(testrig.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) { return live, nil }))
+}
+
+func TestWhatIsThereIsNotGone(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"not found": apierrors.NewNotFound(podsResource, "x"), "conflict": apierrors.NewConflict(podsResource, "x", fmt.Errorf("a webhook says no")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, p := node("a", ready("False"), taints("node.kubernetes.io/not-ready:NoSchedule")), podOn("p", "a")
+			r := newRig(t, n, p)
+			r.look(n, p)
+			r.do(monitorPass)
+			left := 1
+			r.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				left--
+				return left >= 0, nil, refusal
+			})
+			of := types.NamespacedName{Namespace: "ns", Name: "p"}
+			if err := r.syncPod(context.Background(), of).Err(); err == nil {
+				t.Error("a pod that is there was given up")
+			}
+			if err := r.syncPod(context.Background(), of).Err(); err != nil || left != -1 {
+				t.Errorf("the next try: %v", err)
+			}
+			r.cache(node("a", ready("True"), taints("node.kubernetes.io/not-ready:NoSchedule")))
+			r.client.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refusal })
+			if err := r.sync(context.Background(), target{node: "a"}).Err(); err == nil && apierrors.IsNotFound(refusal) {
+				t.Error("a node that is there was given up")
+			}
+		})
+	}
+}
+
+func TestMarkingIsDecidedOnThePassOnWhichTheGraceEnds(t *testing.T) {
+	r := newRig(t, node("a", ready("True")), node("b", ready("True")))
+	r.do(monitorPass)
+	for range 10 {
+		equal(t, "writes before the grace is over", r.writes(), nil)
+		r.clock.Step(5*time.Second + time.Millisecond) // a period is counted from the end of a pass
+		r.cache(node("b", ready("True"), beat(r.clock.Now())))
+		r.do(monitorPass, target{node: "a"}, target{node: "b"})
+	}
+	equal(t, "writes 50 seconds after the node was heard from", r.writes(), []string{"nodes a/status", "nodes a"})
+}
+
 func TestANodeThatGoesDuringTheWriteIsNoError(t *testing.T) {
 	r := newRig(t, node("a", ready("True"), taints("node.kubernetes.io/not-ready:NoSchedule")))
+	r.look()
 	r.client.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewNotFound(nodesResource, "a")
 	})

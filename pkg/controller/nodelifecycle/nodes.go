@@ -45,7 +45,9 @@ func (c *Controller) syncNode(ctx context.Context, key target) runner.Result {
 		summary, err = c.bring(ctx, key, live)
 	}
 	if apierrors.IsNotFound(err) {
-		return runner.Done().Because(summary)
+		if gone, lookErr := c.nodeWrites.Gone(ctx, nodesResource, node, err); gone || lookErr != nil {
+			err = lookErr
+		}
 	}
 	return runner.Done(err).Because(summary)
 }

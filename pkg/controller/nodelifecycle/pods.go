@@ -64,7 +64,9 @@ func (c *Controller) markNotReady(ctx context.Context, key types.NamespacedName,
 	}
 	patched, err := c.client.CoreV1().Pods(key.Namespace).Patch(ctx, key.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
+		if gone, lookErr := c.podWrites.Gone(ctx, podsResource, pod, err); gone || lookErr != nil {
+			return lookErr
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("patch status of pod %s: %w", key, err)

@@ -120,8 +120,8 @@ func (c *Controller) deletePod(ctx context.Context, k key, pod *corev1.Pod, why 
 			return err
 		}
 		patched, err := client.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-		if gone(err) {
-			return nil
+		if gone, lookErr := c.gone(ctx, pod, err); gone || lookErr != nil {
+			return lookErr
 		}
 		if err != nil {
 			return fmt.Errorf("set phase of pod %s/%s to Failed: %w", pod.Namespace, pod.Name, err)
@@ -134,8 +134,8 @@ func (c *Controller) deletePod(ctx context.Context, k key, pod *corev1.Pod, why 
 	err := client.Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: new(int64), Preconditions: &metav1.Preconditions{UID: &pod.UID},
 	})
-	if gone(err) {
-		return nil
+	if gone, lookErr := c.gone(ctx, pod, err); gone || lookErr != nil {
+		return lookErr
 	}
 	if err != nil {
 		return fmt.Errorf("delete pod %s/%s: %w", pod.Namespace, pod.Name, err)
@@ -144,5 +144,15 @@ func (c *Controller) deletePod(ctx context.Context, k key, pod *corev1.Pod, why 
 	return nil
 }
 
-// gone tells that the pod of this UID is no more: not found, or its name is another's.
-func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
+// gone reports whether a refused write shows that nothing is left to do for the
+// pod. A pod that was on its way out already is not looked at live: it is gone when
+// the cache says so, and the next pass tries again until then.
+func (c *Controller) gone(ctx context.Context, pod *corev1.Pod, refusal error) (bool, error) {
+	switch {
+	case !apierrors.IsNotFound(refusal) && !apierrors.IsConflict(refusal):
+		return false, nil
+	case pod.DeletionTimestamp != nil:
+		return apierrors.IsNotFound(refusal), nil
+	}
+	return c.writes.Gone(ctx, podResource, pod, refusal)
+}

@@ -11,7 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -141,10 +143,10 @@ func TestFaults(t *testing.T) {
 		want []string
 	}{
 		"a pod that is gone before it fails":         {"patch", apierrors.NewNotFound(pods, "a"), false, []string{"fail a"}},
-		"another pod took the name":                  {"patch", apierrors.NewConflict(pods, "a", errors.New("uid")), false, []string{"fail a"}},
+		"a webhook refuses to fail it":               {"patch", apierrors.NewConflict(pods, "a", errors.New("no")), true, []string{"fail a"}},
 		"a pod that cannot fail is not deleted":      {"patch", errors.New("denied"), true, []string{"fail a"}},
 		"a pod that is gone before it is deleted":    {"delete", apierrors.NewNotFound(pods, "a"), false, []string{"delete a", "fail a"}},
-		"another pod took the name since it failed":  {"delete", apierrors.NewConflict(pods, "a", errors.New("uid")), false, []string{"delete a", "fail a"}},
+		"a webhook refuses to delete it":             {"delete", apierrors.NewConflict(pods, "a", errors.New("no")), true, []string{"delete a", "fail a"}},
 		"a refused deletion waits for the next pass": {"delete", errors.New("denied"), true, []string{"delete a", "fail a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,6 +159,49 @@ func TestFaults(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestARefusedDeletionIsNoDeletion(t *testing.T) {
+	surplus := pod("a", phase(corev1.PodFailed), age(time.Hour))
+	other := surplus.DeepCopy()
+	other.UID = "other"
+	for name, tc := range map[string]struct {
+		live *corev1.Pod
+		fail bool
+	}{
+		"the pod is there":          {surplus, true},
+		"the pod is gone":           {nil, false},
+		"another pod took its name": {other, false},
+	} {
+		for code, refusal := range map[string]error{
+			"409": apierrors.NewConflict(corev1.Resource("pods"), "a", errors.New("a webhook says no")), "404": apierrors.NewNotFound(corev1.Resource("pods"), "a"),
+		} {
+			t.Run(name+", "+code, func(t *testing.T) {
+				c, client := world(t, 1, surplus, pod("b", phase(corev1.PodFailed)))
+				c.LookLive(testrig.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) {
+					if tc.live == nil {
+						return nil, nil
+					}
+					return []metav1.Object{tc.live}, nil
+				}))
+				refuse := true
+				client.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return refuse, nil, refusal })
+				if err := c.sync(t.Context(), pass).Err(); (err != nil) != tc.fail {
+					t.Errorf("got %v", err)
+				}
+				if behind := c.writes.Behind(pass); len(behind) != 0 {
+					t.Errorf("booked as done: %v", behind)
+				}
+				refuse = false
+				if err := c.sync(t.Context(), pass).Err(); err != nil {
+					t.Errorf("the next pass: %v", err)
+				}
+				if behind := c.writes.Behind(pass); len(behind) != 1 || behind[0].Deletes != 1 {
+					t.Errorf("the next pass booked %v", behind)
+				}
+			})
+		}
 	}
 }
 

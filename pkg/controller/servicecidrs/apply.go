@@ -29,7 +29,12 @@ func (c *Controller) apply(ctx context.Context, cidr *networkingv1.ServiceCIDR, 
 	}
 	if do.RemoveFinalizer {
 		err := c.patchFinalizers(ctx, cidr, "$deleteFromPrimitiveList/finalizers")
-		if err != nil && !apierrors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) {
+			if gone, lookErr := c.writes.Gone(ctx, cidrResource, cidr, err); gone || lookErr != nil {
+				err = lookErr
+			}
+		}
+		if err != nil {
 			return fmt.Errorf("remove the finalizer of ServiceCIDR %s: %w", cidr.Name, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
 const eventReason = "TaintManagerEviction"
@@ -45,23 +46,24 @@ func (c *Controller) evict(ctx context.Context, key types.NamespacedName, pod *c
 	return nil
 }
 
-// markAndDelete tells whether this call deleted the pod; it did not if the pod
-// is gone or another has taken its name.
+// markAndDelete reports whether this call deleted the pod; it did not if a live
+// read shows that the pod is gone, or that another has taken its name.
 func (c *Controller) markAndDelete(ctx context.Context, key types.NamespacedName, pod *corev1.Pod) (bool, error) {
-	if err := c.mark(ctx, key, pod); isOver(err) {
-		return false, nil
-	} else if err != nil {
+	err := c.mark(ctx, key, pod)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		if gone, lookErr := c.writes.Gone(ctx, podsResource, pod, err); gone || lookErr != nil {
+			return false, lookErr
+		}
+	}
+	if err != nil {
 		return false, fmt.Errorf("patch status of pod %s: %w", key, err)
 	}
-	err := c.client.CoreV1().Pods(key.Namespace).Delete(ctx, key.Name, *metav1.NewPreconditionDeleteOptions(string(pod.UID)))
-	if isOver(err) {
-		return false, nil
-	}
+	err = c.client.CoreV1().Pods(key.Namespace).Delete(ctx, key.Name, *metav1.NewPreconditionDeleteOptions(string(pod.UID)))
+	became, err := c.writes.DeleteAnswered(ctx, key, podsResource, pod, err)
 	if err != nil {
 		return false, fmt.Errorf("delete pod %s: %w", key, err)
 	}
-	c.writes.Deleted(key, podsResource, pod)
-	return true, nil
+	return became == consistency.Deleted, nil
 }
 
 // mark sets the condition that tells why the pod goes.
@@ -85,9 +87,6 @@ func (c *Controller) mark(ctx context.Context, key types.NamespacedName, pod *co
 	c.writes.Wrote(key, podsResource, patched)
 	return nil
 }
-
-// isOver tells that the pod is gone: by name, or by the UID asked for.
-func isOver(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 
 // cancel drops the appointment of a pod, with a word if it was still waiting.
 func (c *Controller) cancel(key types.NamespacedName) {

@@ -31,13 +31,16 @@ const (
 	podQueue  = "noexec_taint_pod"
 
 	defaultWorkers = 8
+	// atOnce is how many pods are evicted at once. A lost zone makes hundreds due
+	// in the same moment, and an eviction waits for answers most of its time.
+	atOnce = 100
 )
 
 var podsResource = schema.GroupResource{Resource: "pods"}
 
 // Options are the controller's settings.
 type Options struct {
-	// Workers is how many nodes and how many pods are worked on at once; 8 by default.
+	// Workers is how many nodes are worked on at once; 8 by default.
 	Workers int
 	// Clock is the process's clock.
 	Clock clock.WithTicker
@@ -92,7 +95,7 @@ func New(nodes coreinformers.NodeInformer, pods coreinformers.PodInformer, clien
 		Synced: []toolscache.InformerSynced{pods.Informer().HasSynced},
 	}, c.syncNode)
 	c.podRunner = runner.New(runner.Options[types.NamespacedName]{
-		Name: Name + "-pods", Queue: podQueue, Workers: o.Workers, Clock: o.Clock, Writes: c.writes,
+		Name: Name + "-pods", Queue: podQueue, Workers: max(o.Workers, atOnce), Clock: o.Clock, Writes: c.writes,
 		Synced: []toolscache.InformerSynced{nodes.Informer().HasSynced},
 	}, c.syncPod)
 	c.Group = runner.NewGroup(Name, c.nodeRunner, c.podRunner)

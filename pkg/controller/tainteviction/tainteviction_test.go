@@ -318,6 +318,7 @@ func TestAPodThatIsGoneIsNoError(t *testing.T) {
 	} {
 		t.Run(verb, func(t *testing.T) {
 			r := newRig(t, node(taint("a")), pod())
+			r.look()
 			r.client.PrependReactor(verb, "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 			if err := r.syncPod(context.Background(), key).Err(); err != nil {
 				t.Error(err)

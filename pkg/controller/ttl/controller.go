@@ -105,7 +105,9 @@ func (c *Controller) annotate(ctx context.Context, node *corev1.Node, do plan) e
 	}
 	patched, err := c.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
+		if gone, lookErr := c.writes.Gone(ctx, nodeResource, node, err); gone || lookErr != nil {
+			return lookErr
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("annotate node %s: %w", node.Name, err)

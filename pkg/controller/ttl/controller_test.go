@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -123,13 +124,16 @@ func TestAHeartbeatWakesNobody(t *testing.T) {
 func TestErrorsOfPatches(t *testing.T) {
 	broken := errors.New("connection refused")
 	for name, tc := range map[string]struct {
+		live *corev1.Node
 		err  error
 		fail bool
 	}{
-		"a node that is gone is gone":          {apierrors.NewNotFound(nodeResource, "a"), false},
-		"another of its name has its own turn": {apierrors.NewConflict(nodeResource, "a", broken), false},
-		"a refusal is retried":                 {apierrors.NewForbidden(nodeResource, "a", broken), true},
-		"so is a server that does not answer":  {broken, true},
+		"a node that is gone is gone":             {nil, apierrors.NewNotFound(nodeResource, "a"), false},
+		"another of its name has its own turn":    {&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "b"}}, apierrors.NewConflict(nodeResource, "a", broken), false},
+		"a refusal is retried":                    {node("a", nil), apierrors.NewForbidden(nodeResource, "a", broken), true},
+		"also one that looks like a replaced one": {node("a", nil), apierrors.NewConflict(nodeResource, "a", broken), true},
+		"also one that looks like a node gone":    {node("a", nil), apierrors.NewNotFound(nodeResource, "a"), true},
+		"so is a server that does not answer":     {node("a", nil), broken, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset()
@@ -146,6 +150,12 @@ func TestErrorsOfPatches(t *testing.T) {
 			if err := informer.Informer().GetStore().Add(node("a", nil)); err != nil {
 				t.Fatal(err)
 			}
+			c.LookLive(testrig.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) {
+				if tc.live == nil {
+					return nil, nil
+				}
+				return []metav1.Object{tc.live}, nil
+			}))
 			if got := c.sync(t.Context(), "a").Err(); (got != nil) != tc.fail || tc.fail && !errors.Is(got, tc.err) {
 				t.Errorf("got %v", got)
 			}
