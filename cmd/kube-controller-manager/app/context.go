@@ -73,8 +73,8 @@ type ControllerContext struct {
 	live        consistency.List
 }
 
-func newControllerContext(ctx context.Context, p *process, termName string) (ControllerContext, error) {
-	root := clientbuilder.SimpleControllerClientBuilder{ClientConfig: finishing(wire.Answers(p.Kubeconfig))}
+func newControllerContext(ctx context.Context, p *process, termName string, fence *fence) (ControllerContext, error) {
+	root := clientbuilder.SimpleControllerClientBuilder{ClientConfig: finishing(wire.Answers(p.Kubeconfig), fence)}
 	cc := ControllerContext{
 		Config:        &p.ComponentConfig,
 		Gates:         p.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent),
@@ -89,7 +89,7 @@ func newControllerContext(ctx context.Context, p *process, termName string) (Con
 	if err := waitForAPIServer(ctx, p.Client, p.Kubeconfig.Host, apiServerTimeout, startPatience); err != nil {
 		return cc, fmt.Errorf("failed to wait for apiserver being healthy: %w", err)
 	}
-	cc.Clients = controllerClients(ctx, p, root)
+	cc.Clients = controllerClients(ctx, p, root, fence)
 	if err := cc.addInformers(ctx, termName); err != nil {
 		return cc, err
 	}

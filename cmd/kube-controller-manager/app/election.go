@@ -71,16 +71,16 @@ func (e *elections) mainLease(p *process) lease {
 // when ctx ended before the lease was won, and else what lead returned, after
 // the lease has been released. A lease that is lost makes it return at once,
 // with errLeaseLost, while lead may still be running: the process has to end.
-func (e *elections) run(ctx context.Context, l lease, watchdog *leaderelection.HealthzAdaptor, lead func(context.Context) error) error {
+func (e *elections) run(ctx context.Context, l lease, watchdog *leaderelection.HealthzAdaptor, lead func(context.Context, *fence) error) error {
 	inner, err := resourcelock.NewFromKubeconfig(l.lockType, l.namespace, l.name,
 		resourcelock.ResourceLockConfig{Identity: e.identity, EventRecorder: e.recorder}, e.kubeconfig, e.config.RenewDeadline.Duration)
 	if err != nil {
 		return fmt.Errorf("create lock %s: %w", l, err)
 	}
-	return e.runWithLock(ctx, &lock{Interface: inner}, l, watchdog, lead)
+	return e.runWithLock(ctx, &lock{Interface: inner, fence: newFence(e.config.LeaseDuration.Duration)}, l, watchdog, lead)
 }
 
-func (e *elections) runWithLock(ctx context.Context, held *lock, l lease, watchdog *leaderelection.HealthzAdaptor, lead func(context.Context) error) error {
+func (e *elections) runWithLock(ctx context.Context, held *lock, l lease, watchdog *leaderelection.HealthzAdaptor, lead func(context.Context, *fence) error) error {
 	// Renewing outlives ctx: the lease is kept until the work under it has ended.
 	renewing, letGo := context.WithCancel(context.WithoutCancel(ctx))
 	defer letGo()
@@ -98,7 +98,7 @@ func (e *elections) runWithLock(ctx context.Context, held *lock, l lease, watchd
 				working, stop := context.WithCancel(holding)
 				defer stop()
 				defer context.AfterFunc(ctx, stop)()
-				led <- lead(working)
+				led <- lead(working, held.fence)
 				letGo()
 			},
 			OnStoppedLeading: func() {},
@@ -113,11 +113,13 @@ func (e *elections) runWithLock(ctx context.Context, held *lock, l lease, watchd
 	if watchdog != nil {
 		watchdog.SetLeaderElection(elector)
 	}
+	go held.guard(renewing)
 	if !e.compete(ctx, renewing, elector, held, l) {
 		return nil
 	}
 	if renewing.Err() == nil {
-		return fmt.Errorf("%w: lease %s was not renewed for %s: %s", errLeaseLost, l, e.config.RenewDeadline.Duration, held.trouble())
+		held.fence.close(errLeaseLost)
+		return fmt.Errorf("%w: lease %s was not renewed: %s", errLeaseLost, l, held.trouble())
 	}
 	outcome := <-led
 	if errors.Is(outcome, errStillWorking) {

@@ -18,6 +18,7 @@ import (
 // nothing more.
 type lock struct {
 	resourcelock.Interface
+	fence *fence
 
 	mu       sync.Mutex
 	cancel   context.CancelFunc
@@ -71,10 +72,50 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 		l.noteHolder(holder, record.PreferredHolder)
 	}
 	l.note(err)
+	if holder != "" && holder != l.Identity() {
+		l.lose(fmt.Errorf("%w: it is held by %q", errLeaseLost, holder))
+	}
 	if err != nil || holder != "" && holder != l.Identity() {
 		l.notToBeHad()
 	}
 	return record, raw, err
+}
+
+// lose ends the attempt that holds the lock at once, and all writes under it. It
+// does nothing before the lock is acquired.
+func (l *lock) lose(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.acquired {
+		return
+	}
+	l.fence.close(why)
+	if l.cancel != nil {
+		l.cancel()
+	}
+}
+
+// guardPeriod is how often the age of the last renewal is looked at.
+const guardPeriod = 200 * time.Millisecond
+
+// guard loses the lock as soon as the last renewal is older than the lease, until
+// ctx ends.
+func (l *lock) guard(ctx context.Context) {
+	ticker := time.NewTicker(guardPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if l.isAcquired() {
+			if err := l.fence.check(); err != nil {
+				l.note(err)
+				l.lose(err)
+			}
+		}
+	}
 }
 
 func (l *lock) notToBeHad() {
@@ -100,11 +141,15 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 
 // write holds interruptions off while an attempt writes; renewals do not.
 func (l *lock) write(ctx context.Context, do func() error) error {
+	sent := l.fence.now()
 	l.mu.Lock()
 	if l.acquired {
 		l.mu.Unlock()
 		err := do()
 		l.note(err)
+		if err == nil {
+			l.fence.renewedAt(sent)
+		}
 		return err
 	}
 	defer l.mu.Unlock()
@@ -115,6 +160,7 @@ func (l *lock) write(ctx context.Context, do func() error) error {
 	l.note(err)
 	if err == nil {
 		l.acquired = true
+		l.fence.renewedAt(sent)
 		if l.won != nil {
 			l.won()
 		}

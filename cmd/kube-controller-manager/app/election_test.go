@@ -10,6 +10,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -33,7 +34,7 @@ func newCandidate(client *fake.Clientset, identity string, retry time.Duration) 
 	recorder := record.NewFakeRecorder(10)
 	return &candidate{
 		events: recorder.Events,
-		lock: &lock{Interface: &resourcelock.LeaseLock{
+		lock: &lock{fence: newFence(15 * time.Second), Interface: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: testLease.namespace, Name: testLease.name},
 			Client:     client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity, EventRecorder: recorder},
@@ -50,7 +51,7 @@ func newCandidate(client *fake.Clientset, identity string, retry time.Duration) 
 }
 
 func (c *candidate) run(ctx context.Context, lead func(context.Context) error) error {
-	return c.runWithLock(ctx, c.lock, testLease, nil, lead)
+	return c.runWithLock(ctx, c.lock, testLease, nil, func(ctx context.Context, _ *fence) error { return lead(ctx) })
 }
 
 func holder(t *testing.T, client *fake.Clientset) string {
@@ -167,6 +168,76 @@ func TestALostLeaseEndsAtOnceAndIsNotReleased(t *testing.T) {
 	broken.Store(false)
 	if got := holder(t, client); got != "a" {
 		t.Errorf("the holder is %q while work goes on", got)
+	}
+}
+
+// leading starts a and returns when it leads; work goes on for ever, as it may
+// when a lease is lost.
+func leading(t *testing.T, a *candidate) <-chan error {
+	t.Helper()
+	forever, leads := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { close(forever) })
+	result := make(chan error, 1)
+	go func() {
+		result <- a.run(t.Context(), func(context.Context) error { close(leads); <-forever; return nil })
+	}()
+	<-leads
+	return result
+}
+
+func TestALeaseThatAnotherHoldsEndsTheLeaderAtItsNextLook(t *testing.T) {
+	client := fake.NewClientset()
+	a := newCandidate(client, "a", 50*time.Millisecond)
+	a.config.RenewDeadline.Duration = 14 * time.Second // a test that waited for it would time out
+	var taken atomic.Pointer[coordinationv1.Lease]
+	client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return taken.Load() != nil, nil, apierrors.NewConflict(coordinationv1.Resource("leases"), testLease.name, errors.New("changed"))
+	})
+	client.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		l := taken.Load()
+		return l != nil, l, nil
+	})
+	lost := leading(t, a)
+	if err := a.lock.fence.check(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := client.CoordinationV1().Leases(testLease.namespace).Get(t.Context(), testLease.name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l = l.DeepCopy()
+	l.Spec.HolderIdentity = ptr.To("b")
+	taken.Store(l)
+	select {
+	case err := <-lost:
+		if !errors.Is(err, errLeaseLost) || !strings.Contains(err.Error(), "it is held by b") {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Fatal("still leads beside another")
+	}
+	if err := a.lock.fence.check(); !errors.Is(err, errLeaseLost) {
+		t.Errorf("writes pass: %v", err)
+	}
+}
+
+func TestALeaderThatSleptLongerThanItsLeaseEndsAtOnce(t *testing.T) {
+	client := fake.NewClientset()
+	a := newCandidate(client, "a", 5*time.Second) // the next renewal comes too late for the test
+	var slept atomic.Int64
+	a.lock.fence.now = func() time.Duration { return sinceBoot() + time.Duration(slept.Load()) }
+	lost := leading(t, a)
+	slept.Store(int64(16 * time.Second))
+	if err := a.lock.fence.check(); !errors.Is(err, errLeaseLost) {
+		t.Errorf("writes pass: %v", err)
+	}
+	select {
+	case err := <-lost:
+		if !errors.Is(err, errLeaseLost) || !strings.Contains(err.Error(), "the last renewal is 16.") {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(2 * time.Second):
+		t.Fatal("still leads")
 	}
 }
 

@@ -159,7 +159,7 @@ func start(ctx context.Context, t *testing.T, p *process) ([]debug.Controller, e
 	begun := make(chan struct{})
 	all.started = func() { close(begun) }
 	led := make(chan error, 1)
-	go func() { led <- p.lead(ctx, all) }()
+	go func() { led <- p.lead(ctx, all, nil) }()
 	select {
 	case <-begun:
 	case err := <-led:

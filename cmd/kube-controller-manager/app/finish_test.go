@@ -43,7 +43,7 @@ func (s *slowServer) send(ctx context.Context, method string, grace time.Duratio
 	result := make(chan error, 1)
 	go func() {
 		req, _ := http.NewRequestWithContext(ctx, method, s.URL, strings.NewReader("a pod"))
-		response, err := (&finisher{http.DefaultTransport, grace}).RoundTrip(req)
+		response, err := (&finisher{next: http.DefaultTransport, grace: grace}).RoundTrip(req)
 		if err == nil {
 			var body []byte
 			body, err = io.ReadAll(response.Body)

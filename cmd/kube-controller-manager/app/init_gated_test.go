@@ -71,7 +71,7 @@ func whyNot(t *testing.T, controller string, served map[string][]string, off fea
 	for version, resources := range served {
 		server.served[version] = resources
 	}
-	cc, err := newControllerContext(t.Context(), testProcess(t, server.config(t)), strings.ReplaceAll(t.Name(), "/", "-"))
+	cc, err := newControllerContext(t.Context(), testProcess(t, server.config(t)), strings.ReplaceAll(t.Name(), "/", "-"), nil)
 	defer cc.close()
 	if err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ func wireUp(t *testing.T, served map[string][]string) map[string]debug.Controlle
 	}
 	signWithOwnCA(t, &c.ComponentConfig.CSRSigningController)
 	ctx, stop := context.WithCancel(t.Context())
-	cc, err := newControllerContext(ctx, testProcess(t, c), t.Name())
+	cc, err := newControllerContext(ctx, testProcess(t, c), t.Name(), nil)
 	defer cc.close()
 	if err != nil {
 		t.Fatal(err)

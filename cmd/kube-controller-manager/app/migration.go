@@ -37,7 +37,7 @@ func (p *process) runMigrating(ctx context.Context, e *elections, watchdog *lead
 	main.started = func() { close(ready) }
 	done := make(chan error, 2)
 	go func() {
-		done <- e.run(ctx, e.mainLease(p), watchdog, func(ctx context.Context) error { return p.lead(ctx, main) })
+		done <- e.run(ctx, e.mainLease(p), watchdog, func(ctx context.Context, f *fence) error { return p.lead(ctx, main, f) })
 	}()
 	go func() {
 		select {
@@ -47,7 +47,7 @@ func (p *process) runMigrating(ctx context.Context, e *elections, watchdog *lead
 			return
 		}
 		lock := lease{namespace: p.ComponentConfig.Generic.LeaderElection.ResourceNamespace, name: migration.LeaderName, lockType: migration.ResourceLock}
-		done <- e.run(ctx, lock, nil, func(ctx context.Context) error { return p.lead(ctx, migrated) })
+		done <- e.run(ctx, lock, nil, func(ctx context.Context, f *fence) error { return p.lead(ctx, migrated, f) })
 	}()
 	first := <-done
 	if errors.Is(first, errLeaseLost) {

@@ -124,7 +124,7 @@ func (p *process) runControllers(ctx context.Context, watchdog *leaderelection.H
 	everything := everything()
 	if !p.leaderElect() {
 		showAll(p.debug, everything, "has not been started yet")
-		err := p.lead(ctx, everything)
+		err := p.lead(ctx, everything, nil)
 		p.events.flush(flushTimeout)
 		return err
 	}
@@ -143,7 +143,7 @@ func (p *process) runControllers(ctx context.Context, watchdog *leaderelection.H
 	if p.ComponentConfig.Generic.LeaderMigrationEnabled {
 		return p.runMigrating(ctx, e, watchdog, everything)
 	}
-	return e.run(ctx, e.mainLease(p), watchdog, func(ctx context.Context) error { return p.lead(ctx, everything) })
+	return e.run(ctx, e.mainLease(p), watchdog, func(ctx context.Context, f *fence) error { return p.lead(ctx, everything, f) })
 }
 
 // everything is the term of a process with one lock.
@@ -164,11 +164,11 @@ type term struct {
 }
 
 // lead runs the controllers of a term until ctx ends, and returns when their
-// work has ended and their events are written.
-func (p *process) lead(ctx context.Context, t term) error {
+// work has ended and their events are written. What they write stops at the fence.
+func (p *process) lead(ctx context.Context, t term, fence *fence) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	cc, err := newControllerContext(running, p, t.name)
+	cc, err := newControllerContext(running, p, t.name, fence)
 	defer cc.close()
 	if err == nil {
 		err = StartControllers(running, cc, t.token, t.controllers)

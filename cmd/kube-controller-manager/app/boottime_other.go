@@ -1,0 +1,10 @@
+//go:build !linux
+
+package app
+
+import "time"
+
+// sinceBoot returns the time since the process started.
+func sinceBoot() time.Duration { return time.Since(started) }
+
+var started = time.Now()
