@@ -45,6 +45,7 @@ func init() {
 		"annotate": {wantPairs, (*run).annotate},
 
 		"metrics": {wantMetrics, (*run).measure},
+		"webhook": {wantWebhook, (*run).webhook},
 		"node":    {wantNode, (*run).node},
 		"fail":    {wantOutcome, (*run).fail},
 		"succeed": {wantWords(1, 1), (*run).succeed},

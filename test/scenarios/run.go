@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
 // patience is how long an expectation is waited for. It costs time only where
@@ -29,6 +31,8 @@ type run struct {
 	// setup is what the next start of a private manager uses.
 	setup   Setup
 	logMark int64
+	// hook refuses what controllers ask for; nil when there is none.
+	hook *harness.Webhook
 }
 
 // stray is an object that does not vanish with a namespace of the story.

@@ -64,10 +64,10 @@ func TestErrorsOfDeletions(t *testing.T) {
 		err  error
 		fail bool
 	}{
-		"a request that is gone is gone":       {apierrors.NewNotFound(certificates.Resource, "a"), false},
-		"a webhook may refuse with a conflict": {apierrors.NewConflict(certificates.Resource, "a", broken), true},
-		"a refusal is retried":                 {apierrors.NewForbidden(certificates.Resource, "a", broken), true},
-		"so is a server that does not answer":  {broken, true},
+		"a request that is gone is gone":          {apierrors.NewNotFound(certificates.Resource, "a"), false},
+		"one that has changed waits for its turn": {apierrors.NewConflict(certificates.Resource, "a", broken), false},
+		"a refusal is retried":                    {apierrors.NewForbidden(certificates.Resource, "a", broken), true},
+		"so is a server that does not answer":     {broken, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset()
@@ -105,31 +105,5 @@ func TestErrorsOfDeletions(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestARefusedDeletionIsTriedAgain(t *testing.T) {
-	client := fake.NewClientset(made("a", 48*time.Hour))
-	refuse := true
-	client.PrependReactor("delete", "certificatesigningrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return refuse, nil, apierrors.NewConflict(certificates.Resource, "a", errors.New("denied by a webhook"))
-	})
-	informer := informers.NewSharedInformerFactory(client, 0).Certificates().V1().CertificateSigningRequests()
-	c, err := New(informer, client, Options{Clock: testclock.NewFakeClock(noon)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := informer.Informer().GetStore().Add(made("a", 48*time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.sync(t.Context(), pass).Err(); !apierrors.IsConflict(err) {
-		t.Errorf("got %v, which is not tried again", err)
-	}
-	refuse = false
-	if err := c.sync(t.Context(), pass).Err(); err != nil {
-		t.Error(err)
-	}
-	if _, err := client.CertificatesV1().CertificateSigningRequests().Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the request: %v", err)
 	}
 }

@@ -85,9 +85,6 @@ func decide(w world, h history, s settings, now time.Time) plan {
 	switch {
 	case w.disabled(s):
 		p.say(autoscalingv2.ScalingActive, isDisabled, now)
-		if !s.toZero {
-			p.status.Conditions = withoutCondition(p.status.Conditions, autoscalingv2.ScaledToZero)
-		}
 		p.finish(w, nil)
 	case w.current > w.hpa.Spec.MaxReplicas:
 		p.rescaleTo(w.hpa.Spec.MaxReplicas, reasonAboveMax)

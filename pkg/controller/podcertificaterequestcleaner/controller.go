@@ -105,8 +105,12 @@ func (c *Controller) apply(ctx context.Context, k key, request *certificatesv1be
 	err := c.client.CertificatesV1beta1().PodCertificateRequests(k.Namespace).Delete(ctx, k.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &request.UID},
 	})
-	if _, err = c.writes.DeleteAnswered(ctx, k, Resource.GroupResource(), request, err); err != nil {
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return nil // it is gone, and may be another one by now
+	case err != nil:
 		return fmt.Errorf("delete pod certificate request %s: %w", k, err)
 	}
+	c.writes.Deleted(k, Resource.GroupResource(), request)
 	return nil
 }
