@@ -84,8 +84,12 @@ func TestRequests(t *testing.T) {
 		"a finalizer that stays is tried again": {job: newJob(1, running(1)), pods: some(1, success), faults: fails("patch", "pods", denied),
 			did: "update jobs/status, patch pods", err: true},
 		"a pod that is gone needs no finalizer": {job: newJob(1, running(1)), pods: some(1, success),
-			faults: func(c *fake.Clientset) { fails("patch", "pods", gone)(c); fails("get", "pods", gone)(c) },
-			did:    "update jobs/status, patch pods, get pods, update jobs/status", told: "Normal Completed Job completed"},
+			faults: func(c *fake.Clientset) {
+				c.PrependReactor("patch", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
+					return true, nil, errors.Join(c.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), "ns", "p0"), gone)
+				})
+			},
+			did: "update jobs/status, patch pods, list pods, update jobs/status", told: "Normal Completed Job completed"},
 		"pods that may not be made are told": {job: newJob(3, fresh), faults: fails("create", "pods", denied), did: "create pods, update jobs/status", err: true,
 			told: `Warning FailedCreate Error creating: pods "pi-x" is forbidden: exceeded quota`},
 		"nothing is told in a namespace that ends": {job: newJob(3, fresh), faults: fails("create", "pods", ending), did: "create pods, update jobs/status"},

@@ -209,11 +209,6 @@ func (s *server) do(action clienttesting.Action) (runtime.Object, error) {
 		return nil, s.delete(a)
 	case clienttesting.PatchAction:
 		return s.patch(a)
-	case clienttesting.GetActionImpl:
-		if p, ok := s.pods[a.GetName()]; ok {
-			return p, nil
-		}
-		return nil, apierrors.NewNotFound(corev1.Resource("pods"), a.GetName())
 	case clienttesting.ListAction:
 		list := &corev1.PodList{}
 		for _, name := range sortedNames(s.pods) {

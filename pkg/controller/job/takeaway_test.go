@@ -115,7 +115,7 @@ func TestPodsThatChangeMeanwhile(t *testing.T) {
 		"one to be taken away is gone":             {newJob(1, running, suspend), newPodOf("p0"), gone, "patch pods, delete pods, update jobs/status", false},
 		"one to be counted again is on its way":    {newJob(1, running), newPodOf("p0", untracked), onItsWay, "patch pods", false},
 		"one to be counted again has changed":      {newJob(1, running), newPodOf("p0", untracked), changed, "patch pods", true},
-		"one to be counted again seems to be gone": {newJob(1, running), newPodOf("p0", untracked), gone, "patch pods, get pods", true},
+		"one to be counted again seems to be gone": {newJob(1, running), newPodOf("p0", untracked), gone, "patch pods, list pods", true},
 		"one to be counted again is refused":       {newJob(1, running), newPodOf("p0", untracked), denied, "patch pods", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,10 +143,10 @@ func TestOnlyAFinalizerThatIsOffIsCounted(t *testing.T) {
 		err     bool
 	}{
 		"refused with a conflict":             {refused, newPodOf("p0", broken), nil, "patch pods", 0, true},
-		"not found by something in between":   {gone, newPodOf("p0", broken), nil, "patch pods, get pods", 0, true},
-		"not found, and nobody knows whether": {gone, newPodOf("p0", broken), denied, "patch pods, get pods", 0, true},
-		"gone":                                {gone, nil, nil, "patch pods, get pods", 1, false},
-		"gone, and another has its name":      {gone, another, nil, "patch pods, get pods", 1, false},
+		"not found by something in between":   {gone, newPodOf("p0", broken), nil, "patch pods, list pods", 0, true},
+		"not found, and nobody knows whether": {gone, newPodOf("p0", broken), denied, "patch pods, list pods", 0, true},
+		"gone":                                {gone, nil, nil, "patch pods, list pods", 1, false},
+		"gone, and another has its name":      {gone, another, nil, "patch pods, list pods", 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j, ended := newJob(2, running, workQueue), newPodOf("p0", broken)
@@ -156,7 +156,7 @@ func TestOnlyAFinalizerThatIsOffIsCounted(t *testing.T) {
 			}
 			fails("patch", "pods", tc.fault)(client)
 			if tc.looks != nil {
-				fails("get", "pods", tc.looks)(client)
+				fails("list", "pods", tc.looks)(client)
 			}
 			r := newRig(t, client, j, ended, newPodOf("p1"), newPodOf("p2"))
 			check(t, r.sync(t.Context(), pi).Err() != nil, tc.err)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
@@ -22,14 +24,25 @@ func (c *Controller) patch(ctx context.Context, key Key, pod *corev1.Pod, patch 
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	live, looked := c.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	there, looked := c.isThere(ctx, pod)
 	switch {
-	case apierrors.IsNotFound(looked) || looked == nil && live.UID != pod.UID:
-		return nil
 	case looked != nil:
 		return fmt.Errorf("%w; look whether it is gone: %w", err, looked)
+	case there:
+		return err
 	}
-	return err
+	return nil
+}
+
+// isThere reports whether the API server has the pod. The role allows to list pods,
+// not to get one.
+func (c *Controller) isThere(ctx context.Context, pod *corev1.Pod) (bool, error) {
+	live, err := c.client.CoreV1().Pods(pod.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, pod.Name).String()})
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(live.Items, func(p corev1.Pod) bool { return p.UID == pod.UID }), nil
 }
 
 // release takes the finalizers off these pods, and returns those that have none now.
