@@ -53,7 +53,7 @@ var effects = map[featuregate.Feature]effect{
 	"CoordinatedLeaderElection":                        {kind: wired},
 	"DRADeviceTaintRules":                              {alwaysOff, "DeviceTaintRules evict nobody"},
 	"DRADeviceTaints":                                  {kind: startsUnbuilt},
-	"DRAExtendedResource":                              {alwaysOn, "quotas count claims as the extended resources of their classes"},
+	"DRAExtendedResource":                              {kind: wired},
 	"DRAPrioritizedList":                               {alwaysOn, "no claim is refused for its list of requests"},
 	"DRAResourcePoolStatus":                            {kind: startsUnbuilt},
 	"DRAWorkloadResourceClaims":                        {alwaysOff, "PodGroups get no claims"},
