@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"k8s.io/component-base/metrics/legacyregistry"
 )
 
 // asProgram makes the test binary behave as the program.
@@ -84,6 +86,24 @@ func TestCommandLine(t *testing.T) {
 				t.Errorf("%d lines say that the command failed", lines)
 			}
 		})
+	}
+}
+
+// TestAStandbyShowsTheMetricsOfNodeHealth holds that they are there before any
+// controller is: nothing of this process has started one.
+func TestAStandbyShowsTheMetricsOfNodeHealth(t *testing.T) {
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{}
+	for _, family := range families {
+		shown[family.GetName()] = true
+	}
+	for _, name := range []string{"node_collector_update_all_nodes_health_duration_seconds", "node_collector_update_node_health_duration_seconds"} {
+		if !shown[name] {
+			t.Errorf("%s is missing", name)
+		}
 	}
 }
 

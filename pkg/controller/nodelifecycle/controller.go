@@ -111,7 +111,6 @@ type Controller struct {
 // kube-node-lease.
 func New(nodes coreinformers.NodeInformer, pods coreinformers.PodInformer, leases coordinationinformers.LeaseInformer,
 	client kubernetes.Interface, recorder record.EventRecorder, o Options) (*Controller, error) {
-	registerMetrics()
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

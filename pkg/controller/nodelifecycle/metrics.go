@@ -1,8 +1,6 @@
 package nodelifecycle
 
 import (
-	"sync"
-
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 )
@@ -36,9 +34,10 @@ var (
 	})
 )
 
-var registerMetrics = sync.OnceFunc(func() {
+// All are there from the start of the process, whether it leads or waits.
+func init() {
 	legacyregistry.MustRegister(zoneHealth, zoneSize, unhealthyNodes, evictionsTotal, nodeSeconds, passSeconds)
-})
+}
 
 // report sets the gauges of all zones after a pass.
 func report(c *cluster, f *verdict) {

@@ -7,7 +7,6 @@ import (
 )
 
 func TestTheHealthOfAZoneHasItsFraction(t *testing.T) {
-	registerMetrics()
 	for name, tc := range map[string]struct {
 		ready, notReady int
 		want            float64
