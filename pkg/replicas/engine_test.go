@@ -218,6 +218,53 @@ func TestDeletions(t *testing.T) {
 	}
 }
 
+func TestASetScalesDownWhenDeletionsAreLetThrough(t *testing.T) {
+	refused := apierrors.NewConflict(corev1.Resource("pods"), "a", errors.New("a webhook says no"))
+	client, deletes := answering("delete", "pods", func(n int, _ clienttesting.Action) (runtime.Object, error) {
+		if n <= 3 {
+			return nil, refused
+		}
+		return nil, nil
+	}, replicaSet(0), pod("a", owned))
+	b := newBench(t, client, replicaSet(0), pod("a", owned))
+	for range 3 {
+		if err := b.Reconcile(t.Context(), key).Err(); !apierrors.IsConflict(err) || len(b.writes.Behind(key)) > 0 {
+			t.Fatalf("got %v, held back by %v", err, b.writes.Behind(key))
+		}
+	}
+	if d := cmp.Diff(slices.Repeat([]string{`Warning FailedDelete Error deleting: Operation cannot be fulfilled on pods "a": a webhook says no`}, 3), b.told()); d != "" {
+		t.Error(d)
+	}
+	if c := statusOn(t, client).Conditions; len(c) != 1 || c[0].Reason != "FailedDelete" {
+		t.Errorf("conditions %v", c)
+	}
+	if err := b.Reconcile(t.Context(), key).Err(); err != nil || deletes.Load() != 4 || len(b.writes.Behind(key)) != 1 {
+		t.Errorf("got %v after %d deletions, held back by %v", err, deletes.Load(), b.writes.Behind(key))
+	}
+	if d := cmp.Diff([]string{"Normal SuccessfulDelete Deleted pod: a"}, b.told()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestAStatusThatSeemsToBeOfNoSetIsTriedAgain(t *testing.T) {
+	missing := apierrors.NewNotFound(appsv1.Resource("replicasets"), "web")
+	for name, tc := range map[string]struct {
+		live   []runtime.Object
+		failed bool
+	}{
+		"the set is there": {[]runtime.Object{replicaSet(1)}, true},
+		"the set is gone":  {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, _ := answering("update", "replicasets", always(missing), tc.live...)
+			b := newBench(t, client, replicaSet(1), pod("a", owned))
+			if err := b.Reconcile(t.Context(), key).Err(); (err != nil) != tc.failed {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 func TestASettledSetCausesNoWrite(t *testing.T) {
 	rs := replicaSet(1)
 	rs.Status = appsv1.ReplicaSetStatus{Replicas: 1, FullyLabeledReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,

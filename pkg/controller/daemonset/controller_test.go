@@ -177,8 +177,10 @@ func TestRequests(t *testing.T) {
 			did: "delete pods"},
 		"a refused deletion is no deletion": {
 			objects: objects(daemon(working(1)), revisionOf(ds, 1), node("a"), pod("p", of(ds)), pod("q", of(ds), aged(time.Minute))),
-			faults:  func(r *rig) { r.Fail("delete", "pods", apierrors.NewConflict(corev1.Resource("pods"), "q", errors.New("no"))) },
-			did:     "delete pods", err: true, told: `Warning FailedDelete Error deleting: Operation cannot be fulfilled on pods "q": no`},
+			faults: func(r *rig) {
+				r.Fail("delete", "pods", apierrors.NewConflict(corev1.Resource("pods"), "q", errors.New("no")))
+			},
+			did: "delete pods", err: true, told: `Warning FailedDelete Error deleting: Operation cannot be fulfilled on pods "q": no`},
 		"a failed pod is told of and deleted": {
 			objects: objects(daemon(working(1)), revisionOf(ds, 1), node("a"), pod("p", of(ds), phase(corev1.PodFailed))),
 			did:     "delete pods",
@@ -223,6 +225,18 @@ func TestRequests(t *testing.T) {
 		"of two revisions with the template the later one stays": {
 			objects: objects(daemon(working(1)), revisionOf(ds, 1), duplicate, node("a"), pod("p", func(p *corev1.Pod) { p.Labels[hashLabel] = "double" })),
 			did:     "patch pods, delete controllerrevisions"},
+		"pods whose move is refused keep their revision": {
+			objects: objects(daemon(working(1)), revisionOf(ds, 1), duplicate, node("a"), pod("p", func(p *corev1.Pod) { p.Labels[hashLabel] = "double" })),
+			faults: func(r *rig) {
+				r.Fail("patch", "pods", apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("no")))
+			},
+			did: "patch pods", err: true},
+		"a status that seems to be of no set is tried again": {
+			objects: objects(daemon(), revisionOf(ds, 1)),
+			faults: func(r *rig) {
+				r.Fail("update", "daemonsets", apierrors.NewNotFound(appsv1.Resource("daemonsets"), "web"))
+			},
+			did: "update daemonsets/status", err: true},
 		"old revisions beyond the limit go": {
 			objects: objects(daemon(working(1), func(ds *appsv1.DaemonSet) { ds.Spec.RevisionHistoryLimit = ptr.To[int32](0) }), revisionOf(ds, 2), revisionOf(v0, 1), node("a"), pod("p", of(ds))),
 			did:     "delete controllerrevisions"},
@@ -375,6 +389,25 @@ func TestALostAnswerIsFollowedUpBeforeAnotherPodIsMade(t *testing.T) {
 	check(t, testrig.Held(t.Context(), r.writes, web), false)
 	check(t, r.sync(t.Context(), web).Err(), nil)
 	check(t, strings.Contains(r.done(), "create"), false)
+}
+
+func TestPodsGoWhenDeletionsAreLetThrough(t *testing.T) {
+	ds := daemon()
+	r := newRig(t, objects(daemon(working(1)), revisionOf(ds, 1), node("a"), pod("p", of(ds)), pod("q", of(ds), aged(time.Minute)))...)
+	refuses := true
+	r.Client.PrependReactor("delete", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
+		return refuses, nil, apierrors.NewConflict(corev1.Resource("pods"), "q", errors.New("a webhook says no"))
+	})
+	for range 3 {
+		check(t, apierrors.IsConflict(r.sync(t.Context(), web).Err()), true)
+		check(t, len(r.writes.Behind(web)), 0)
+		check(t, r.told(), `Warning FailedDelete Error deleting: Operation cannot be fulfilled on pods "q": a webhook says no`)
+	}
+	refuses = false
+	check(t, r.sync(t.Context(), web).Err(), nil)
+	check(t, r.told(), "Normal SuccessfulDelete Deleted pod: q")
+	check(t, r.done(), "4 delete pods")
+	check(t, len(r.writes.Behind(web)), 1)
 }
 
 func TestARolloutWaitsForItsBounds(t *testing.T) {

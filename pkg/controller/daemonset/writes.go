@@ -97,7 +97,15 @@ func (c *Controller) merge(ctx context.Context, key types.NamespacedName, ds *ap
 			_, err = c.writer.Patch(ctx, key, pod, patch)
 			moved = moved || err == nil
 		}
-		if err != nil && !podwriter.Gone(err) {
+		if podwriter.Gone(err) {
+			// A pod that only seems to be gone would be of no revision.
+			if gone, failed := c.writes.Gone(ctx, podwriter.Resource, pod, err); failed != nil {
+				err = failed
+			} else if gone {
+				err = nil
+			}
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("move pod %s to revision %s: %w", pod.Name, l.current.Name, err))
 		}
 	}

@@ -12,8 +12,10 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -159,17 +161,27 @@ func (c *Controller) rollBack(ctx context.Context, key types.NamespacedName, d, 
 	return nil
 }
 
-// remove deletes a set of the history, in the version that was judged.
+// remove deletes a set of the history, in the version that was judged. One that
+// has changed since, or whose deletion was refused, is judged again.
 func (c *Controller) remove(ctx context.Context, key types.NamespacedName, set *appsv1.ReplicaSet) error {
 	precondition := metav1.Preconditions{UID: &set.UID, ResourceVersion: &set.ResourceVersion}
-	err := c.client.AppsV1().ReplicaSets(set.Namespace).Delete(ctx, set.Name, metav1.DeleteOptions{Preconditions: &precondition})
-	if err != nil && !apierrors.IsNotFound(err) {
+	answer := c.client.AppsV1().ReplicaSets(set.Namespace).Delete(ctx, set.Name, metav1.DeleteOptions{Preconditions: &precondition})
+	if became, err := c.writes.DeleteAnswered(ctx, key, replicaSetResource, set, answer); became == consistency.Failed {
 		return fmt.Errorf("delete replica set %s beyond the history limit: %w", set.Name, err)
 	}
-	if err == nil {
-		c.writes.Deleted(key, replicaSetResource, set)
-	}
 	return nil
+}
+
+// unlessGone returns the error of a write, or nil when the object of that write is
+// gone: an answer that says so may be somebody else's.
+func (c *Controller) unlessGone(ctx context.Context, resource schema.GroupResource, obj metav1.Object, err error) error {
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	if gone, failed := c.writes.Gone(ctx, resource, obj, err); failed != nil || gone {
+		return failed
+	}
+	return err
 }
 
 // spare says how long the status can wait because it is only a step of a rollout.
@@ -193,11 +205,11 @@ func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, 
 	}
 	began := c.clock.Now()
 	written, err := c.client.AppsV1().Deployments(d.Namespace).UpdateStatus(ctx, after, metav1.UpdateOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
+	if err != nil {
+		if err = c.unlessGone(ctx, deploymentResource, d, err); err != nil {
+			return fmt.Errorf("write the status of deployment %s: %w", key, err)
+		}
 		return nil
-	case err != nil:
-		return fmt.Errorf("write the status of deployment %s: %w", key, err)
 	}
 	c.writes.Wrote(key, deploymentResource, written)
 	c.pace.Sent(key, began)

@@ -52,18 +52,18 @@ func (c *Controller) adopt(ctx context.Context, key types.NamespacedName, d *app
 		return nil, fmt.Errorf("adopt replica set %s: %w", set.Name, err)
 	}
 	adopted, err := c.client.AppsV1().ReplicaSets(set.Namespace).Patch(ctx, set.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
+	if err != nil {
+		if err = c.unlessGone(ctx, replicaSetResource, set, err); err != nil {
+			return nil, fmt.Errorf("adopt replica set %s: %w", set.Name, err)
+		}
 		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("adopt replica set %s: %w", set.Name, err)
 	}
 	c.writes.Wrote(key, replicaSetResource, adopted)
 	return adopted, nil
 }
 
 // release takes the owner reference off. A set that is gone, or is another by
-// now, is not the Deployment's anyway.
+// now, is not the Deployment's anyway; only a live read shows that.
 func (c *Controller) release(ctx context.Context, key types.NamespacedName, d *appsv1.Deployment, set *appsv1.ReplicaSet) error {
 	patch, err := ownership.ReleasePatch(set.UID, d.UID)
 	if err != nil {
@@ -71,10 +71,13 @@ func (c *Controller) release(ctx context.Context, key types.NamespacedName, d *a
 	}
 	released, err := c.client.AppsV1().ReplicaSets(set.Namespace).Patch(ctx, set.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsInvalid(err):
+	case apierrors.IsInvalid(err):
 		return nil
 	case err != nil:
-		return fmt.Errorf("release replica set %s: %w", set.Name, err)
+		if err = c.unlessGone(ctx, replicaSetResource, set, err); err != nil {
+			return fmt.Errorf("release replica set %s: %w", set.Name, err)
+		}
+		return nil
 	}
 	c.writes.Wrote(key, replicaSetResource, released)
 	return nil

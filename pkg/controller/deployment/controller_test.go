@@ -44,10 +44,14 @@ func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *ri
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.writes.LookLive(testrig.Live(client))
 	r.Cache(t, cached...)
 	client.ClearActions()
 	return &rig{c, r}
 }
+
+// away has the live reads find nothing.
+func (r *rig) away() { r.writes.LookLive(testrig.Live(fake.NewClientset())) }
 
 func (r *rig) stored(t *testing.T) *appsv1.Deployment {
 	t.Helper()
@@ -92,8 +96,12 @@ func TestRequests(t *testing.T) {
 			did:     "update deployments/status", err: true},
 		"a Deployment that is gone needs no status": {
 			objects: []runtime.Object{deploy(3), set(1, "v1", 3, 3)},
-			faults:  func(r *rig) { r.Fail("update", "deployments", gone) },
+			faults:  func(r *rig) { r.Fail("update", "deployments", gone); r.away() },
 			did:     "update deployments/status"},
+		"a status that somebody answers for the API server is tried again": {
+			objects: []runtime.Object{deploy(3), set(1, "v1", 3, 3)},
+			faults:  func(r *rig) { r.Fail("update", "deployments", gone) },
+			did:     "update deployments/status", err: true},
 		"a set that changed in between ends the sync": {
 			objects: []runtime.Object{deploy(5), set(1, "v1", 3, 3)},
 			faults:  func(r *rig) { r.Fail("patch", "replicasets", conflict) },
@@ -112,8 +120,12 @@ func TestRequests(t *testing.T) {
 			did:     "get deployments, patch replicasets"},
 		"an orphan that is gone is nobody's": {
 			objects: []runtime.Object{deploy(0), set(1, "v1", 3, 3, orphan)},
-			faults:  func(r *rig) { r.Fail("patch", "replicasets", gone) },
+			faults:  func(r *rig) { r.Fail("patch", "replicasets", gone); r.away() },
 			did:     "get deployments, patch replicasets, create replicasets, update deployments/status"},
+		"an orphan that only seems to be gone is tried again": {
+			objects: []runtime.Object{deploy(0), set(1, "v1", 3, 3, orphan)},
+			faults:  func(r *rig) { r.Fail("patch", "replicasets", gone) },
+			did:     "get deployments, patch replicasets", err: true},
 		"an owner that was replaced adopts nothing": {
 			objects: []runtime.Object{deploy(3), set(1, "v1", 3, 3, orphan)},
 			faults: func(r *rig) {
@@ -133,6 +145,16 @@ func TestRequests(t *testing.T) {
 				set(1, "v1", 0, 0), set(2, "v2", 3, 3)},
 			faults: func(r *rig) { r.Fail("delete", "replicasets", denied) },
 			did:    "delete replicasets, update deployments/status", err: true},
+		"a refused deletion is no deletion": {
+			objects: []runtime.Object{deploy(3, image("v2"), settled(3, reasonComplete), func(d *appsv1.Deployment) { *d.Spec.RevisionHistoryLimit = 0 }),
+				set(1, "v1", 0, 0), set(2, "v2", 3, 3)},
+			faults: func(r *rig) { r.Fail("delete", "replicasets", gone) },
+			did:    "delete replicasets, update deployments/status", err: true},
+		"a set that is gone needs no deleting": {
+			objects: []runtime.Object{deploy(3, image("v2"), settled(3, reasonComplete), func(d *appsv1.Deployment) { *d.Spec.RevisionHistoryLimit = 0 }),
+				set(1, "v1", 0, 0), set(2, "v2", 3, 3)},
+			faults: func(r *rig) { r.Fail("delete", "replicasets", gone); r.away() },
+			did:    "delete replicasets, update deployments/status"},
 		"a rollback is one update": {
 			objects: []runtime.Object{deploy(3, image("v2"), settled(3, reasonComplete), annotated(appsv1.DeprecatedRollbackTo, "1")), set(1, "v1", 0, 0), set(2, "v2", 3, 3)},
 			did:     "update deployments", told: `Normal DeploymentRollback Rolled back deployment "web" to revision 1`},
@@ -163,6 +185,25 @@ func TestRequests(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestHistoryIsClearedWhenDeletionsAreLetThrough(t *testing.T) {
+	r := newRig(t, deploy(3, image("v2"), settled(3, reasonComplete), annotated(revisionAnnotation, "2"), func(d *appsv1.Deployment) { *d.Spec.RevisionHistoryLimit = 0 }),
+		set(1, "v1", 0, 0), set(2, "v2", 3, 3))
+	refuses := true
+	r.Client.PrependReactor("delete", "replicasets", func(ktesting.Action) (bool, runtime.Object, error) {
+		return refuses, nil, apierrors.NewConflict(setResource, "web-1", errors.New("a webhook says no"))
+	})
+	for range 3 {
+		check(t, apierrors.IsConflict(r.sync(t.Context(), web).Err()), true)
+		check(t, len(r.writes.Behind(web)), 0)
+	}
+	refuses = false
+	check(t, r.sync(t.Context(), web).Err(), nil)
+	check(t, r.Requests(), "4 delete replicasets")
+	check(t, len(r.writes.Behind(web)), 1)
+	_, err := r.Client.AppsV1().ReplicaSets("ns").Get(t.Context(), "web-1", metav1.GetOptions{})
+	check(t, apierrors.IsNotFound(err), true)
 }
 
 // hashes makes texts comparable whatever the hash of the template is.
