@@ -112,7 +112,8 @@ func (c *charges) ahead(counted, grown corev1.ResourceList, now time.Time) (core
 	for name, count := range counted {
 		used, had := c.quota.Status.Used[name]
 		if !had {
-			delete(c.lines, name)
+			// It will be what is counted now; what comes then is charged.
+			c.lines[name] = &line{offset: less(c.raised[name], grown[name])}
 			continue
 		}
 		more := less(used, count)

@@ -60,6 +60,9 @@ func TestWhatIsChargedAheadOfItsObjects(t *testing.T) {
 		"objects that nobody charged hide no charge for long": {
 			look(0, "pods=2", "pods=1", "", 0), look(underWay, "pods=2", "pods=1", "", 0),
 			charge(underWay+s, 2, "pods=3"), look(underWay+2*s, "pods=2", "pods=1", "pods=1", 2*underWay+s)},
+		"what was deleted since the usage was first written is not ahead": {
+			charge(0, 2, ""), look(s, "pods=1", "pods=5", "", 0), charge(2*s, 3, "pods=1"), charge(3*s, 4, "pods=9"),
+			look(4*s, "pods=4", "pods=11", "pods=2", underWay+3*s), look(5*s, "pods=6", "pods=13", "", 0)},
 		"a usage that was taken away is known from scratch": {
 			charge(0, 2, ""), look(s, "pods=2", "pods=7", "", 0), charge(2*s, 3, "pods=2"), look(3*s, "pods=2", "pods=7", "", 0)},
 	} {
