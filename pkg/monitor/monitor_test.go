@@ -389,3 +389,27 @@ func TestUnreadAPIs(t *testing.T) {
 		t.Errorf("an API that is known is watched still: %v", err)
 	}
 }
+
+func TestAStreamedListSaysNothingBeforeItIsWhole(t *testing.T) {
+	scheme := fake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c := testingclock.NewFakeClock(time.Unix(1000, 0))
+	h := newHealth(c)
+	h.fail(errors.New("webhook"))
+	pears := schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "pears"}
+	reads := heardReads{fake.NewSimpleMetadataClient(scheme).Resource(pears), h}
+	for _, streamed := range []bool{true, false} {
+		c.Step(time.Second)
+		w, err := reads.Watch(t.Context(), metav1.ListOptions{SendInitialEvents: &streamed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		c.Step(holds)
+		if _, _, err := h.state(); (err != nil) != streamed {
+			t.Errorf("streamed %v: it fails with %v", streamed, err)
+		}
+	}
+}
