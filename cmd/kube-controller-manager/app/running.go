@@ -29,7 +29,7 @@ type Loop interface {
 	Run(ctx context.Context)
 	// Check fails when a worker is stuck.
 	Check(*http.Request) error
-	// Started tells whether the caches were ready and the workers run.
+	// Started reports whether the caches were ready and the workers run.
 	Started() bool
 }
 

@@ -55,7 +55,7 @@ func StartControllers(ctx context.Context, cc ControllerContext, startSATokenCon
 	return nil
 }
 
-// enabled tells whether --controllers lets the controller run.
+// enabled reports whether --controllers lets the controller run.
 func (cc ControllerContext) enabled(name string) bool {
 	return genericapp.IsControllerEnabled(name, sets.NewString(names.DisabledByDefault()...), cc.Config.Generic.Controllers)
 }

@@ -157,7 +157,7 @@ func (o *KubeControllerManagerOptions) Validate(all, disabledByDefault []string,
 	return p.message()
 }
 
-// enabled tells whether --controllers lets any of some controllers run.
+// enabled reports whether --controllers lets any of some controllers run.
 func (o *KubeControllerManagerOptions) enabled(disabledByDefault []string, aliases map[string]string) func(...string) bool {
 	chosen, off := canonical(o.Generic.Controllers, aliases), sets.NewString(disabledByDefault...)
 	return func(controllers ...string) bool {
