@@ -30,7 +30,7 @@ func mayWait(budget *policyv1.PodDisruptionBudget, before, after *corev1.Pod) bo
 	return before == nil
 }
 
-// concerns tells whether anything changed that a budget counts by.
+// concerns reports whether anything changed that a budget counts by.
 func concerns(before, after *corev1.Pod) bool {
 	return (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 		podrules.Ready(before) != podrules.Ready(after) ||

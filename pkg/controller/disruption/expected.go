@@ -24,7 +24,7 @@ type expectation struct {
 	unmanaged []string
 }
 
-// byScale tells whether the budget is about a share of the pods that there
+// byScale reports whether the budget is about a share of the pods that there
 // should be; if not, it is about a number.
 func byScale(spec *policyv1.PodDisruptionBudgetSpec) bool {
 	return spec.MaxUnavailable != nil || spec.MinAvailable != nil && spec.MinAvailable.Type == intstr.String

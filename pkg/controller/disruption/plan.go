@@ -124,7 +124,7 @@ func (p *plan) say(kind, reason, message string, once bool) {
 	p.notices = append(p.notices, notice{kind, reason, message, once})
 }
 
-// withAllowed returns the conditions with one that tells whether any pod may go.
+// withAllowed returns the conditions with one that reports whether any pod may go.
 func withAllowed(conditions []metav1.Condition, status *policyv1.PodDisruptionBudgetStatus, now time.Time) []metav1.Condition {
 	conditions = append([]metav1.Condition{}, conditions...)
 	condition := metav1.Condition{
@@ -171,7 +171,7 @@ func countHealthy(pods []*corev1.Pod, disrupted map[string]metav1.Time) (healthy
 	return healthy
 }
 
-// reported tells whether the API server has this status already.
+// reported reports whether the API server has this status already.
 func reported(old, now *policyv1.PodDisruptionBudgetStatus) bool {
 	return apiequality.Semantic.DeepEqual(old, now)
 }

@@ -15,7 +15,7 @@ import (
 // without being deleted.
 const staleTimeout = 2 * time.Minute
 
-// staleIn tells whether the condition DisruptionTarget of the pod is to be taken
+// staleIn reports whether the condition DisruptionTarget of the pod is to be taken
 // back, and in how long. A kubelet takes its time to end a pod, and of a pod that
 // has ended the condition tells why.
 func staleIn(pod *corev1.Pod, now time.Time) (time.Duration, bool) {

@@ -43,7 +43,7 @@ func withoutCondition(all []autoscalingv2.HorizontalPodAutoscalerCondition, kind
 	return slices.DeleteFunc(slices.Clone(all), func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool { return c.Type == kind })
 }
 
-// holds tells whether a condition is true.
+// holds reports whether a condition is true.
 func holds(all []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType) bool {
 	return slices.ContainsFunc(all, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {
 		return c.Type == kind && c.Status == corev1.ConditionTrue

@@ -79,7 +79,7 @@ func sortPods(all []*corev1.Pod, measured samples, of corev1.ResourceName, t tim
 	return g
 }
 
-// starting tells whether the sample is of a pod's start, which says nothing of
+// starting reports whether the sample is of a pod's start, which says nothing of
 // the work that it does.
 func starting(pod *corev1.Pod, s sample, t timing, now time.Time) bool {
 	ready := pods.Condition(pod, corev1.PodReady)

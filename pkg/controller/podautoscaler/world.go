@@ -67,7 +67,7 @@ func lowest(hpa *autoscalingv2.HorizontalPodAutoscaler) int32 {
 	return *hpa.Spec.MinReplicas
 }
 
-// disabled tells whether somebody scaled the target to zero in order to have the
+// disabled reports whether somebody scaled the target to zero in order to have the
 // autoscaler leave it alone.
 func (w world) disabled(s settings) bool {
 	switch {
@@ -83,7 +83,7 @@ func (w world) disabled(s settings) bool {
 // zero of the autoscaler's own the metrics decide how many come back.
 func (w world) tooFew() bool { return w.current != 0 && w.current < lowest(w.hpa) }
 
-// measures tells whether metrics decide, and not the bounds alone.
+// measures reports whether metrics decide, and not the bounds alone.
 func (w world) measures(s settings) bool {
 	return w.unscalable == nil && !w.disabled(s) && w.current <= w.hpa.Spec.MaxReplicas && !w.tooFew()
 }
