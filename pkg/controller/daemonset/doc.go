@@ -6,11 +6,14 @@
 // does not has none, except that a pod stays where only new ones are kept off.
 // Failed and ended pods are replaced, more and more slowly on a node where they
 // keep failing. With --rejected-pod-backoff a pod that its node rejected stays until
-// the one after it is there, which carries on since when that node rejects pods. A new template goes out by deleting old pods or, with a surge, by
-// making new ones beside them, within the set's bounds; OnDelete leaves that to
-// users. Each template that was used is kept in a ControllerRevision, up to the
-// history limit. Pods and revisions that match the selector and have no
-// controller are adopted, those that no longer match are let go.
+// the one after it is there, which carries on since when that node rejects pods. A
+// new template goes out by deleting old pods or, with a surge, by making new ones
+// beside them, within the set's bounds; OnDelete leaves that to users. With a surge
+// an old pod that works where no new one may be made stays until enough others
+// work. Each template that was used is kept in a ControllerRevision, up to the
+// history limit and as long as pods of it are there. Pods and revisions that match
+// the selector and have no controller are adopted, those that no longer match are
+// let go.
 //
 // It reads DaemonSets, ControllerRevisions, pods and nodes. It writes pods
 // (create, delete, owner references and the label of the revision),
