@@ -189,7 +189,7 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 	}
 	defer c.busy.Delete(key)
 	now := c.clock.Now()
-	q, err := c.quotas.ResourceQuotas(key.Namespace).Get(key.Name)
+	_, err := c.quotas.ResourceQuotas(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		c.forget(key)
 		return runner.Done().Because(plan{Why: "the quota is gone"})
@@ -199,7 +199,8 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 	}
 	// The cache may be ahead of what is known of charges: only the version is
 	// judged up to which they are.
-	if q = c.notes.followed(key); q == nil {
+	q := c.notes.followed(key)
+	if q == nil {
 		return runner.Done().LookAgain(soon)
 	}
 	seen := c.observe(q, now)
