@@ -35,7 +35,8 @@ type charges struct {
 	patience
 }
 
-// patience is how long charges and inherited usages are believed.
+// patience is how long charges and inherited usages are believed. It is no longer
+// than the time between two full counts, which somebody may have set on purpose.
 type patience struct{ underWay, inherited time.Duration }
 
 // patienceOf is what a recount of all every period leaves.
