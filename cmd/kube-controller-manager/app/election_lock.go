@@ -95,6 +95,13 @@ func (l *lock) lose(why error) {
 	}
 }
 
+// RecordEvent tells of a change of leadership, unless this process may no longer write.
+func (l *lock) RecordEvent(what string) {
+	if l.fence.check() == nil {
+		l.Interface.RecordEvent(what)
+	}
+}
+
 // guardPeriod is how often the age of the last renewal is looked at.
 const guardPeriod = 200 * time.Millisecond
 

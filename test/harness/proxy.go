@@ -1,0 +1,333 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Fault is what goes wrong with a request on its way.
+type Fault struct {
+	// Refuse answers with this code, as the API server would, without passing the request on.
+	Refuse int
+	// Delay holds the request back before it is passed on.
+	Delay time.Duration
+	// Stall holds the answer back.
+	Stall time.Duration
+	// Lose passes the request on and loses the answer: 1 resets the stream, any
+	// other number is the code of an answer that is not the API server's.
+	Lose int
+	// Cut ends the answer's body in the middle.
+	Cut bool
+	// Early resets the stream at once, and passes the request on after Delay all the same.
+	Early bool
+}
+
+// LoseByReset is the Lose that resets the stream.
+const LoseByReset = 1
+
+// Proxy stands between a manager and the API server, and does to requests what it
+// is told to. It authenticates as a front proxy, so the API server sees each
+// request as its sender's.
+type Proxy struct {
+	// Kubeconfig is the manager's, through the proxy.
+	Kubeconfig string
+
+	server *http.Server
+
+	mu     sync.Mutex
+	faults func(*http.Request) Fault
+	writes []string
+	hit    int
+}
+
+// StartProxy runs a proxy to the end of the test. Nothing goes wrong until Disturb.
+func (cp *ControlPlane) StartProxy(t testing.TB) *Proxy {
+	t.Helper()
+	p := &Proxy{faults: func(*http.Request) Fault { return Fault{} }}
+	if err := p.start(cp); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.server.Close() })
+	return p
+}
+
+func (p *Proxy) start(cp *ControlPlane) error {
+	target, err := url.Parse(cp.URL)
+	if err != nil {
+		return fmt.Errorf("read the API server's address: %w", err)
+	}
+	front, err := tls.LoadX509KeyPair(cp.File("front-proxy-client.crt"), cp.File("front-proxy-client.key"))
+	if err != nil {
+		return fmt.Errorf("read the front proxy's key: %w", err)
+	}
+	serving, err := tls.LoadX509KeyPair(cp.File("apiserver.crt"), cp.File("apiserver.key"))
+	if err != nil {
+		return fmt.Errorf("read the serving key: %w", err)
+	}
+	authorities := x509.NewCertPool()
+	authorities.AppendCertsFromPEM(cp.pki.caCert)
+	forward := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			asSender(r)
+		},
+		Transport: &http.Transport{ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 100,
+			TLSClientConfig: &tls.Config{RootCAs: authorities, Certificates: []tls.Certificate{front}}},
+		FlushInterval:  -1,
+		ModifyResponse: lose,
+		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		ErrorLog:       log.New(io.Discard, "", 0),
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	p.server = &http.Server{
+		Handler:   p.disturb(forward),
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{serving}, ClientAuth: tls.RequestClientCert, ClientCAs: authorities},
+		ErrorLog:  log.New(io.Discard, "", 0),
+	}
+	go func() { _ = p.server.ServeTLS(listener, "", "") }()
+	return p.writeKubeconfig(cp, "https://"+listener.Addr().String())
+}
+
+// asSender says on whose behalf the request is made: its token goes along, and a
+// client certificate becomes headers.
+func asSender(r *httputil.ProxyRequest) {
+	if r.In.Header.Get("Authorization") != "" || r.In.TLS == nil || len(r.In.TLS.PeerCertificates) == 0 {
+		return
+	}
+	subject := r.In.TLS.PeerCertificates[0].Subject
+	r.Out.Header.Set("X-Remote-User", subject.CommonName)
+	r.Out.Header["X-Remote-Group"] = append([]string{"system:authenticated"}, subject.Organization...)
+}
+
+func (p *Proxy) writeKubeconfig(cp *ControlPlane, address string) error {
+	config, err := clientcmd.LoadFromFile(cp.ManagerKubeconfig)
+	if err != nil {
+		return fmt.Errorf("read the manager's kubeconfig: %w", err)
+	}
+	for _, cluster := range config.Clusters {
+		cluster.Server = address
+	}
+	dir, err := os.MkdirTemp(cp.Dir, "proxy-")
+	if err != nil {
+		return fmt.Errorf("make the proxy's directory: %w", err)
+	}
+	p.Kubeconfig = filepath.Join(dir, "proxy.conf")
+	if err := clientcmd.WriteToFile(*config, p.Kubeconfig); err != nil {
+		return fmt.Errorf("write the proxy's kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// Disturb has faults say what goes wrong with each request from now on; nil ends it.
+func (p *Proxy) Disturb(faults func(*http.Request) Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if faults == nil {
+		faults = func(*http.Request) Fault { return Fault{} }
+	}
+	p.faults = faults
+}
+
+// Writes are the requests that write, as they came; those of leases are left out,
+// and reviews, which change nothing.
+func (p *Proxy) Writes() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.writes)
+}
+
+// Hit is how many requests something went wrong with.
+func (p *Proxy) Hit() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hit
+}
+
+type faultKey struct{}
+
+func (p *Proxy) disturb(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		fault := p.faults(r)
+		if IsWrite(r) && !strings.Contains(r.URL.Path, "/leases") && !strings.HasSuffix(r.URL.Path, "reviews") {
+			p.writes = append(p.writes, r.Method+" "+r.URL.Path)
+		}
+		if fault != (Fault{}) {
+			p.hit++
+		}
+		p.mu.Unlock()
+		if fault.Refuse != 0 {
+			answerRefused(w, fault.Refuse)
+			return
+		}
+		if fault.Early {
+			p.passOnLater(next, r, fault.Delay)
+			panic(http.ErrAbortHandler)
+		}
+		if !pause(r.Context(), fault.Delay) {
+			panic(http.ErrAbortHandler)
+		}
+		// What has reached the API server goes on although its sender is gone.
+		ctx := context.WithValue(r.Context(), faultKey{}, fault)
+		if IsWrite(r) {
+			ctx = context.WithValue(context.WithoutCancel(r.Context()), faultKey{}, fault)
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// passOnLater has a request carried out whose sender has given up.
+func (p *Proxy) passOnLater(next http.Handler, r *http.Request, after time.Duration) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	later := r.Clone(context.WithoutCancel(r.Context()))
+	later.Body = io.NopCloser(bytes.NewReader(body))
+	go func() {
+		pause(later.Context(), after)
+		next.ServeHTTP(nobody{}, later)
+	}()
+}
+
+// nobody is who reads the answer.
+type nobody struct{}
+
+// Header returns headers that are dropped.
+func (nobody) Header() http.Header { return http.Header{} }
+
+// Write drops the answer.
+func (nobody) Write(b []byte) (int, error) { return len(b), nil }
+
+// WriteHeader drops the code.
+func (nobody) WriteHeader(int) {}
+
+// IsWrite reports whether the request changes something.
+func IsWrite(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
+
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// answerRefused answers as the API server does.
+func answerRefused(w http.ResponseWriter, code int) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Audit-Id", "refused-on-the-way")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		Status: metav1.StatusFailure, Code: int32(code), Message: "refused on the way", Reason: reasonOf(code)})
+}
+
+func reasonOf(code int) metav1.StatusReason {
+	switch code {
+	case http.StatusForbidden:
+		return metav1.StatusReasonForbidden
+	case http.StatusConflict:
+		return metav1.StatusReasonConflict
+	case http.StatusTooManyRequests:
+		return metav1.StatusReasonTooManyRequests
+	case http.StatusServiceUnavailable:
+		return metav1.StatusReasonServiceUnavailable
+	}
+	return metav1.StatusReasonInternalError
+}
+
+var errLost = errors.New("the answer is lost")
+
+// lose does to an answer what its fault says.
+func lose(response *http.Response) error {
+	fault, _ := response.Request.Context().Value(faultKey{}).(Fault)
+	pause(response.Request.Context(), fault.Stall)
+	switch {
+	case fault.Lose == LoseByReset:
+		return errLost
+	case fault.Lose != 0:
+		_ = response.Body.Close()
+		page := "<html>" + http.StatusText(fault.Lose) + "</html>"
+		response.StatusCode, response.Status = fault.Lose, ""
+		response.Header = http.Header{"Content-Type": {"text/html"}, "Content-Length": {fmt.Sprint(len(page))}}
+		response.ContentLength, response.Body = int64(len(page)), io.NopCloser(strings.NewReader(page))
+	case fault.Cut:
+		response.Body = &cut{response.Body}
+	}
+	return nil
+}
+
+// cut ends in the middle.
+type cut struct{ io.ReadCloser }
+
+// Read reads a few bytes and fails.
+func (c *cut) Read(b []byte) (int, error) {
+	n, _ := c.ReadCloser.Read(b[:min(len(b), 20)])
+	return n, errLost
+}
+
+// RandomFaults disturbs a share of all requests, and of the creations of pods
+// three times as many, by a seed, in every way there is.
+func RandomFaults(seed uint64, share float64) func(*http.Request) Fault {
+	random := rand.New(rand.NewPCG(seed, seed))
+	refusals := []func() Fault{
+		func() Fault { return Fault{Refuse: http.StatusConflict} },
+		func() Fault { return Fault{Refuse: http.StatusForbidden} },
+		func() Fault { return Fault{Refuse: http.StatusTooManyRequests} },
+		func() Fault { return Fault{Refuse: http.StatusInternalServerError} },
+		func() Fault { return Fault{Refuse: http.StatusServiceUnavailable} },
+		func() Fault { return Fault{Delay: time.Duration(random.IntN(1000)) * time.Millisecond} },
+		func() Fault { return Fault{Stall: time.Duration(random.IntN(3000)) * time.Millisecond} },
+	}
+	losses := []func() Fault{
+		func() Fault { return Fault{Lose: LoseByReset} },
+		func() Fault { return Fault{Lose: http.StatusTooManyRequests} },
+		func() Fault { return Fault{Lose: http.StatusBadGateway} },
+		func() Fault { return Fault{Lose: http.StatusServiceUnavailable} },
+		func() Fault { return Fault{Lose: http.StatusGatewayTimeout} },
+		func() Fault { return Fault{Cut: true} },
+		func() Fault { return Fault{Early: true, Delay: time.Duration(random.IntN(500)) * time.Millisecond} },
+	}
+	all := append(slices.Clone(refusals), losses...)
+	return func(r *http.Request) Fault {
+		of, kinds := share, all
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/pods") {
+			of, kinds = 3*share, losses
+		}
+		if random.Float64() >= of {
+			return Fault{}
+		}
+		return kinds[random.IntN(len(kinds))]()
+	}
+}
