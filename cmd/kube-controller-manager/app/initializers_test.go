@@ -58,6 +58,9 @@ func wireUp(t *testing.T, served map[string][]string) map[string]debug.Controlle
 			if loop.Name() != name {
 				t.Errorf("the loop of %s is called %s", name, loop.Name())
 			}
+			if _, ok := loop.(looksLive); !ok {
+				t.Errorf("the writes of %s cannot be looked at live", name)
+			}
 		}
 	}
 	stop()
