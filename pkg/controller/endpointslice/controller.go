@@ -82,7 +82,6 @@ type Controller struct {
 	triggers    *endpointsliceutil.TriggerTimeTracker
 	topology    *topologycache.TopologyCache
 	reconciler  *reconcilers.Reconciler
-	names       names
 	// contexts holds the context of each Service in work, for the writes of the
 	// library, which has no parameter for it.
 	contexts sync.Map
@@ -224,7 +223,6 @@ func (c *Controller) forget(key types.NamespacedName) {
 	c.reconciler.DeleteService(key.Namespace, key.Name)
 	for _, family := range []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6} {
 		c.topology.RemoveHints(key.String(), family)
-		c.names.drop(kind{key, family})
 	}
 }
 

@@ -73,6 +73,9 @@ func (s *shell) serve(action clienttesting.Action) (bool, runtime.Object, error)
 		s.version++
 		slice.ResourceVersion = fmt.Sprint(s.version)
 		slice.Generation++
+		if slice.Name == "" {
+			slice.Name = fmt.Sprint(slice.GenerateName, s.version)
+		}
 		if slice.UID == "" {
 			slice.UID = types.UID(slice.Name)
 		}

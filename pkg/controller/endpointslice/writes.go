@@ -5,11 +5,13 @@ import (
 	"fmt"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	discoveryclient "k8s.io/client-go/kubernetes/typed/discovery/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
 // trackedClient is the client the library writes with. It records each write
@@ -41,48 +43,29 @@ type trackedSlices struct {
 	c         *Controller
 }
 
-// Create creates the slice under a name of our own and records it. After a failure
-// the name is used again: if only the answer was lost, the next create finds the
-// slice there and makes no second one.
+// Create creates the slice and records it. When the answer is lost the Service
+// waits until a live look has shown whether there is a slice.
 func (t trackedSlices) Create(ctx context.Context, slice *discoveryv1.EndpointSlice, o metav1.CreateOptions) (*discoveryv1.EndpointSlice, error) {
 	key := t.keyOf(slice)
-	ctx = t.c.contextOf(ctx, key)
-	named, of := *slice, kind{key, slice.AddressType}
-	named.Name = t.c.names.pick(of, slice.GenerateName, t.cached)
-	created, err := t.EndpointSliceInterface.Create(ctx, &named, o)
-	if apierrors.IsAlreadyExists(err) {
-		created, err = t.createdBefore(ctx, key, &named)
-	}
+	created, err := t.EndpointSliceInterface.Create(t.c.contextOf(ctx, key), slice, o)
 	if err != nil {
+		if consistency.OutcomeUnknown(err) {
+			ofService := labels.Set{discoveryv1.LabelServiceName: key.Name}
+			t.c.writes.CreateLost(key, endpointSlices, t.ownerOf(slice), ofService.String())
+		}
 		return nil, err
 	}
-	t.c.names.drop(of)
 	t.c.writes.Wrote(key, endpointSlices, created)
 	return created, nil
 }
 
-// createdBefore returns the slice of that name if it is the one to create. If it
-// is another of the same Service, the caches must show it before anything is decided.
-func (t trackedSlices) createdBefore(ctx context.Context, key types.NamespacedName, wanted *discoveryv1.EndpointSlice) (*discoveryv1.EndpointSlice, error) {
-	live, err := t.EndpointSliceInterface.Get(ctx, wanted.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("get endpoint slice %s/%s, which exists: %w", t.namespace, wanted.Name, err)
+// ownerOf is the Service that controls a slice, as far as a live look needs it.
+func (t trackedSlices) ownerOf(slice *discoveryv1.EndpointSlice) metav1.Object {
+	owner := &metav1.ObjectMeta{Namespace: t.namespace}
+	if ref := metav1.GetControllerOf(slice); ref != nil {
+		owner.UID = ref.UID
 	}
-	t.c.names.drop(kind{key, wanted.AddressType})
-	if !metav1.IsControlledBy(live, controllerOf(wanted)) {
-		return nil, fmt.Errorf("endpoint slice %s/%s exists and is somebody else's", t.namespace, wanted.Name)
-	}
-	if !sameContent(live, wanted) {
-		t.c.writes.Wrote(key, endpointSlices, live)
-		return nil, fmt.Errorf("endpoint slice %s/%s was created before, with other endpoints", t.namespace, wanted.Name)
-	}
-	return live, nil
-}
-
-// cached reports whether the cache shows a slice of that name.
-func (t trackedSlices) cached(name string) bool {
-	_, exists, err := t.c.slices.GetByKey(t.namespace + "/" + name)
-	return err == nil && exists
+	return owner
 }
 
 // Update updates the slice and records it.
