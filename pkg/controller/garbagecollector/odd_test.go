@@ -45,7 +45,7 @@ func TestWhatIsNotFound(t *testing.T) {
 		"another object":                     {apierrors.NewNotFound(boxes, "p"), false},
 		"a namespace of that name":           {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "o"), false},
 		"a method that is not served":        {apierrors.NewMethodNotSupported(boxes, "get"), false},
-		"an object that was there before":    {apierrors.NewGone("gone"), false},
+		"an object that was there before":    {apierrors.NewResourceExpired("gone"), false},
 		"a server that does not answer well": {apierrors.NewInternalError(errBroken), false},
 	} {
 		got := said("get", location{resource: boxes.WithVersion("v1"), namespace: "a", name: "o"}, tc.err)
