@@ -66,7 +66,11 @@ func (e *Engine) delete(ctx context.Context, key Key, set *Set, victims []*corev
 	if err == nil {
 		return nil, nil
 	}
-	return failureOf(podwriter.FailedDelete, errs), fmt.Errorf("delete pods: %w", err)
+	told := failureOf(podwriter.FailedDelete, errs)
+	if told != nil {
+		told.message = "unable to delete pods: " + told.message // as the original says it
+	}
+	return told, fmt.Errorf("delete pods: %w", err)
 }
 
 // failureOf tells of the first error, in the words of the API server.

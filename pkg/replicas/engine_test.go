@@ -205,7 +205,7 @@ func TestDeletions(t *testing.T) {
 			if (err != nil) != tc.failed || (len(conditions) > 0) != tc.failed {
 				t.Errorf("got %v; conditions %v", err, conditions)
 			}
-			if tc.failed && (conditions[0].Reason != "FailedDelete" || conditions[0].Message != tc.answer.Error()) {
+			if tc.failed && (conditions[0].Reason != "FailedDelete" || conditions[0].Message != "unable to delete pods: "+tc.answer.Error()) {
 				t.Errorf("got %v", conditions)
 			}
 			if held := len(b.writes.Behind(key)) > 0; held != tc.held {
