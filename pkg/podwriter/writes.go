@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,21 +62,30 @@ type Writer struct {
 	Finalizers []string
 }
 
-// Adopt gives these pods their owner, if that is live still, and returns those that
-// have it now. A pod that is gone by now, or another of its name, is none of them.
-func (w *Writer) Adopt(ctx context.Context, key Key, owner Owner, orphans []*corev1.Pod,
+// Adopt gives these pods, which selector matches, their owner, if that is live
+// still, and returns those that have it now. A pod that is gone by now, or another
+// of its name, or is not the owner's to adopt any more, is none of them. Any other
+// refusal is an error, whatever its code: to count without the pod is to make one
+// too many.
+func (w *Writer) Adopt(ctx context.Context, key Key, owner Owner, selector labels.Selector, orphans []*corev1.Pod,
 	live func(context.Context) (metav1.Object, error)) ([]*corev1.Pod, error) {
-	mayAdopt := ownership.Recheck(owner, live)
+	if len(orphans) == 0 {
+		return nil, nil
+	}
+	if err := ownership.Recheck(owner, live)(ctx); err != nil {
+		return nil, err
+	}
 	patched := make([]*corev1.Pod, len(orphans))
-	_, err := batch.SlowStart(ctx, len(orphans), 1, func(ctx context.Context, i int) error {
-		if err := mayAdopt(ctx); err != nil {
-			return err
-		}
+	err := all(ctx, len(orphans), func(ctx context.Context, i int) error {
 		patch, err := ownership.AdoptPatch(orphans[i].UID, owner, w.Kind, w.Finalizers...)
 		if err == nil {
 			patched[i], err = w.Patch(ctx, key, orphans[i], patch)
 		}
-		if err != nil && !Gone(err) {
+		err = w.unlessOther(ctx, orphans[i], err, func(pod metav1.Object) bool {
+			ref := metav1.GetControllerOfNoCopy(pod)
+			return selector.Matches(labels.Set(pod.GetLabels())) && (ref == nil || ref.UID == owner.GetUID())
+		})
+		if err != nil {
 			return fmt.Errorf("adopt pod %s: %w", orphans[i].Name, err)
 		}
 		return nil
@@ -89,19 +99,51 @@ func (w *Writer) Adopt(ctx context.Context, key Key, owner Owner, orphans []*cor
 	return adopted, err
 }
 
-// Release takes the owner off these pods.
+// Release takes the owner off these pods. A pod that has it no more is no error.
 func (w *Writer) Release(ctx context.Context, key Key, owner Owner, strangers []*corev1.Pod) error {
-	_, err := batch.SlowStart(ctx, len(strangers), 1, func(ctx context.Context, i int) error {
+	return all(ctx, len(strangers), func(ctx context.Context, i int) error {
 		patch, err := ownership.ReleasePatch(strangers[i].UID, owner.GetUID(), w.Finalizers...)
 		if err == nil {
 			_, err = w.Patch(ctx, key, strangers[i], patch)
 		}
 		// Invalid: the pod has no owner references left.
-		if err != nil && !Gone(err) && !apierrors.IsInvalid(err) {
+		if apierrors.IsInvalid(err) {
+			return nil
+		}
+		err = w.unlessOther(ctx, strangers[i], err, func(pod metav1.Object) bool { return metav1.IsControlledBy(pod, owner) })
+		if err != nil {
 			return fmt.Errorf("release pod %s: %w", strangers[i].Name, err)
 		}
 		return nil
 	})
+}
+
+// all calls do for each, in growing batches, also after failures: what is refused
+// for one pod holds up no other.
+func all(ctx context.Context, count int, do func(ctx context.Context, i int) error) error {
+	errs := make([]error, count)
+	_, _ = batch.SlowStart(ctx, count, 1, func(ctx context.Context, i int) error {
+		errs[i] = do(ctx, i)
+		return nil
+	})
+	return errors.Join(errs...)
+}
+
+// unlessOther returns the error of a patch, or nil when a live look shows that the
+// pod is gone or that the patch is not called for any more. The patch names the
+// UID, so a conflict may be about another pod of that name; a webhook may answer
+// with the same codes.
+func (w *Writer) unlessOther(ctx context.Context, pod *corev1.Pod, err error, calledFor func(metav1.Object) bool) error {
+	if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
+		return err
+	}
+	live, failed := w.Writes.Still(ctx, Resource, pod, err)
+	switch {
+	case failed != nil:
+		return failed
+	case live == nil || !calledFor(live):
+		return nil
+	}
 	return err
 }
 
@@ -169,7 +211,3 @@ func (w *Writer) LookForLate(ctx context.Context, key Key, owner Owner, selector
 
 // Forget drops what is known of an owner that is gone.
 func (w *Writer) Forget(key Key) { w.Writes.Forget(key) }
-
-// Gone reports of the answer to a patch whether the pod is gone, or is not the one,
-// or not as it was, when the patch was decided on: it has to be looked at again.
-func Gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }

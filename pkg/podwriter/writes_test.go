@@ -12,10 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
@@ -27,6 +29,8 @@ var (
 	kind  = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
 	key   = Key{Namespace: "ns", Name: "web"}
 	owner = &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "set"}}
+
+	selector = labels.SelectorFromSet(labels.Set{"app": "web"})
 
 	errRefused = apierrors.NewForbidden(Resource, "a", errors.New("quota"))
 	lost       = apierrors.NewTimeoutError("no answer", 1)
@@ -43,7 +47,8 @@ func ending() error {
 }
 
 func pod(name string, owners ...metav1.OwnerReference) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), ResourceVersion: "7", OwnerReferences: owners}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), ResourceVersion: "7",
+		Labels: map[string]string{"app": "web"}, OwnerReferences: owners}}
 }
 
 func owned(name string) *corev1.Pod {
@@ -134,22 +139,47 @@ func TestClaims(t *testing.T) {
 	live := func(uid types.UID) func(context.Context) (metav1.Object, error) {
 		return func(context.Context) (metav1.Object, error) { return &metav1.ObjectMeta{UID: uid}, nil }
 	}
+	there := []runtime.Object{pod("a"), pod("b"), owned("c")}
+	changed := func(change func(*corev1.Pod)) []runtime.Object {
+		all := []*corev1.Pod{pod("a"), pod("b"), owned("c")}
+		for _, p := range all {
+			change(p)
+		}
+		return []runtime.Object{all[0], all[1], all[2]}
+	}
+	replaced := changed(func(p *corev1.Pod) { p.UID += "2" })
+	leaving := changed(func(p *corev1.Pod) {
+		p.DeletionTimestamp, p.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{"example.com/y"}
+	})
+	taken := changed(func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{*ownership.ControllerRef(&metav1.ObjectMeta{Name: "other", UID: "other"}, kind)}
+	})
+	relabelled := changed(func(p *corev1.Pod) { p.Labels = nil })
+	already := changed(func(p *corev1.Pod) { p.OwnerReferences = owned("c").OwnerReferences })
 	for name, tc := range map[string]struct {
 		answer              error
+		live                []runtime.Object
 		uid                 types.UID
 		adopted             int
 		adoptErr, releaseEr bool
 	}{
-		"patched":              {nil, "set", 2, false, false},
-		"gone":                 {gone, "set", 0, false, false},
-		"another by now":       {conflict, "set", 0, false, false},
-		"nothing to release":   {invalid, "set", 0, true, false},
-		"refused":              {errRefused, "set", 0, true, true},
-		"the owner is another": {nil, "other", 0, true, false},
+		"patched":                           {nil, there, "set", 2, false, false},
+		"gone":                              {gone, nil, "set", 0, false, false},
+		"another by now":                    {conflict, replaced, "set", 0, false, false},
+		"on its way out":                    {conflict, leaving, "set", 0, false, false},
+		"another's by now":                  {conflict, taken, "set", 0, false, false},
+		"another's, which is invalid":       {invalid, taken, "set", 0, false, false},
+		"no longer selected":                {conflict, relabelled, "set", 0, false, true},
+		"its own, which the cache lacks":    {conflict, already, "set", 0, true, true},
+		"refused with a conflict":           {conflict, there, "set", 0, true, true},
+		"not found by something in between": {gone, there, "set", 0, true, true},
+		"nothing to release":                {invalid, there, "set", 0, true, false},
+		"refused":                           {errRefused, there, "set", 0, true, true},
+		"the owner is another":              {nil, there, "other", 0, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, r := rigged("patch", tc.answer, pod("a"), pod("b"), owned("c"))
-			adopted, err := w.Adopt(t.Context(), key, owner, []*corev1.Pod{pod("a"), pod("b")}, live(tc.uid))
+			w, r := rigged("patch", tc.answer, tc.live...)
+			adopted, err := w.Adopt(t.Context(), key, owner, selector, []*corev1.Pod{pod("a"), pod("b")}, live(tc.uid))
 			if len(adopted) != tc.adopted || (err != nil) != tc.adoptErr {
 				t.Errorf("adopted %d, %v", len(adopted), err)
 			}
@@ -165,6 +195,24 @@ func TestClaims(t *testing.T) {
 				t.Errorf("behind %t", behind)
 			}
 		})
+	}
+}
+
+// What is refused for one pod holds up no other.
+func TestClaimsGoOnAfterARefusal(t *testing.T) {
+	w, r := rigged("", nil, pod("a"), pod("b"), owned("c"), owned("d"))
+	r.Client.PrependReactor("patch", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		name := a.(clienttesting.PatchAction).GetName()
+		return name == "a" || name == "c", nil, conflict
+	})
+	live := func(context.Context) (metav1.Object, error) { return owner, nil }
+	adopted, err := w.Adopt(t.Context(), key, owner, selector, []*corev1.Pod{pod("a"), pod("b")}, live)
+	if len(adopted) != 1 || adopted[0].Name != "b" || !errors.Is(err, conflict) {
+		t.Errorf("adopted %d, %v", len(adopted), err)
+	}
+	err = w.Release(t.Context(), key, owner, []*corev1.Pod{owned("c"), owned("d")})
+	if !errors.Is(err, conflict) || r.Requests() != "4 patch pods" {
+		t.Errorf("did %s, %v", r.Requests(), err)
 	}
 }
 

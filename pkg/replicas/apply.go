@@ -19,7 +19,7 @@ import (
 
 // claim adopts and releases pods, and returns those adopted.
 func (e *Engine) claim(ctx context.Context, key Key, set *Set, claims ownership.Claims[*corev1.Pod]) ([]*corev1.Pod, error) {
-	adopted, failed := e.writer.Adopt(ctx, key, set.Object, claims.Adopt, func(ctx context.Context) (metav1.Object, error) {
+	adopted, failed := e.writer.Adopt(ctx, key, set.Object, set.Selector, claims.Adopt, func(ctx context.Context) (metav1.Object, error) {
 		return e.kind.Live(ctx, key)
 	})
 	return adopted, errors.Join(failed, e.writer.Release(ctx, key, set.Object, claims.Release))

@@ -318,20 +318,29 @@ func TestAdoption(t *testing.T) {
 	dying, reborn := replicaSet(1), replicaSet(1)
 	dying.DeletionTimestamp, dying.Finalizers = ptr.To(ago(0)), []string{"x/y"}
 	reborn.UID = "another"
+	notFound := apierrors.NewNotFound(corev1.Resource("pods"), "a")
+	conflict := apierrors.NewConflict(corev1.Resource("pods"), "a", errors.New("refused by a webhook"))
+	there, others, another := pod("a"), pod("a", ownedBy("other")), pod("a")
+	another.UID = "another"
 	for name, tc := range map[string]struct {
 		live             *appsv1.ReplicaSet
+		pod              *corev1.Pod
 		answer           error
 		patches, creates int
 		failed           bool
 	}{
-		"an orphan is adopted and counts":                               {replicaSet(1), nil, 1, 0, false},
-		"a set that is going, as only the server knows, adopts nothing": {dying, nil, 0, 0, true},
-		"a set of another life adopts nothing":                          {reborn, nil, 0, 0, true},
-		"an orphan that is gone is replaced":                            {replicaSet(1), apierrors.NewNotFound(corev1.Resource("pods"), "a"), 1, 1, false},
-		"while adoption fails nothing is made":                          {replicaSet(1), apierrors.NewInternalError(errors.New("x")), 1, 0, true},
+		"an orphan is adopted and counts":                               {replicaSet(1), there, nil, 1, 0, false},
+		"a set that is going, as only the server knows, adopts nothing": {dying, there, nil, 0, 0, true},
+		"a set of another life adopts nothing":                          {reborn, there, nil, 0, 0, true},
+		"an orphan that is gone is replaced":                            {replicaSet(1), pod("b"), notFound, 1, 1, false},
+		"an orphan that only seems to be gone is waited for":            {replicaSet(1), there, notFound, 1, 0, true},
+		"an orphan that is another by now is replaced":                  {replicaSet(1), another, conflict, 1, 1, false},
+		"an orphan that another has adopted is replaced":                {replicaSet(1), others, conflict, 1, 1, false},
+		"an orphan whose adoption a webhook refuses is waited for":      {replicaSet(1), there, conflict, 1, 0, true},
+		"while adoption fails nothing is made":                          {replicaSet(1), there, apierrors.NewInternalError(errors.New("x")), 1, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client, _ := answering("patch", "pods", always(tc.answer), tc.live, pod("a"))
+			client, _ := answering("patch", "pods", always(tc.answer), tc.live, tc.pod)
 			b := newBench(t, client, replicaSet(1), pod("a"), pod("ended", phase(corev1.PodSucceeded)))
 			err := b.Reconcile(context.Background(), key).Err()
 			if (err != nil) != tc.failed || count(client, "patch", "pods") != tc.patches || count(client, "create", "pods") != tc.creates {
@@ -342,14 +351,17 @@ func TestAdoption(t *testing.T) {
 }
 
 func TestAPodThatNoLongerMatchesIsReleasedAndReplaced(t *testing.T) {
-	for name, answer := range map[string]error{
-		"released":                  nil,
-		"gone":                      apierrors.NewNotFound(corev1.Resource("pods"), "a"),
-		"without references by now": apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "a", nil),
+	for name, tc := range map[string]struct {
+		live   *corev1.Pod
+		answer error
+	}{
+		"released":                  {pod("a", owned, labeled("app", "debug")), nil},
+		"gone":                      {pod("b"), apierrors.NewNotFound(corev1.Resource("pods"), "a")},
+		"without references by now": {pod("a"), apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "a", nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			strayed := pod("a", owned, labeled("app", "debug"))
-			client, _ := answering("patch", "pods", always(answer), replicaSet(1), strayed)
+			client, _ := answering("patch", "pods", always(tc.answer), replicaSet(1), tc.live)
 			b := newBench(t, client, replicaSet(1), strayed)
 			if err := b.Reconcile(context.Background(), key).Err(); err != nil || count(client, "patch", "pods") != 1 || count(client, "create", "pods") != 1 {
 				t.Errorf("got %v with calls %v", err, client.Actions())

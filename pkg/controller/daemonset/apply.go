@@ -36,7 +36,7 @@ func (c *Controller) adopt(ctx context.Context, key types.NamespacedName, ds *ap
 	if err != nil || len(orphans) == 0 {
 		return false, err
 	}
-	adopted, err := c.writer.Adopt(ctx, key, ds, ownership.Claim(ds, selector, orphans).Adopt, c.live(key))
+	adopted, err := c.writer.Adopt(ctx, key, ds, selector, ownership.Claim(ds, selector, orphans).Adopt, c.live(key))
 	return len(adopted) > 0, err
 }
 

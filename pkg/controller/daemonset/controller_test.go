@@ -196,6 +196,10 @@ func TestRequests(t *testing.T) {
 		"an orphan is adopted after a live look, and nothing else done": {
 			objects: objects(daemon(), revisionOf(ds, 1), node("a"), pod("p", of(ds), orphan)),
 			did:     "get daemonsets, patch pods"},
+		"an orphan whose adoption is refused is not replaced": {
+			objects: objects(daemon(working(1)), revisionOf(ds, 1), node("a"), pod("p", orphan)),
+			faults:  func(r *rig) { r.Fail("patch", "pods", apierrors.NewConflict(corev1.Resource("pods"), "p", denied)) },
+			did:     "get daemonsets, patch pods", err: true},
 		"an owner that was replaced adopts nothing": {
 			objects: objects(daemon(), revisionOf(ds, 1), node("a"), pod("p", of(ds), orphan)),
 			faults: func(r *rig) {

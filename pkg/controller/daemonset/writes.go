@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -97,7 +98,7 @@ func (c *Controller) merge(ctx context.Context, key types.NamespacedName, ds *ap
 			_, err = c.writer.Patch(ctx, key, pod, patch)
 			moved = moved || err == nil
 		}
-		if podwriter.Gone(err) {
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			// A pod that only seems to be gone would be of no revision.
 			if gone, failed := c.writes.Gone(ctx, podwriter.Resource, pod, err); failed != nil {
 				err = failed

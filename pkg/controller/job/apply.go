@@ -35,7 +35,7 @@ func (c *Controller) claim(ctx context.Context, key Key, job *batchv1.Job, selec
 		return nil, err
 	}
 	claims := ownership.Claim(job, selector, slices.Concat(owned, orphans))
-	adopted, err := c.writer.Adopt(ctx, key, job, claims.Adopt, func(ctx context.Context) (metav1.Object, error) {
+	adopted, err := c.writer.Adopt(ctx, key, job, selector, claims.Adopt, func(ctx context.Context) (metav1.Object, error) {
 		return c.client.BatchV1().Jobs(job.Namespace).Get(ctx, job.Name, metav1.GetOptions{})
 	})
 	if err != nil {

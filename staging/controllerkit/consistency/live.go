@@ -73,14 +73,41 @@ func (t *Tracker[K]) DeleteAnswered(ctx context.Context, key K, resource schema.
 // Gone reports by a live read whether obj, the write of which was answered with
 // refusal, is gone, replaced by another of its name, or on its way out.
 func (t *Tracker[K]) Gone(ctx context.Context, resource schema.GroupResource, obj metav1.Object, refusal error) (bool, error) {
+	live, err := t.Still(ctx, resource, obj, refusal)
+	return live == nil && err == nil, err
+}
+
+// Still reads live the metadata of obj, the write of which was answered with
+// refusal. It returns nil when obj is gone, replaced by another of its name, or on
+// its way out. Without live reads obj counts as it was cached, unless it was not found.
+func (t *Tracker[K]) Still(ctx context.Context, resource schema.GroupResource, obj metav1.Object, refusal error) (metav1.Object, error) {
 	if t.list == nil {
-		return apierrors.IsNotFound(refusal), nil
+		if apierrors.IsNotFound(refusal) {
+			return nil, nil
+		}
+		return obj, nil
 	}
 	live, err := t.live(ctx, resource, obj.GetNamespace(), obj.GetName())
-	if err != nil {
-		return false, fmt.Errorf("%w; look whether it is gone: %w", refusal, err)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w; look whether it is gone: %w", refusal, err)
+	case live == nil || live.UID != obj.GetUID() || live.DeletionTimestamp != nil:
+		return nil, nil
 	}
-	return live == nil || live.UID != obj.GetUID() || live.DeletionTimestamp != nil, nil
+	return live, nil
+}
+
+// UnlessGone returns the error of a request about obj, or nil when obj was not
+// found and a live read shows too that it is gone: not found may be the answer of
+// a webhook or of a proxy.
+func (t *Tracker[K]) UnlessGone(ctx context.Context, resource schema.GroupResource, obj metav1.Object, err error) error {
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	if gone, failed := t.Gone(ctx, resource, obj, err); gone || failed != nil {
+		return failed
+	}
+	return err
 }
 
 // live reads one object; nil if there is none of that name.

@@ -140,6 +140,59 @@ func TestDeleteAnswered(t *testing.T) {
 	}
 }
 
+func TestStill(t *testing.T) {
+	for name, tc := range map[string]struct {
+		refusal, down error
+		live          []metav1.PartialObjectMetadata
+		want          string
+		failed        bool
+	}{
+		"there, as it is now":      {refusal: conflict, live: []metav1.PartialObjectMetadata{*object("a", "1", "12")}, want: "12"},
+		"not found, and there":     {refusal: notFound, live: []metav1.PartialObjectMetadata{*object("a", "1", "9")}, want: "9"},
+		"gone":                     {refusal: notFound},
+		"another of its name":      {refusal: conflict, live: []metav1.PartialObjectMetadata{*object("a", "2", "12")}},
+		"on its way out":           {refusal: conflict, live: []metav1.PartialObjectMetadata{*leaving(object("a", "1", "12"))}},
+		"the live read fails":      {refusal: conflict, down: errors.New("down"), failed: true},
+		"the live read is refused": {refusal: notFound, down: notFound, failed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, object("a", "1", "9"))
+			r.server, r.down = tc.live, tc.down
+			got := ""
+			live, err := r.Still(t.Context(), pods, object("a", "1", "9"), tc.refusal)
+			if live != nil {
+				got = live.GetResourceVersion()
+			}
+			if got != tc.want || (err != nil) != tc.failed || tc.failed && !errors.Is(err, tc.refusal) {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestUnlessGone(t *testing.T) {
+	there := []metav1.PartialObjectMetadata{*object("a", "1", "9")}
+	for name, tc := range map[string]struct {
+		answer, down, want error
+		live               []metav1.PartialObjectMetadata
+		reads              int
+	}{
+		"no error":                          {live: there},
+		"a conflict":                        {answer: conflict, want: conflict},
+		"not found, and gone":               {answer: notFound, reads: 1},
+		"not found by something in between": {answer: notFound, want: notFound, live: there, reads: 1},
+		"the live read fails":               {answer: notFound, want: io.EOF, down: io.EOF, reads: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, object("a", "1", "9"))
+			r.server, r.down = tc.live, tc.down
+			if got := r.UnlessGone(t.Context(), pods, object("a", "1", "9"), tc.answer); !errors.Is(got, tc.want) || r.reads != tc.reads {
+				t.Errorf("got %v after %d reads", got, r.reads)
+			}
+		})
+	}
+}
+
 func TestALiveLookEndsTheWaitForWhatDidNotHappen(t *testing.T) {
 	owner := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "owner", UID: "o"}}
 	child := func(version string) metav1.PartialObjectMetadata {
