@@ -100,7 +100,7 @@ func (e *Engine) report(ctx context.Context, key Key, set *Set, status appsv1.Re
 	written, err := e.kind.WriteStatus(ctx, set.Object, status)
 	if apierrors.IsConflict(err) {
 		live, getErr := e.kind.Live(ctx, key)
-		switch getErr = e.unlessGone(ctx, set, getErr); {
+		switch getErr = e.writes.UnlessGone(ctx, e.kind.Resource(), set.Object, getErr); {
 		case getErr != nil:
 			return 0, fmt.Errorf("read %s %s for its status: %w", e.kind.Type().Kind, key, getErr)
 		case live == nil:
@@ -111,7 +111,7 @@ func (e *Engine) report(ctx context.Context, key Key, set *Set, status appsv1.Re
 		written, err = e.kind.WriteStatus(ctx, live, status)
 	}
 	if err != nil {
-		if err = e.unlessGone(ctx, set, err); err != nil {
+		if err = e.writes.UnlessGone(ctx, e.kind.Resource(), set.Object, err); err != nil {
 			return 0, fmt.Errorf("write status of %s %s: %w", e.kind.Type().Kind, key, err)
 		}
 		return 0, nil
@@ -119,16 +119,4 @@ func (e *Engine) report(ctx context.Context, key Key, set *Set, status appsv1.Re
 	e.writes.Wrote(key, e.kind.Resource(), written)
 	e.reports.Sent(key, began)
 	return 0, nil
-}
-
-// unlessGone returns the error of a request about the set, or nil when the set is
-// gone: an answer that says so may be somebody else's.
-func (e *Engine) unlessGone(ctx context.Context, set *Set, err error) error {
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	if gone, failed := e.writes.Gone(ctx, e.kind.Resource(), set.Object, err); failed != nil || gone {
-		return failed
-	}
-	return err
 }

@@ -61,26 +61,10 @@ func (w Writer) adopt(ctx context.Context, key types.NamespacedName, owner metav
 	if err == nil {
 		return adopted, nil
 	}
-	if err := w.unlessGone(ctx, revision, err); err != nil {
+	if err := w.Writes.UnlessGone(ctx, Resource, revision, err); err != nil {
 		return nil, fmt.Errorf("adopt revision %s: %w", revision.Name, err)
 	}
 	return nil, nil
-}
-
-// unlessGone returns the error of a write, or nil if the revision was not found
-// and a live look shows too that it is gone.
-func (w Writer) unlessGone(ctx context.Context, revision *appsv1.ControllerRevision, err error) error {
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	gone, failed := w.Writes.Gone(ctx, Resource, revision, err)
-	switch {
-	case failed != nil:
-		return failed
-	case gone:
-		return nil
-	}
-	return err
 }
 
 // release takes the owner reference off. A revision that is gone, or is another
@@ -93,7 +77,7 @@ func (w Writer) release(ctx context.Context, key types.NamespacedName, owner met
 	if err == nil || apierrors.IsInvalid(err) {
 		return nil
 	}
-	if err := w.unlessGone(ctx, revision, err); err != nil {
+	if err := w.Writes.UnlessGone(ctx, Resource, revision, err); err != nil {
 		return fmt.Errorf("release revision %s: %w", revision.Name, err)
 	}
 	return nil

@@ -130,7 +130,7 @@ func (c *Controller) report(ctx context.Context, key types.NamespacedName, ds *a
 	err := c.writeStatus(ctx, key, ds, status)
 	if apierrors.IsConflict(err) {
 		live, getErr := c.client.AppsV1().DaemonSets(ds.Namespace).Get(ctx, ds.Name, metav1.GetOptions{})
-		switch getErr = c.unlessGone(ctx, ds, getErr); {
+		switch getErr = c.writes.UnlessGone(ctx, setResource, ds, getErr); {
 		case getErr != nil:
 			return 0, fmt.Errorf("read daemon set %s for its status: %w", key, getErr)
 		case live.UID != ds.UID:
@@ -138,23 +138,11 @@ func (c *Controller) report(ctx context.Context, key types.NamespacedName, ds *a
 		}
 		err = c.writeStatus(ctx, key, live, status)
 	}
-	if err = c.unlessGone(ctx, ds, err); err != nil {
+	if err = c.writes.UnlessGone(ctx, setResource, ds, err); err != nil {
 		return 0, fmt.Errorf("write status of daemon set %s: %w", key, err)
 	}
 	c.reports.Sent(key, began)
 	return 0, nil
-}
-
-// unlessGone returns the error of a request about the set, or nil when the set is
-// gone: an answer that says so may be somebody else's.
-func (c *Controller) unlessGone(ctx context.Context, ds *appsv1.DaemonSet, err error) error {
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	if gone, failed := c.writes.Gone(ctx, setResource, ds, err); failed != nil || gone {
-		return failed
-	}
-	return err
 }
 
 func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, ds *appsv1.DaemonSet, status appsv1.DaemonSetStatus) error {

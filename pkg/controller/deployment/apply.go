@@ -12,7 +12,6 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
@@ -172,18 +171,6 @@ func (c *Controller) remove(ctx context.Context, key types.NamespacedName, set *
 	return nil
 }
 
-// unlessGone returns the error of a write, or nil when the object of that write is
-// gone: an answer that says so may be somebody else's.
-func (c *Controller) unlessGone(ctx context.Context, resource schema.GroupResource, obj metav1.Object, err error) error {
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	if gone, failed := c.writes.Gone(ctx, resource, obj, err); failed != nil || gone {
-		return failed
-	}
-	return err
-}
-
 // spare says how long the status can wait because it is only a step of a rollout.
 func (c *Controller) spare(key types.NamespacedName, d *appsv1.Deployment, p plan) time.Duration {
 	if p.revision != "" && d.Annotations[revisionAnnotation] != p.revision || !underWay(d, &p.status) {
@@ -206,7 +193,7 @@ func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, 
 	began := c.clock.Now()
 	written, err := c.client.AppsV1().Deployments(d.Namespace).UpdateStatus(ctx, after, metav1.UpdateOptions{})
 	if err != nil {
-		if err = c.unlessGone(ctx, deploymentResource, d, err); err != nil {
+		if err = c.writes.UnlessGone(ctx, deploymentResource, d, err); err != nil {
 			return fmt.Errorf("write the status of deployment %s: %w", key, err)
 		}
 		return nil

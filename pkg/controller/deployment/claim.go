@@ -53,7 +53,7 @@ func (c *Controller) adopt(ctx context.Context, key types.NamespacedName, d *app
 	}
 	adopted, err := c.client.AppsV1().ReplicaSets(set.Namespace).Patch(ctx, set.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
-		if err = c.unlessGone(ctx, replicaSetResource, set, err); err != nil {
+		if err = c.writes.UnlessGone(ctx, replicaSetResource, set, err); err != nil {
 			return nil, fmt.Errorf("adopt replica set %s: %w", set.Name, err)
 		}
 		return nil, nil
@@ -74,7 +74,7 @@ func (c *Controller) release(ctx context.Context, key types.NamespacedName, d *a
 	case apierrors.IsInvalid(err):
 		return nil
 	case err != nil:
-		if err = c.unlessGone(ctx, replicaSetResource, set, err); err != nil {
+		if err = c.writes.UnlessGone(ctx, replicaSetResource, set, err); err != nil {
 			return fmt.Errorf("release replica set %s: %w", set.Name, err)
 		}
 		return nil

@@ -98,7 +98,7 @@ func (c *Controller) handOver(ctx context.Context, key Key, set *appsv1.Stateful
 		updated, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, claim, metav1.UpdateOptions{})
 		if err == nil {
 			c.writes.Wrote(key, claimResource, updated)
-		} else if err := c.unlessGone(ctx, claimResource, claim, err); err != nil {
+		} else if err := c.writes.UnlessGone(ctx, claimResource, claim, err); err != nil {
 			return fmt.Errorf("set the owners of claim %s: %w", claim.Name, err)
 		}
 	}

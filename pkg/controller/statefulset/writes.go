@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
@@ -44,7 +43,7 @@ func (c *Controller) claim(ctx context.Context, key Key, set *appsv1.StatefulSet
 		if err == nil || apierrors.IsInvalid(err) {
 			continue
 		}
-		if err := c.unlessGone(ctx, podResource, pod, err); err != nil {
+		if err := c.writes.UnlessGone(ctx, podResource, pod, err); err != nil {
 			errs = append(errs, fmt.Errorf("release pod %s: %w", pod.Name, err))
 		}
 	}
@@ -63,26 +62,10 @@ func (c *Controller) adopt(ctx context.Context, key Key, set *appsv1.StatefulSet
 	if err == nil {
 		return pod, nil
 	}
-	if err := c.unlessGone(ctx, podResource, pod, err); err != nil {
+	if err := c.writes.UnlessGone(ctx, podResource, pod, err); err != nil {
 		return nil, fmt.Errorf("adopt pod %s: %w", pod.Name, err)
 	}
 	return nil, nil
-}
-
-// unlessGone returns the error of a write, or nil if the object was not found and
-// a live look shows too that it is gone.
-func (c *Controller) unlessGone(ctx context.Context, resource schema.GroupResource, object metav1.Object, err error) error {
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	gone, failed := c.writes.Gone(ctx, resource, object, err)
-	switch {
-	case failed != nil:
-		return failed
-	case gone:
-		return nil
-	}
-	return err
 }
 
 func (c *Controller) patchPod(ctx context.Context, key Key, pod *corev1.Pod, patch []byte) (*corev1.Pod, error) {
@@ -146,7 +129,7 @@ func (c *Controller) report(ctx context.Context, key Key, set *appsv1.StatefulSe
 	if apierrors.IsConflict(err) {
 		live, getErr := c.client.AppsV1().StatefulSets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 		switch {
-		case getErr != nil && c.unlessGone(ctx, setResource, set, getErr) == nil:
+		case getErr != nil && c.writes.UnlessGone(ctx, setResource, set, getErr) == nil:
 			return 0, nil
 		case getErr != nil:
 			return 0, fmt.Errorf("read stateful set %s for its status: %w", key, getErr)
@@ -156,7 +139,7 @@ func (c *Controller) report(ctx context.Context, key Key, set *appsv1.StatefulSe
 		written, err = c.writeStatus(ctx, live, status)
 	}
 	if err != nil {
-		if err := c.unlessGone(ctx, setResource, set, err); err != nil {
+		if err := c.writes.UnlessGone(ctx, setResource, set, err); err != nil {
 			return 0, fmt.Errorf("write the status of stateful set %s: %w", key, err)
 		}
 		return 0, nil
