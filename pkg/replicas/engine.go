@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -45,6 +46,7 @@ type Engine struct {
 	*runner.Runner[Key]
 	o      Options
 	kind   Kind
+	sets   toolscache.Store
 	pods   toolscache.Indexer
 	writes *consistency.Tracker[Key]
 	writer podwriter.Writer
@@ -65,7 +67,7 @@ func New(kind Kind, sets toolscache.SharedIndexInformer, podInformer coreinforme
 		return nil, err
 	}
 	e := &Engine{
-		o: o, kind: kind, pods: informer.GetIndexer(),
+		o: o, kind: kind, sets: sets.GetStore(), pods: informer.GetIndexer(),
 		reports: pace.New[Key](o.Clock, pace.ReportShare, pace.LongestReport),
 		looks:   pace.New[Key](o.Clock, pace.LookShare, pace.LongestLook),
 		writes: consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{
@@ -76,8 +78,18 @@ func New(kind Kind, sets toolscache.SharedIndexInformer, podInformer coreinforme
 	e.writer = podwriter.Writer{Kind: kind.Type(), Client: client, Events: events, Writes: e.writes}
 	e.Runner = runner.New(runner.Options[Key]{
 		Name: o.Name, Queue: o.Queue, Workers: o.Workers, Clock: o.Clock, Writes: e.writes, OnHeld: countHeld, Pace: e.looks,
+		Events: events, Object: e.object,
 	}, e.Reconcile)
 	return e, runner.Watch(e.Runner, informer, e.podChanged)
+}
+
+// object is what an event about the key is about; nil when it is gone.
+func (e *Engine) object(key Key) runtime.Object {
+	item, exists, err := e.sets.GetByKey(key.String())
+	if err != nil || !exists {
+		return nil
+	}
+	return item.(runtime.Object)
 }
 
 // Reconcile brings the set of this key to the number of pods it asks for.

@@ -21,6 +21,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
@@ -459,4 +460,18 @@ func TestWhichSetsAPodWakes(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestASetThatIsHeldForLongIsTold(t *testing.T) {
+	client := fake.NewClientset(replicaSet(1))
+	b := newBench(t, client)
+	if got := b.object(Key{Namespace: "ns", Name: "gone"}); got != nil {
+		t.Errorf("the object of a key without one is %v", got)
+	}
+	testrig.HoldForLong(b.writes, key, podwriter.Resource, noon)
+	testrig.Run(t, client, b.Run, b.caches)
+	b.Add(key)
+	testrig.Eventually(t, "the event", func() bool {
+		return strings.Contains(strings.Join(b.told(), ""), "Warning CacheBehind Not reconciled for 5m0s")
+	})
 }

@@ -83,13 +83,14 @@ type bench struct {
 	clock      *clocktesting.FakeClock
 	sets, pods toolscache.SharedIndexInformer
 	events     *record.FakeRecorder
+	caches     informers.SharedInformerFactory
 }
 
 func newBench(t testing.TB, client kubernetes.Interface, cached ...Object) *bench {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	sets, podInformer := factory.Apps().V1().ReplicaSets().Informer(), factory.Core().V1().Pods()
-	b := &bench{clock: clocktesting.NewFakeClock(noon), sets: sets, pods: podInformer.Informer(), events: record.NewFakeRecorder(10000)}
+	b := &bench{clock: clocktesting.NewFakeClock(noon), sets: sets, pods: podInformer.Informer(), events: record.NewFakeRecorder(10000), caches: factory}
 	var err error
 	b.Engine, err = New(testKind{sets.GetIndexer(), client}, sets, podInformer, client, b.events,
 		Options{Name: "replicaset-controller", Clock: b.clock, TerminatingReplicas: true, PodDeletionCost: true})

@@ -85,6 +85,13 @@ func kindsOf(resource schema.GroupResource) []schema.GroupVersionKind {
 	return kinds
 }
 
+// HoldForLong has key wait, for minutes already at that time, for a write that no
+// cache shows.
+func HoldForLong[K comparable](writes *consistency.Tracker[K], key K, resource schema.GroupResource, now time.Time) {
+	writes.SetClock(clocktesting.NewFakePassiveClock(now.Add(-5 * time.Minute)))
+	writes.Wrote(key, resource, &metav1.ObjectMeta{Namespace: "ns", Name: "late", ResourceVersion: "1000000000"})
+}
+
 // Held does what the runner does with a key whose writes the caches have not
 // shown, some seconds on: it looks live, and reports whether the key still waits.
 func Held[K comparable](ctx context.Context, writes *consistency.Tracker[K], key K) bool {

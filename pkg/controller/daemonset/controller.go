@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
@@ -124,12 +125,22 @@ func New(sets appsinformers.DaemonSetInformer, history appsinformers.ControllerR
 	c.history = revisions.Writer{Client: client.AppsV1(), Kind: kind, Writes: c.writes}
 	c.setRunner = runner.New(runner.Options[types.NamespacedName]{
 		Name: Name + "-sets", Queue: queue, Workers: o.Workers, Clock: o.Clock, Writes: c.writes, OnHeld: countHeld,
+		Events: recorder, Object: c.object,
 		Synced: []toolscache.InformerSynced{nodes.Informer().HasSynced}, // without nodes all pods would seem too many
 	}, c.sync)
 	c.wakeSet = c.setRunner.Add
 	c.nodeRunner = runner.New(runner.Options[string]{Name: Name + "-nodes", Queue: nodeQueue, Clock: o.Clock}, c.syncNode)
 	c.Group = runner.NewGroup(Name, c.setRunner, c.nodeRunner)
 	return c, c.watch(sets.Informer(), history.Informer(), pods.Informer(), nodes.Informer())
+}
+
+// object is what an event about the key is about; nil when it is gone.
+func (c *Controller) object(key types.NamespacedName) runtime.Object {
+	set, err := c.sets.DaemonSets(key.Namespace).Get(key.Name)
+	if err != nil {
+		return nil
+	}
+	return set
 }
 
 // sync brings one DaemonSet a step further.

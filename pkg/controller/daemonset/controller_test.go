@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	podrules "github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
 	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
@@ -442,4 +443,14 @@ func TestAnAdoptedPodWakesASetThatHasNoBook(t *testing.T) {
 	var w woken
 	r.podChanged(runner.Change[corev1.Pod]{Old: pod("web-a", orphan, on("a")), New: pod("web-a", of(ds), on("a"))}, &w)
 	check(t, slices.Contains(w, web), true)
+}
+
+func TestASetThatIsHeldForLongIsTold(t *testing.T) {
+	r := newRig(t, daemon())
+	if got := r.object(types.NamespacedName{Namespace: "ns", Name: "gone"}); got != nil {
+		t.Errorf("the object of a key without one is %v", got)
+	}
+	testrig.HoldForLong(r.writes, web, podwriter.Resource, noon)
+	testrig.Run(t, r.Client, r.Run, r.In)
+	testrig.Eventually(t, "the event", func() bool { return strings.Contains(r.told(), "Warning CacheBehind Not reconciled for 5m0s") })
 }

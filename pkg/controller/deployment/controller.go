@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
@@ -88,8 +89,18 @@ func New(deployments appsinformers.DeploymentInformer, sets appsinformers.Replic
 	}
 	c.Runner = runner.New(runner.Options[types.NamespacedName]{
 		Name: Name, Queue: queue, Workers: o.Workers, Clock: o.Clock, MaxRetries: maxRetries, Writes: c.writes,
+		Events: recorder, Object: c.object,
 	}, c.sync)
 	return c, c.watch(deployments.Informer(), sets.Informer(), pods.Informer())
+}
+
+// object is what an event about the key is about; nil when it is gone.
+func (c *Controller) object(key types.NamespacedName) runtime.Object {
+	d, err := c.deployments.Deployments(key.Namespace).Get(key.Name)
+	if err != nil {
+		return nil
+	}
+	return d
 }
 
 // sync brings one Deployment a step further.

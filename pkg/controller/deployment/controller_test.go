@@ -340,3 +340,13 @@ func TestRecreateSeesThePodsOfOldSets(t *testing.T) {
 	free.sync(t.Context(), web)
 	check(t, free.Requests(), "create replicasets, update deployments/status")
 }
+
+func TestADeploymentThatIsHeldForLongIsTold(t *testing.T) {
+	r := newRig(t, deploy(1))
+	if got := r.object(types.NamespacedName{Namespace: "ns", Name: "gone"}); got != nil {
+		t.Errorf("the object of a key without one is %v", got)
+	}
+	testrig.HoldForLong(r.writes, web, replicaSetResource, noon)
+	testrig.Run(t, r.Client, r.Run, r.In)
+	testrig.Eventually(t, "the event", func() bool { return strings.Contains(r.Told(), "Warning CacheBehind Not reconciled for 5m0s") })
+}
