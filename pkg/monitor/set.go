@@ -32,7 +32,7 @@ type Options struct {
 	// Metadata reads objects as metadata.
 	Metadata metadata.Interface
 	// Whole returns the running cache of a resource that some controller holds
-	// whole. It is indexed by namespace.
+	// whole. It is indexed by namespace, and Hear was called for it.
 	Whole func(Resource) (cache.SharedIndexInformer, bool)
 	// Period is how often discovery is read; DefaultPeriod by default.
 	Period time.Duration
@@ -50,6 +50,7 @@ type Set struct {
 	discovered time.Time // when discovery was read first
 	catalog    catalog
 	watches    map[schema.GroupResource]*resourceWatch
+	heard      map[cache.SharedIndexInformer]*health
 }
 
 // New returns a Set that is not running yet.
@@ -60,7 +61,10 @@ func New(o Options) *Set {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Set{o: o, poked: make(chan struct{}, 1), watches: map[schema.GroupResource]*resourceWatch{}}
+	return &Set{
+		o: o, poked: make(chan struct{}, 1), watches: map[schema.GroupResource]*resourceWatch{},
+		heard: map[cache.SharedIndexInformer]*health{},
+	}
 }
 
 // Follow adds a follower; it is called before Run.

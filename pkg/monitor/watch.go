@@ -37,7 +37,7 @@ func (s *Set) watch(ctx context.Context, r Resource, wanted []Interest) (*resour
 	if !ok {
 		return w, w.watchMetadata(ctx, s)
 	}
-	w.informer = whole
+	w.informer, w.health = whole, s.healthOf(whole)
 	if err := w.listen(); err != nil {
 		return nil, err
 	}

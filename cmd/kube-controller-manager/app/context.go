@@ -68,6 +68,7 @@ type ControllerContext struct {
 	term        *running
 	process     *process
 	cacheClient kubernetes.Interface
+	caches      *listedCaches
 	narrow      *[]informers.SharedInformerFactory
 	monitors    *monitor.Set
 	live        consistency.List
@@ -125,8 +126,9 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 	}
 	cc.term.onClose(name.Release)
 	cc.cacheClient = client
-	cc.Informers = informers.NewSharedInformerFactoryWithOptions(client, cc.Resync(),
-		informers.WithTransform(cache.Trim), informers.WithInformerName(name))
+	cc.caches = listed(informers.NewSharedInformerFactoryWithOptions(client, cc.Resync(),
+		informers.WithTransform(cache.Trim), informers.WithInformerName(name)))
+	cc.Informers = cc.caches
 	return nil
 }
 
@@ -178,6 +180,7 @@ func (cc *ControllerContext) addDiscovery(ctx context.Context) error {
 // startCaches starts every cache that an InitFunc asked for.
 func (cc *ControllerContext) startCaches(ctx context.Context) {
 	caches, stop := context.WithCancel(context.WithoutCancel(ctx))
+	cc.hearCaches(ctx)
 	cc.Informers.StartWithContext(caches)
 	for _, factory := range *cc.narrow {
 		factory.StartWithContext(caches)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/scheme"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
 )
@@ -32,6 +33,16 @@ func wholeCaches(shared informers.SharedInformerFactory) func(monitor.Resource) 
 			return nil, false
 		}
 		return informer.Informer(), true
+	}
+}
+
+// hearCaches has the shared caches report their errors to the monitors, which
+// rely on them. They are not started yet.
+func (cc ControllerContext) hearCaches(ctx context.Context) {
+	for _, informer := range cc.caches.all() {
+		if err := cc.monitors.Hear(informer); err != nil {
+			klog.FromContext(ctx).Error(err, "What a shared cache cannot read will not be known")
+		}
 	}
 }
 
