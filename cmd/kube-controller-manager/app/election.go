@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	componentbaseconfig "k8s.io/component-base/config/v1alpha1"
 	"k8s.io/klog/v2"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/patience"
 )
 
 // errLeaseLost is in the error of a process that has to end at once.
@@ -46,7 +48,7 @@ func newElections(ctx context.Context, p *process) (*elections, error) {
 	if err != nil {
 		return nil, fmt.Errorf("get the host name for the leader election identity: %w", err)
 	}
-	watching, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(p.Kubeconfig), "leader-election"))
+	watching, err := kubernetes.NewForConfig(rest.AddUserAgent(patience.Reads(p.Kubeconfig, klog.FromContext(ctx)), "leader-election"))
 	if err != nil {
 		return nil, fmt.Errorf("make a client for leader election: %w", err)
 	}

@@ -10,8 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/component-base/compatibility"
+	"k8s.io/klog/v2"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/patience"
 )
 
 // coordinatedElection tells whether the API server picks the leader.
@@ -27,7 +32,12 @@ func (e *elections) startCandidate(ctx context.Context, p *process, background *
 		return nil
 	}
 	effective := p.ComponentGlobalsRegistry.EffectiveVersionFor(compatibility.DefaultKubeComponent)
-	candidate, synced, err := leaderelection.NewCandidate(p.Client, metav1.NamespaceSystem, e.identity, component,
+	// The library's loop tries again by itself; only its watch has to be slowed down.
+	client, err := kubernetes.NewForConfig(rest.AddUserAgent(patience.Reads(p.Kubeconfig, klog.FromContext(ctx)), component))
+	if err != nil {
+		return fmt.Errorf("make the client of the lease candidate: %w", err)
+	}
+	candidate, synced, err := leaderelection.NewCandidate(client, metav1.NamespaceSystem, e.identity, component,
 		semantic(effective.BinaryVersion()), semantic(effective.EmulationVersion()), coordinationv1.OldestEmulationVersion)
 	if err != nil {
 		return fmt.Errorf("create a lease candidate: %w", err)

@@ -100,14 +100,14 @@ func (c *emptyCluster) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.(http.Flusher).Flush()
 		<-req.Context().Done()
 	default:
-		kind := c.kinds[req.URL.Path]
+		kind := c.kinds[strings.Replace(req.URL.Path, "/namespaces/kube-system/", "/", 1)]
 		answer(w, 200, map[string]any{"kind": kind.Kind + "List", "apiVersion": strings.TrimPrefix(kind.Group+"/"+kind.Version, "/"),
 			"metadata": map[string]any{"resourceVersion": "7"}, "items": []any{}})
 	}
 }
 
 var reasons = map[int]metav1.StatusReason{
-	409: metav1.StatusReasonConflict, 429: metav1.StatusReasonTooManyRequests, 500: metav1.StatusReasonInternalError,
+	409: metav1.StatusReasonConflict, 410: metav1.StatusReasonExpired, 429: metav1.StatusReasonTooManyRequests, 500: metav1.StatusReasonInternalError,
 	503: metav1.StatusReasonServiceUnavailable, 403: metav1.StatusReasonForbidden,
 }
 
