@@ -34,6 +34,7 @@ type health struct {
 	version func() string
 
 	mu        sync.Mutex
+	read      func() time.Time // when all was read last; nil if that is not known
 	err       error
 	failed    time.Time // of the last failure
 	at        string    // how far the cache had come then
@@ -78,6 +79,13 @@ func (h *health) reached() string {
 	return h.version()
 }
 
+// readBy sets who knows when all objects were read last.
+func (h *health) readBy(read func() time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.read = read
+}
+
 // replaced notes that all objects were read at another version.
 func (h *health) replaced() {
 	h.mu.Lock()
@@ -105,7 +113,7 @@ func (h *health) state() (since, recovered time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case at != h.at:
+	case at != h.at, h.read != nil && h.read().After(h.failed):
 		h.recover(h.clock.Now())
 	case h.opened.After(h.failed) && h.clock.Since(h.opened) >= holds:
 		h.recover(h.opened)

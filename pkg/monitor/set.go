@@ -34,6 +34,9 @@ type Options struct {
 	// Whole returns the running cache of a resource that some controller holds
 	// whole. It is indexed by namespace, and Hear was called for it.
 	Whole func(Resource) (cache.SharedIndexInformer, bool)
+	// Reads knows when whole caches were read; without it only a change shows that
+	// one can be read again.
+	Reads *Reads
 	// Period is how often discovery is read; DefaultPeriod by default.
 	Period time.Duration
 	// Clock is the process's clock; the real one by default.

@@ -3,6 +3,7 @@ package monitor
 import (
 	"context"
 	"runtime/debug"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,9 @@ func (s *Set) watch(ctx context.Context, r Resource, wanted []Interest) (*resour
 		return w, w.watchMetadata(ctx, s)
 	}
 	w.informer, w.health = whole, s.healthOf(whole)
+	if s.o.Reads != nil {
+		w.health.readBy(func() time.Time { return s.o.Reads.since(r.GroupResource()) })
+	}
 	if err := w.listen(); err != nil {
 		return nil, err
 	}

@@ -81,4 +81,6 @@ func TestMonitorsHearWhatASharedCacheCannotRead(t *testing.T) {
 	refused.Store(true)
 	cluster.CloseClientConnections()
 	eventually(t, "what cannot be read any more is told", is(true))
+	refused.Store(false)
+	eventually(t, "it is told to be read again, at the same version", is(false))
 }

@@ -69,6 +69,7 @@ type ControllerContext struct {
 	process     *process
 	cacheClient kubernetes.Interface
 	caches      *listedCaches
+	reads       *monitor.Reads
 	narrow      *[]informers.SharedInformerFactory
 	monitors    *monitor.Set
 	live        consistency.List
@@ -115,6 +116,8 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 	if config, err = wire.Caches(patience.Reads(config, klog.FromContext(ctx))); err != nil {
 		return fmt.Errorf("make the connections of the shared caches: %w", err)
 	}
+	cc.reads = &monitor.Reads{}
+	config.Wrap(cc.reads.Wrap)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make the client of the shared caches: %w", err)
@@ -147,7 +150,7 @@ func (cc *ControllerContext) addMonitors(ctx context.Context, client discovery.D
 	}
 	cc.monitors = monitor.New(monitor.Options{
 		Discover: client.ServerGroupsAndResources, Metadata: metadataClient,
-		Whole: wholeCaches(cc.Informers), Clock: cc.Clock,
+		Whole: wholeCaches(cc.Informers), Reads: cc.reads, Clock: cc.Clock,
 	})
 	return nil
 }
