@@ -183,6 +183,7 @@ func (cc *ControllerContext) addDiscovery(ctx context.Context) error {
 // startCaches starts every cache that an InitFunc asked for.
 func (cc *ControllerContext) startCaches(ctx context.Context) {
 	caches, stop := context.WithCancel(context.WithoutCancel(ctx))
+	cc.background(ctx, cc.watchLoops)
 	cc.hearCaches(ctx)
 	cc.Informers.StartWithContext(caches)
 	for _, factory := range *cc.narrow {
