@@ -64,10 +64,8 @@ func New(o Options) *Set {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Set{
-		o: o, poked: make(chan struct{}, 1), watches: map[schema.GroupResource]*resourceWatch{},
-		heard: map[cache.SharedIndexInformer]*health{},
-	}
+	return &Set{o: o, poked: make(chan struct{}, 1),
+		watches: map[schema.GroupResource]*resourceWatch{}, heard: map[cache.SharedIndexInformer]*health{}}
 }
 
 // Follow adds a follower; it is called before Run.
