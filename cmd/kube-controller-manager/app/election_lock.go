@@ -95,7 +95,7 @@ func (l *lock) lose(why error) {
 	}
 }
 
-// RecordEvent tells of a change of leadership, unless this process may no longer write.
+// RecordEvent records a change of leadership, unless this process may no longer write.
 func (l *lock) RecordEvent(what string) {
 	if l.fence.check() == nil {
 		l.Interface.RecordEvent(what)

@@ -171,7 +171,7 @@ func TestALostLeaseEndsAtOnceAndIsNotReleased(t *testing.T) {
 	}
 }
 
-// leading starts a and returns when it leads; work goes on for ever, as it may
+// leading starts a and returns when it leads; its work never ends, as it may not
 // when a lease is lost.
 func leading(t *testing.T, a *candidate) <-chan error {
 	t.Helper()

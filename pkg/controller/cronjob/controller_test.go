@@ -297,7 +297,7 @@ func TestAStartInANamespaceThatEndsIsTriedAgain(t *testing.T) {
 	testrig.Eventually(t, "a third try", func() bool { clock.Step(time.Millisecond); return tries.Load() >= 3 })
 }
 
-// A schedule that cannot be read is told when it is written, and waits for the next one.
+// A schedule that cannot be read gives an event when it is written, and waits for the next one.
 func TestAScheduleThatBecomesUnreadable(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before, after *batchv1.CronJob

@@ -86,7 +86,7 @@ func (l look) String() string { return l.NamespacedName.String() }
 type Controller struct {
 	*runner.Group
 	budgetRunner *runner.Runner[key]
-	// rechecks are budgets of which an allowed eviction may be overdue by then.
+	// rechecks are budgets with an allowed eviction that may be overdue by then.
 	rechecks  *runner.Runner[key]
 	podRunner *runner.Runner[look]
 

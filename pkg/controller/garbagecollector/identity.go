@@ -54,7 +54,7 @@ func (o object) soughtAt(at coordinates) bool {
 	return o.name == at.name && o.kind == at.kind && o.Group == parsed(at.apiVersion).Group && (o.namespace == "" || o.namespace == at.namespace)
 }
 
-// knownAt tells whether it is this very object that is looked for there. Where
+// knownAt reports whether it is this very object that is looked for there. Where
 // the version is another one, the API server has to say.
 func (o object) knownAt(at coordinates) bool {
 	return o.GroupVersion == parsed(at.apiVersion) && o.soughtAt(at)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// lone is a collector with a server, of which every object is shown by its watch.
+// lone is a collector with a server whose watch shows every object.
 func lone() (*server, *collector) {
 	s, g := newServer(), newGraph()
 	c := newCollector(s, g, func(location) *metav1.PartialObjectMetadata { return nil }, func(key) {})

@@ -53,7 +53,7 @@ func (n *notes) followed(key types.NamespacedName) *corev1.ResourceQuota {
 	return nil
 }
 
-// ahead is what charges.ahead says, and the version of the quota of which it is true.
+// ahead is what charges.ahead says, and the version of the quota that it holds for.
 func (n *notes) ahead(key types.NamespacedName, counted, grown corev1.ResourceList, now time.Time) (q *corev1.ResourceQuota, ahead corev1.ResourceList, next time.Time) {
 	n.change(key, func(one *note) {
 		if q = one.charges.quota; q != nil {

@@ -70,14 +70,14 @@ func (t *Tracker[K]) DeleteAnswered(ctx context.Context, key K, resource schema.
 	return WasGone, nil
 }
 
-// Gone reports by a live read whether obj, the write of which was answered with
+// Gone reports by a live read whether obj, whose write was answered with
 // refusal, is gone, replaced by another of its name, or on its way out.
 func (t *Tracker[K]) Gone(ctx context.Context, resource schema.GroupResource, obj metav1.Object, refusal error) (bool, error) {
 	live, err := t.Still(ctx, resource, obj, refusal)
 	return live == nil && err == nil, err
 }
 
-// Still reads live the metadata of obj, the write of which was answered with
+// Still reads live the metadata of obj, whose write was answered with
 // refusal. It returns nil when obj is gone, replaced by another of its name, or on
 // its way out. Without live reads obj counts as it was cached, unless it was not found.
 func (t *Tracker[K]) Still(ctx context.Context, resource schema.GroupResource, obj metav1.Object, refusal error) (metav1.Object, error) {
