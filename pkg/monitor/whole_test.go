@@ -118,12 +118,12 @@ func TestAWholeCacheThatCannotBeReadAnyMoreIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.refuse(errors.New("no key to decrypt them"))
-	testrig.Eventually(t, "what cannot be read any more is told", is(true))
+	testrig.Eventually(t, "what cannot be read any more is reported", is(true))
 	if err := f.Unread(); err == nil || !strings.Contains(err.Error(), "no key to decrypt them") {
 		t.Errorf("unread is %v", err)
 	}
 	server.answer("9")
-	testrig.Eventually(t, "it is told to be read again", is(false))
+	testrig.Eventually(t, "it is reported as read again", is(false))
 	if state, _ := f.State(secretsOf); state.Recovered.IsZero() {
 		t.Error("that it could not be read is forgotten at once")
 	}

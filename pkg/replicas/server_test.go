@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
@@ -186,15 +185,4 @@ func (s *server) patch(a clienttesting.PatchAction) (bool, runtime.Object, error
 		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.rs, testKind{}.Type())}
 	}
 	return true, s.put(p), nil
-}
-
-// live lists the pods that there are.
-func (s *server) live(schema.GroupResource, string) ([]metav1.Object, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var all []metav1.Object
-	for _, p := range s.pods {
-		all = append(all, p)
-	}
-	return all, nil
 }

@@ -47,7 +47,7 @@ func (w *world) restart() {
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", w.server.handle)
 	w.bench = newBench(w.t, client)
-	w.bench.writes.LookLive(testrig.LiveOf(w.server.live))
+	w.bench.writes.LookLive(testrig.LiveAmong(&w.server.mu, w.server.pods))
 	w.server.lifeLeft = -1
 	var pods []any
 	for _, p := range w.server.pods {

@@ -3,6 +3,7 @@ package testrig
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -73,6 +74,19 @@ func LiveOf(objects func(resource schema.GroupResource, namespace string) ([]met
 		}
 		return list, nil
 	}
+}
+
+// LiveAmong reads these objects, whatever is asked for, under the lock.
+func LiveAmong[T metav1.Object](lock sync.Locker, byName map[string]T) consistency.List {
+	return LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) {
+		lock.Lock()
+		defer lock.Unlock()
+		var all []metav1.Object
+		for _, object := range byName {
+			all = append(all, object)
+		}
+		return all, nil
+	})
 }
 
 func kindsOf(resource schema.GroupResource) []schema.GroupVersionKind {

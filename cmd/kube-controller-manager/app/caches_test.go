@@ -80,7 +80,7 @@ func TestMonitorsHearWhatASharedCacheCannotRead(t *testing.T) {
 	eventually(t, "the first list", is(false))
 	refused.Store(true)
 	cluster.CloseClientConnections()
-	eventually(t, "what cannot be read any more is told", is(true))
+	eventually(t, "what cannot be read any more is reported", is(true))
 	refused.Store(false)
-	eventually(t, "it is told to be read again, at the same version", is(false))
+	eventually(t, "it is reported as read again, at the same version", is(false))
 }

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ktesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
@@ -224,15 +223,4 @@ func (s *server) deletePod(a ktesting.DeleteActionImpl) error {
 		s.putPod(p)
 	}
 	return nil
-}
-
-// live lists the pods that there are.
-func (s *server) live(schema.GroupResource, string) ([]metav1.Object, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var all []metav1.Object
-	for _, p := range s.pods {
-		all = append(all, p)
-	}
-	return all, nil
 }

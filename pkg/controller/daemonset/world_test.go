@@ -92,7 +92,7 @@ func (w *world) restart() {
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", w.server.handle)
 	w.rig = rigWith(w.t, client)
-	w.writes.LookLive(testrig.LiveOf(w.server.live))
+	w.writes.LookLive(testrig.LiveAmong(&w.server.mu, w.server.pods))
 	w.rig.Clock.SetTime(now)
 	w.rig.patient = w.patient
 	w.rig.wakeSet = func(types.NamespacedName) { w.woken = true }

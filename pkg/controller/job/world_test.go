@@ -62,7 +62,7 @@ func (w *world) restart() {
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", w.server.handle)
 	w.rig = newRig(w.t, client)
-	w.writes.LookLive(testrig.LiveOf(w.server.live))
+	w.writes.LookLive(testrig.LiveAmong(&w.server.mu, w.server.pods))
 	w.rig.Clock.SetTime(w.clock)
 	w.rig.patient = w.patient
 	w.server.lifeLeft = -1
