@@ -50,7 +50,8 @@ func (r *run) applied(gvr schema.GroupVersionResource, name string) bool {
 // play carries out the steps; the first that fails ends the story.
 func (r *run) play(ctx context.Context) {
 	running := !r.story.Private
-	for _, step := range r.story.Steps {
+	for _, together := range sideBySide(r.story.Steps) {
+		step := together[0]
 		acts := step.Command != "flags" && step.Command != "kubelet" && step.Command != "start"
 		if !running && acts && r.story.firstLifecycle() != "start" {
 			running = true
@@ -59,7 +60,13 @@ func (r *run) play(ctx context.Context) {
 				return
 			}
 		}
-		if err := r.do(ctx, step); err != nil {
+		var err error
+		if step.Never > 0 {
+			step, err = r.never(ctx, together)
+		} else {
+			err = r.do(ctx, step)
+		}
+		if err != nil {
 			r.explain(ctx, step, err)
 			return
 		}
@@ -82,9 +89,6 @@ func (r *run) do(ctx context.Context, step Step) error {
 		return err
 	}
 	step.Rest = filled
-	if step.Never > 0 {
-		return r.never(ctx, step)
-	}
 	if step.Within == 0 {
 		step.Within = patience
 	}
@@ -147,31 +151,6 @@ func (r *run) expect(ctx context.Context, step Step) error {
 		return err
 	}
 	return r.until(ctx, step.Within, func() (bool, string, error) { return c.holds(ctx, r, false) })
-}
-
-// never watches that a condition does not become true.
-func (r *run) never(ctx context.Context, step Step) error {
-	c, err := parseCondition(step)
-	if err != nil {
-		return err
-	}
-	for end := time.Now().Add(step.Never); time.Now().Before(end); {
-		ok, seen, err := c.holds(ctx, r, true)
-		if err != nil {
-			return err
-		}
-		// An answer that comes late may tell of a time after the end.
-		if ok && time.Now().Before(end) {
-			return fmt.Errorf("became true: %s", seen)
-		}
-		if r.managerDied() {
-			return errors.New("the controller manager has ended by itself")
-		}
-		if err := wait(ctx, 50*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (r *run) managerDied() bool {
