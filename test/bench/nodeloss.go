@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,6 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kube-kcm/kube-controller-manager/test/bench/report"
+)
+
+const (
+	// nodeGrace is how long a node may be silent, tolerated how long pods stay on it then.
+	nodeGrace, tolerated = 15 * time.Second, time.Second
 )
 
 func init() {
@@ -24,7 +28,7 @@ func init() {
 			{"replicas", 50, 20, "pods of each Deployment of nodeloss"},
 			{"percent", 30, 30, "part of the nodes that is lost"},
 		},
-		flags: []string{"--node-monitor-grace-period=15s", "--node-eviction-rate=100"},
+		flags: []string{"--node-monitor-grace-period=" + nodeGrace.String(), "--node-eviction-rate=100"},
 		run:   runNodeloss,
 	})
 }
@@ -33,7 +37,7 @@ func runNodeloss(ctx context.Context, w *world) error {
 	if err := w.begin(ctx, w.sizes["nodes"]); err != nil {
 		return err
 	}
-	second := int64(1)
+	seconds := int64(tolerated / time.Second)
 	pods, err := w.expectReadyPods(ctx, w.sizes["deployments"]*w.sizes["replicas"], nil)
 	if err != nil {
 		return err
@@ -41,7 +45,7 @@ func runNodeloss(ctx context.Context, w *world) error {
 	if err := w.deploy(ctx, w.sizes["deployments"], w.sizes["replicas"], func(d *appsv1.Deployment) {
 		for _, key := range []string{corev1.TaintNodeUnreachable, corev1.TaintNodeNotReady} {
 			d.Spec.Template.Spec.Tolerations = append(d.Spec.Template.Spec.Tolerations, corev1.Toleration{
-				Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &second})
+				Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds})
 		}
 	}); err != nil {
 		return err
@@ -61,24 +65,21 @@ func (w *world) lose(ctx context.Context, count int) error {
 	if err != nil {
 		return fmt.Errorf("list the pods: %w", err)
 	}
-	silent, known, lost := map[string]bool{}, map[string]bool{}, 0
+	silent, known, lost := map[string]bool{}, map[string]bool{}, map[string]string{}
 	for i := range count {
 		silent[fmt.Sprintf("node-%d", i)] = true
 	}
 	for _, pod := range before {
 		known[pod.Name] = true
 		if silent[pod.Spec.NodeName] {
-			lost++
+			lost[pod.Name] = pod.Spec.NodeName
 		}
 	}
-	if lost == 0 {
+	if len(lost) == 0 {
 		return errors.New("the nodes that are lost have no pods; use more pods")
 	}
 	tainted, err := w.expect(ctx, "nodes are tainted", count, w.watches.Core().V1().Nodes().Informer(), func(object any) string {
-		node, ok := object.(*corev1.Node)
-		if ok && silent[node.Name] && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-			return t.Key == corev1.TaintNodeUnreachable && t.Effect == corev1.TaintEffectNoExecute
-		}) {
+		if node, ok := object.(*corev1.Node); ok && silent[node.Name] && unreachable(node) {
 			return node.Name
 		}
 		return ""
@@ -86,11 +87,16 @@ func (w *world) lose(ctx context.Context, count int) error {
 	if err != nil {
 		return err
 	}
-	replaced, err := w.expectReadyPods(ctx, lost, known)
+	replaced, err := w.expectReadyPods(ctx, len(lost), known)
 	if err != nil {
 		return err
 	}
-	return w.step(ctx, report.Step{Name: "lose nodes", Objects: lost, Unit: "pod"}, func(ctx context.Context) ([]report.Latency, error) {
+	followed, err := w.followLosses(ctx, silent)
+	if err != nil {
+		return err
+	}
+	mark := w.Audit.Mark()
+	err = w.step(ctx, report.Step{Name: "lose nodes", Objects: len(lost), Unit: "pod"}, func(ctx context.Context) ([]report.Latency, error) {
 		err := parallel(ctx, workers, count, func(i int) error {
 			name := fmt.Sprintf("node-%d", i)
 			tainted.ask(name)
@@ -100,4 +106,14 @@ func (w *world) lose(ctx context.Context, count int) error {
 		pods, replacing := replaced.wait(ctx)
 		return []report.Latency{report.Latencies("node tainted", nodes), report.Latencies("pod replaced", pods)}, errors.Join(err, tainting, replacing)
 	})
+	seen := followed.end()
+	if err != nil {
+		return err
+	}
+	last := &w.result.Steps[len(w.result.Steps)-1]
+	last.Figures, err = lossFigures(seen, lost, w.Audit.All(mark), nodeGrace, tolerated)
+	for _, f := range last.Figures {
+		w.say("%s: %.2f %s", f.Name, f.Value, f.Unit)
+	}
+	return err
 }
