@@ -18,7 +18,7 @@ LDFLAGS := -s -w \
 	-X $(STAMP).gitVersion=$(VERSION) -X $(STAMP).gitMajor=1 -X $(STAMP).gitMinor=36 \
 	-X $(STAMP).gitCommit=$(COMMIT) -X $(STAMP).gitTreeState=$(TREE) -X $(STAMP).buildDate=$(DATE) \
 	-X $(CLIENT).gitVersion=$(VERSION) -X $(CLIENT).gitMajor=1 -X $(CLIENT).gitMinor=36 -X $(CLIENT).gitCommit=$(COMMIT)
-UNIT    := ./cmd/... ./pkg/... ./hack/table ./test/harness/... ./test/bench/...
+UNIT    := ./cmd/... ./pkg/... ./hack/table ./test/harness/... ./test/bench/... ./test/explore/faults ./test/explore/prove
 GO      := go
 
 .PHONY: help
@@ -91,6 +91,10 @@ compare-quick: tools build ## a few stories under both binaries, and a tiny benc
 	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -timeout=10m ./test/compare -run TestStories -story=$(QUICK) -out=$(CURDIR)/$(OUT)/compare-quick
 	$(GO) build -o $(OUT)/bin/bench ./test/bench
 	$(OUT)/bin/bench -only rollout -limits off -rollout-nodes 2 -rollout-deployments 2 -rollout-replicas 3 -timeout 10m -out $(OUT)/bench-quick
+
+.PHONY: explore-proof
+explore-proof: tools ## the explorer finds each fault of test/explore/faults, or FAULTS=01,02: _output/explore-proof
+	$(GO) run ./test/explore/prove -ldflags '$(LDFLAGS)' -faults=$(FAULTS)
 
 .PHONY: bench
 bench: tools build ## the same work on the original and on ours, small sizes: _output/bench

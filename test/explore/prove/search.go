@@ -1,0 +1,129 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// slack is what the last seed may take longer than the time given.
+const slack = 10 * time.Minute
+
+// Report is what the explorer says of a run, in report.json.
+type Report struct {
+	Seeds       int          `json:"seeds"`
+	Seconds     float64      `json:"seconds"`
+	Differences []Difference `json:"differences"`
+}
+
+// Difference is one that is none of chance.
+type Difference struct {
+	Family   string   `json:"family"`
+	Seed     int      `json:"seed"`
+	Story    string   `json:"story"`
+	Findings []string `json:"findings"`
+}
+
+// explorer looks for differences, and plays the story of one again.
+type explorer interface {
+	explore(h hunt, out string) (Report, error)
+	passes(binary, story string) (bool, error)
+}
+
+// hunt is what to look at, for what, from which seed on and for how long.
+type hunt struct {
+	faulty, good, family string
+	out                  string
+	seed                 int
+	limit                time.Duration
+}
+
+// trial is what came of it.
+type trial struct {
+	// story shows the fault; empty if none does. seed led to it.
+	story string
+	seed  int
+	seeds int
+	took  time.Duration
+}
+
+// search explores until a difference is the fault's or the time is over. Those that
+// show without the fault too are passed over.
+func search(e explorer, h hunt, now func() time.Time) (trial, error) {
+	began := now()
+	var t trial
+	for try := 1; ; try++ {
+		t.took = now().Sub(began)
+		if t.took >= h.limit {
+			return t, nil
+		}
+		left := h
+		left.limit = h.limit - t.took
+		out := filepath.Join(h.out, fmt.Sprintf("try-%d", try))
+		report, err := e.explore(left, out)
+		if err != nil {
+			return t, err
+		}
+		t.seeds += report.Seeds
+		for _, d := range report.Differences {
+			story := filepath.Join(out, d.Story)
+			passes, err := e.passes(h.good, story)
+			if err != nil {
+				return t, err
+			}
+			if passes {
+				t.story, t.seed, t.took = story, d.Seed, now().Sub(began)
+				return t, nil
+			}
+			h.seed = max(h.seed, d.Seed+1)
+		}
+		if len(report.Differences) == 0 {
+			t.took = now().Sub(began)
+			return t, nil
+		}
+	}
+}
+
+// commands runs the explorer as a process.
+type commands struct {
+	// test is the test binary, dir the directory of its package.
+	test, dir string
+	log       io.Writer
+}
+
+func (c commands) explore(h hunt, out string) (Report, error) {
+	var r Report
+	err := c.run("-test.run=^TestExplore$", "-test.timeout="+(h.limit+slack).String(), "-binary="+h.faulty, "-families="+h.family,
+		"-for="+h.limit.String(), fmt.Sprintf("-seed=%d", h.seed), "-first", "-out="+out)
+	// With a difference the test fails; what counts is the report.
+	content, readErr := os.ReadFile(filepath.Join(out, "report.json"))
+	if readErr != nil {
+		return r, fmt.Errorf("explore: %w", errors.Join(err, readErr))
+	}
+	if err := json.Unmarshal(content, &r); err != nil {
+		return r, fmt.Errorf("read the report: %w", err)
+	}
+	if err != nil && len(r.Differences) == 0 {
+		return r, fmt.Errorf("explore: %w, and nothing differs", err)
+	}
+	return r, nil
+}
+
+func (c commands) passes(binary, story string) (bool, error) {
+	err := c.run("-test.run=^TestReplay$", "-test.timeout="+slack.String(), "-binary="+binary, "-story="+story)
+	if _, failed := err.(*exec.ExitError); failed {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (c commands) run(args ...string) error {
+	p := exec.Command(c.test, args...)
+	p.Dir, p.Stdout, p.Stderr = c.dir, c.log, c.log
+	return p.Run()
+}
