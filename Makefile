@@ -18,7 +18,7 @@ LDFLAGS := -s -w \
 	-X $(STAMP).gitVersion=$(VERSION) -X $(STAMP).gitMajor=1 -X $(STAMP).gitMinor=36 \
 	-X $(STAMP).gitCommit=$(COMMIT) -X $(STAMP).gitTreeState=$(TREE) -X $(STAMP).buildDate=$(DATE) \
 	-X $(CLIENT).gitVersion=$(VERSION) -X $(CLIENT).gitMajor=1 -X $(CLIENT).gitMinor=36 -X $(CLIENT).gitCommit=$(COMMIT)
-UNIT    := ./cmd/... ./pkg/... ./hack/table ./test/harness/... ./test/bench/... ./test/explore/faults ./test/explore/prove
+UNIT    := ./cmd/... ./pkg/... ./hack/table ./hack/mutants ./test/harness/... ./test/bench/... ./test/explore/faults ./test/explore/prove
 GO      := go
 
 .PHONY: help
@@ -105,6 +105,10 @@ bench: tools build ## the same work on the original and on ours, small sizes: _o
 bench-full: tools build ## the same with sizes that matter; an hour or two
 	$(GO) build -o $(OUT)/bin/bench ./test/bench
 	$(OUT)/bin/bench -floor -rounds 3 -timeout 5h
+
+.PHONY: mutate
+mutate: ## change the code of pure packages and see whether their tests notice: _output/mutate; PACKAGES=pkg/pods
+	@hack/mutate/run.sh $(PACKAGES)
 
 .PHONY: verify
 verify: tools ## formatting, vet, staticcheck, and the rules of the house
