@@ -86,20 +86,3 @@ func (list Accepted) Stale() Accepted {
 func (a *Acceptance) String() string {
 	return fmt.Sprintf("%s %s %s %q", a.Story, a.Controller, a.Kind, a.Pattern)
 }
-
-// Confirm keeps the findings that a second comparison of the same story has
-// too. What chance has made does not come again; it is returned as passing.
-func Confirm(first, again []Finding) (confirmed, passing []Finding) {
-	seen := map[string]bool{}
-	for _, f := range again {
-		seen[f.key()] = true
-	}
-	for _, f := range first {
-		if seen[f.key()] {
-			confirmed = append(confirmed, f)
-		} else {
-			passing = append(passing, f)
-		}
-	}
-	return confirmed, passing
-}

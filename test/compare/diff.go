@@ -35,6 +35,8 @@ type Finding struct {
 	Detail string `json:"detail"`
 	// More says that ours has more of it, where that can be said.
 	More bool `json:"more,omitempty"`
+	// Plays is how many plays of the story have shown it.
+	Plays int `json:"plays,omitempty"`
 	// Reason says why the difference is meant; empty if it is not.
 	Reason string `json:"reason,omitempty"`
 }
@@ -42,6 +44,12 @@ type Finding struct {
 func (f Finding) key() string {
 	return fmt.Sprint(f.Story, "|", f.Controller, "|", f.Kind, "|", f.Subject, "|", f.More)
 }
+
+// The subjects of KindOutcome.
+const (
+	failsUnderReference = "fails under the reference"
+	failsUnderOurs      = "fails under ours"
+)
 
 // Compare says where our record departs from that of the reference.
 func Compare(story string, reference, ours *Record) []Finding {
@@ -72,11 +80,11 @@ func (c *comparison) add(controller, kind, subject, format string, args ...any) 
 // outcome: what a story that failed has left behind is no ground for more.
 func (c *comparison) outcome() {
 	for _, side := range []struct {
-		name   string
-		record *Record
-	}{{"the reference", c.reference}, {"ours", c.ours}} {
+		subject string
+		record  *Record
+	}{{failsUnderReference, c.reference}, {failsUnderOurs, c.ours}} {
 		if len(side.record.Failures) > 0 {
-			c.add("story", KindOutcome, "fails under "+side.name, "%s", strings.Join(side.record.Failures, "\n"))
+			c.add("story", KindOutcome, side.subject, "%s", strings.Join(side.record.Failures, "\n"))
 		}
 	}
 }

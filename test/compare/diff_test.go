@@ -3,8 +3,6 @@ package compare
 import (
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestWhatCountsAsADifference(t *testing.T) {
@@ -123,13 +121,5 @@ func TestAnAcceptedDifferenceNeedsAllOfItsParts(t *testing.T) {
 		if _, err := ParseAccepted([]byte(text)); err == nil {
 			t.Errorf("%s is taken", name)
 		}
-	}
-}
-
-func TestChanceDoesNotComeTwice(t *testing.T) {
-	a, b, more := Finding{Subject: "a"}, Finding{Subject: "b"}, Finding{Subject: "b", More: true}
-	confirmed, passing := Confirm([]Finding{a, b}, []Finding{a, more})
-	if diff := cmp.Diff([][]Finding{{a}, {b}}, [][]Finding{confirmed, passing}); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -7,26 +7,44 @@ import (
 	"strings"
 )
 
-// Result is the comparison of one story.
+// Result is the comparison of one story. The records are those of the first play
+// that passed under both.
 type Result struct {
 	Story     string  `json:"story"`
 	Seconds   float64 `json:"seconds"`
 	Reference *Record `json:"reference"`
 	Ours      *Record `json:"ours"`
-	// Findings came every time that the story was played, Passing only once.
+	// Plays is how often the story was played.
+	Plays int `json:"plays"`
+	// ReferenceFailed counts the plays that failed under the reference, and
+	// ReferenceFailure is what the last of them complained about.
+	ReferenceFailed  int    `json:"referenceFailed,omitempty"`
+	ReferenceFailure string `json:"referenceFailure,omitempty"`
+	// Findings came in two plays at least, or are failures of ours.
 	Findings []Finding `json:"findings,omitempty"`
-	Passing  []Finding `json:"passing,omitempty"`
+	// Passing came in one play and need a decision.
+	Passing []Finding `json:"passing,omitempty"`
+	// Chance came in one play, and in another the reference was like ours.
+	Chance []Finding `json:"chance,omitempty"`
 }
 
 // Verdict is one word.
 func (r Result) Verdict() string {
+	all := len(r.Findings) + len(r.Passing)
 	switch {
-	case len(r.Findings) == 0:
+	case all == 0:
 		return "same"
-	case slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Reason == "" }):
+	case explained(r.Findings) < len(r.Findings):
 		return "DIFFERS"
+	case explained(r.Passing) < len(r.Passing):
+		return "UNDECIDED"
 	}
 	return "accepted"
+}
+
+// open is how many findings nobody has accepted.
+func (r Result) open() int {
+	return len(r.Findings) + len(r.Passing) - explained(r.Findings) - explained(r.Passing)
 }
 
 // total adds up the writes of a controller.
@@ -49,6 +67,8 @@ func (r Result) writesLine() string {
 
 // Report is everything that was compared.
 type Report struct {
+	// Self means that the reference was played against itself.
+	Self    bool      `json:"self,omitempty"`
 	Results []Result  `json:"results"`
 	Totals  []Finding `json:"totals,omitempty"`
 	Static  []Finding `json:"static,omitempty"`
@@ -76,6 +96,12 @@ func (r *Report) Summary() string {
 		verdicts[result.Verdict()]++
 		fmt.Fprintf(&b, "%-9s %-40s %5.1fs  %s\n", result.Verdict(), result.Story, result.Seconds, result.writesLine())
 		b.WriteString(unexplained(result.Findings))
+		if text := unexplained(result.Passing); text != "" {
+			fmt.Fprintf(&b, "    seen once in %d plays, to be decided:\n%s", result.Plays, text)
+		}
+		if result.ReferenceFailed > 0 {
+			fmt.Fprintf(&b, "    failed %d times in %d plays under the reference\n", result.ReferenceFailed, result.Plays)
+		}
 	}
 	if text := unexplained(r.Totals); text != "" {
 		b.WriteString("all stories together\n" + text)
@@ -92,8 +118,10 @@ func (r *Report) Summary() string {
 	if len(r.Unbuilt) > 0 {
 		fmt.Fprintf(&b, "not built yet: %d controllers, %d of them with a health check of the reference; their metrics and checks are not compared\n", len(r.Unbuilt), len(r.Unchecked))
 	}
-	fmt.Fprintf(&b, "%d stories: %d same, %d accepted, %d differ; static: %d differences, %d of them accepted\n", len(r.Results),
-		verdicts["same"], verdicts["accepted"], verdicts["DIFFERS"], len(r.Static), explained(r.Static))
+	fmt.Fprintf(&b, "%d stories in %d plays, %d of them failed under the reference\n", len(r.Results), r.sum(func(r Result) int { return r.Plays }),
+		r.sum(func(r Result) int { return r.ReferenceFailed }))
+	fmt.Fprintf(&b, "%d stories: %d same, %d accepted, %d to be decided, %d differ; static: %d differences, %d of them accepted\n", len(r.Results),
+		verdicts["same"], verdicts["accepted"], verdicts["UNDECIDED"], verdicts["DIFFERS"], len(r.Static), explained(r.Static))
 	return b.String()
 }
 
@@ -132,7 +160,12 @@ func clip(text string, lines int) string {
 func (r *Report) Markdown() string {
 	r.sort()
 	var b strings.Builder
-	b.WriteString("# Same behaviour\n\nWrites are ours/reference.\n\n| Story | Result | Writes |\n|---|---|---|\n")
+	b.WriteString("# Same behaviour\n\n")
+	if r.Self {
+		b.WriteString("The reference against itself: what differs here is chance.\n\n")
+	}
+	r.markdownDecisions(&b)
+	b.WriteString("Writes are ours/reference.\n\n| Story | Result | Writes |\n|---|---|---|\n")
 	for _, result := range r.Results {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", result.Story, result.Verdict(), result.writesLine())
 	}
@@ -140,16 +173,7 @@ func (r *Report) Markdown() string {
 	r.markdownSums(&b, "Reads in all stories", "Controller | Request", func(record *Record) map[string]map[string]int { return record.Reads })
 	r.markdownSums(&b, "Events in all stories", "Component | Kind, type and reason", func(record *Record) map[string]map[string]int { return byReason(record.Events) })
 	r.markdownRoles(&b)
-	for _, result := range r.Results {
-		if len(result.Findings)+len(result.Passing) > 0 {
-			fmt.Fprintf(&b, "\n## %s\n", result.Story)
-			markdownFindings(&b, result.Findings)
-			if len(result.Passing) > 0 {
-				b.WriteString("\nSeen once, and not when the story was played again:\n")
-				markdownFindings(&b, result.Passing)
-			}
-		}
-	}
+	r.markdownStories(&b)
 	if len(r.Totals) > 0 {
 		b.WriteString("\n## All stories together\n")
 		markdownFindings(&b, r.Totals)
@@ -161,18 +185,12 @@ func (r *Report) Markdown() string {
 	if len(r.Unbuilt) > 0 {
 		fmt.Fprintf(&b, "\n## Not built yet\n\nOurs does not have these controllers, so their metrics and health checks are not compared: %s.\n", strings.Join(r.Unbuilt, ", "))
 	}
-	if len(r.Stale) > 0 {
-		b.WriteString("\n## Accepted differences that explain nothing\n\n")
-		for _, a := range r.Stale {
-			fmt.Fprintf(&b, "- `%s`\n", a)
-		}
-	}
 	return b.String()
 }
 
 func markdownFindings(b *strings.Builder, findings []Finding) {
 	for _, f := range findings {
-		fmt.Fprintf(b, "\n**%s, %s**: %s\n", f.Controller, f.Kind, f.Subject)
+		fmt.Fprintf(b, "\n**%s, %s**: %s%s\n", f.Controller, f.Kind, f.Subject, plays(f.Plays))
 		if f.Reason != "" {
 			fmt.Fprintf(b, "\nAccepted: %s\n", f.Reason)
 		}
