@@ -96,6 +96,10 @@ compare-quick: tools build ## a few stories under both binaries, and a tiny benc
 explore-proof: tools ## the explorer finds each fault of test/explore/faults, or FAULTS=01,02: _output/explore-proof
 	$(GO) run ./test/explore/prove -ldflags '$(LDFLAGS)' -faults=$(FAULTS)
 
+.PHONY: explore
+explore: tools build ## stories made by chance under both binaries; FOR=3h FAMILIES=job,cronjob SEED=1: _output/explore
+	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -v -count=1 -timeout=0 ./test/explore -run TestExplore -for=$(or $(FOR),1h) -seed=$(or $(SEED),1) $(if $(FAMILIES),-families=$(FAMILIES))
+
 .PHONY: bench
 bench: tools build ## the same work on the original and on ours, small sizes: _output/bench
 	$(GO) build -o $(OUT)/bin/bench ./test/bench

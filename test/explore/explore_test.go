@@ -1,0 +1,143 @@
+package explore
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-kcm/kube-controller-manager/test/compare"
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
+)
+
+var (
+	binaryFlag   = flag.String("binary", os.Getenv("KCM_BINARY"), "our controller manager; without it, _output/bin/kube-controller-manager")
+	familiesFlag = flag.String("families", "", "families to explore, separated by commas; all without it")
+	forFlag      = flag.Duration("for", 0, "explore for this long")
+	seedsFlag    = flag.Int("seeds", 1, "without -for: how many seeds of each family")
+	seedFlag     = flag.Int("seed", 1, "the first seed of each family")
+	firstFlag    = flag.Bool("first", false, "end at the first difference")
+	lanesFlag    = flag.Int("lanes", 2, "how many pairs of control planes play side by side")
+	outFlag      = flag.String("out", "", "directory of the report and the stories; without it, _output/explore")
+	storyFlag    = flag.String("story", "", "TestReplay: play this story")
+	shrinkFlag   = flag.Duration("shrink", shrinkFor, "how long a difference is shrunk at most")
+)
+
+func explorer(t *testing.T) *Explorer {
+	t.Helper()
+	tools, err := harness.FindTools()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := harness.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &Explorer{Reference: tools.ReferenceManager, Ours: *binaryFlag, Out: *outFlag, First: *firstFlag, ShrinkFor: *shrinkFlag}
+	if e.Ours == "" {
+		e.Ours = filepath.Join(root, "_output", "bin", "kube-controller-manager")
+	}
+	if e.Out == "" {
+		e.Out = filepath.Join(root, "_output", "explore")
+	}
+	// What is meant in a story is meant here, and some more.
+	for _, path := range []string{"../compare/accepted.yaml", "accepted.yaml"} {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted, err := compare.ParseAccepted(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Accepted = append(e.Accepted, accepted...)
+	}
+	return e
+}
+
+func chosen(t *testing.T) []*Family {
+	t.Helper()
+	var names []string
+	if *familiesFlag != "" {
+		names = strings.Split(*familiesFlag, ",")
+	}
+	all, err := Families(names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// batch is how many seeds of a family a lane plays in a row: a change of the
+// family starts another manager.
+const batch = 5
+
+// TestExplore plays seeds, and fails when ours differs from the reference.
+func TestExplore(t *testing.T) {
+	e := explorer(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if *forFlag > 0 {
+		ctx, cancel = context.WithTimeout(ctx, *forFlag)
+		defer cancel()
+	}
+	tasks := make(chan Task)
+	go func() {
+		defer close(tasks)
+		for from := 0; *forFlag > 0 || from < *seedsFlag; from += batch {
+			for _, f := range chosen(t) {
+				task := Task{Family: f}
+				for i := from; i < from+batch && (*forFlag > 0 || i < *seedsFlag); i++ {
+					task.Seeds = append(task.Seeds, *seedFlag+i)
+				}
+				select {
+				case tasks <- task:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}()
+	if err := e.Explore(ctx, t, *lanesFlag, tasks); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(e.report.Markdown())
+	if n := len(e.report.Differences); n > 0 {
+		t.Errorf("%d differences; their stories are in %s", n, e.Out)
+	}
+}
+
+// TestReplay plays one story, such as one that the explorer has written.
+func TestReplay(t *testing.T) {
+	if *storyFlag == "" {
+		return
+	}
+	e := explorer(t)
+	script, err := ReadScript(*storyFlag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := families[strings.SplitN(script.Family, "-", 2)[0]]
+	if f == nil {
+		t.Fatalf("the story's name begins with no family: %s", *storyFlag)
+	}
+	pair := NewPair(t, e.Reference, e.Ours)
+	begin := time.Now()
+	outcome, err := e.play(t.Context(), t, pair, f, script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdict, findings, err := e.Judge(t.Context(), t, pair, f, script, outcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s in %.0f s, after step %d", verdict, time.Since(begin).Seconds(), outcome.At)
+	if verdict == Different {
+		t.Errorf("%s", Long(findings))
+	} else {
+		t.Log(Long(findings))
+	}
+}

@@ -1,0 +1,128 @@
+package explore
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// The moves that several families have. A target is RES/NAME.
+
+// Change changes a field of the object of a file, below "spec" or another path,
+// except the fields that the API server never lets change.
+func Change(file, target, under string, except ...string) func(*Draw, *Script) []string {
+	return func(d *Draw, s *Script) []string {
+		o := s.Objects[file]
+		if o == nil {
+			return nil
+		}
+		field := d.Field(Kind(o), under, except...)
+		patch := Object{}
+		if _, there := Get(o, field.Path); there && d.Chance(25) {
+			Set(patch, field.Path, nil)
+		} else {
+			Set(patch, field.Path, d.Value(field))
+		}
+		return []string{"patch " + target + " " + jsonOf(patch)}
+	}
+}
+
+func jsonOf(v any) string {
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(encoded)
+}
+
+// Line draws one of the lines. A "%d" in one becomes a number from 0 to 3.
+func Line(lines ...string) func(*Draw, *Script) []string {
+	return func(d *Draw, _ *Script) []string { return []string{d.numbered(One(d, lines...))} }
+}
+
+// Lines draws one of the groups of lines.
+func Lines(groups ...[]string) func(*Draw, *Script) []string {
+	return func(d *Draw, _ *Script) []string {
+		var out []string
+		for _, line := range One(d, groups...) {
+			out = append(out, d.numbered(line))
+		}
+		return out
+	}
+}
+
+func (d *Draw) numbered(line string) string {
+	out := ""
+	for i := 0; i < len(line); i++ {
+		if i+1 < len(line) && line[i] == '%' && line[i+1] == 'd' {
+			out += fmt.Sprint(d.Int(0, 3))
+			i++
+			continue
+		}
+		out += line[i : i+1]
+	}
+	return out
+}
+
+// PodMoves are what happens to the pods of an object.
+func PodMoves(target string) []Move {
+	return []Move{
+		{3, Line("unready "+target+"#%d", "ready "+target+"#%d")},
+		{3, Line("fail "+target+"#%d exitcode=%d", "fail "+target+" exitcode=1", "fail "+target+"#%d reason=Evicted")},
+		{1, Line("succeed " + target + "#%d")},
+		{2, Line("kill "+target+"#%d", "kill "+target+"#%d now", "kill "+target+"#%d orphan", "lose "+target+"#%d")},
+		{2, Line("label-pod "+target+"#%d app=other", "label-pod "+target+"#%d app-", "label pods,app=other app=web")},
+		{1, Line("kubelet off", "kubelet slow-start", "kubelet slow-stop", "kubelet reject OutOfcpu")},
+		{2, Line("kubelet on")},
+	}
+}
+
+// Disturbances are what happens to the manager and to its requests.
+func Disturbances(resources ...string) []Move {
+	var hooks []string
+	for _, resource := range resources {
+		hooks = append(hooks, "webhook create "+resource+" 403", "webhook delete "+resource+" 409", "webhook update "+resource+" 500")
+	}
+	moves := []Move{
+		{1, Line("restart")},
+		{1, Line("pass 1s", "pass 3s")},
+		{1, Line(hooks...)},
+		{2, Line("webhook off")},
+	}
+	return moves
+}
+
+// PodTemplate is a template of pods that run, with the labels that a selector wants.
+func PodTemplate(labels Object) Object {
+	return Object{
+		"metadata": Object{"labels": labels},
+		"spec":     Object{"containers": []any{Object{"name": "c", "image": "one"}}},
+	}
+}
+
+// Dress gives an object fields that it does not have yet: some of those below
+// each path.
+func (d *Draw) Dress(o Object, atMost int, unders []string, except ...string) {
+	for _, under := range unders {
+		for range d.Int(0, atMost) {
+			field := d.Field(Kind(o), under, except...)
+			if _, there := Get(o, field.Path); !there {
+				Set(o, field.Path, d.Value(field))
+			}
+		}
+	}
+}
+
+// Metadata draws what any object may have.
+func (d *Draw) Metadata(name string) Object {
+	m := Object{"name": name}
+	if d.Chance(20) {
+		m["labels"] = Object{"app": One(d, "web", "other")}
+	}
+	if d.Chance(20) {
+		m["annotations"] = Object{"x.example/y": "z"}
+	}
+	if d.Chance(10) {
+		m["finalizers"] = []any{"x.example/hold"}
+	}
+	return m
+}

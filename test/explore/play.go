@@ -1,0 +1,237 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-kcm/kube-controller-manager/test/compare"
+	"github.com/kube-kcm/kube-controller-manager/test/scenarios"
+)
+
+const (
+	// forStep is how long a step waits for what it is about.
+	forStep = 2 * time.Second
+	// together is how long two sides may differ before that is a difference.
+	together = 15 * time.Second
+)
+
+// Pair is a control plane for each of two binaries.
+type Pair struct {
+	stages [2]*scenarios.Stage
+	plays  int
+}
+
+// NewPair starts both.
+func NewPair(t testing.TB, reference, ours string) *Pair {
+	return &Pair{stages: [2]*scenarios.Stage{scenarios.NewStage(t, reference, nil), scenarios.NewStage(t, ours, nil)}}
+}
+
+// Use changes the second binary.
+func (p *Pair) Use(binary string) error { return p.stages[1].Use(binary) }
+
+// Outcome is what came of a script.
+type Outcome struct {
+	// Findings are the differences, if there are any.
+	Findings []compare.Finding
+	// At is the number of the step after which they showed; the number of steps if at the end.
+	At int
+	// Refused are the steps that both sides refused, so that they did nothing.
+	Refused []int
+	// Records are what each side left behind.
+	Records [2]*compare.Record
+}
+
+// listener takes the failures of a side.
+type listener struct {
+	testing.TB
+	mu       sync.Mutex
+	failures []string
+}
+
+// Errorf keeps the failure.
+func (l *listener) Errorf(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failures = append(l.failures, strings.TrimSpace(fmt.Sprintf(format, args...)))
+}
+
+// Error keeps the failure.
+func (l *listener) Error(args ...any) { l.Errorf("%s", fmt.Sprint(args...)) }
+
+// game is one play of a script on both sides.
+type game struct {
+	family    *Family
+	script    *Script
+	namespace string
+	ears      [2]*listener
+	sides     [2]*scenarios.Play
+	outcome   Outcome
+}
+
+// Play carries a script out on both sides in step, and compares them after each
+// step and at the end. An error is none of the binaries'.
+func (p *Pair) Play(ctx context.Context, t testing.TB, f *Family, script *Script) (*Outcome, error) {
+	story, err := script.Story()
+	if err != nil {
+		return nil, err
+	}
+	p.plays++
+	g := &game{family: f, script: script, namespace: fmt.Sprintf("%.20s-%04x", script.Name(), p.plays)}
+	for i := range g.ears {
+		g.ears[i] = &listener{TB: t}
+	}
+	err = g.both(func(i int) error {
+		var err error
+		g.sides[i], err = p.stages[i].Open(ctx, g.ears[i], story, g.namespace)
+		return err
+	})
+	if err == nil {
+		err = g.steps(ctx)
+	}
+	if err == nil && len(g.outcome.Findings) == 0 {
+		err = g.end(ctx)
+	}
+	closed := g.both(func(i int) error {
+		if g.sides[i] == nil {
+			return nil
+		}
+		return g.sides[i].Close(ctx)
+	})
+	return &g.outcome, errors.Join(err, closed)
+}
+
+// both does something on both sides at once.
+func (g *game) both(do func(side int) error) error {
+	var errs [2]error
+	var sides sync.WaitGroup
+	for i := range errs {
+		sides.Go(func() { errs[i] = do(i) })
+	}
+	sides.Wait()
+	return errors.Join(errs[0], errs[1])
+}
+
+func (g *game) steps(ctx context.Context) error {
+	for i, line := range g.script.Steps {
+		g.outcome.At = i
+		var errs [2]error
+		_ = g.both(func(side int) error {
+			errs[side] = g.sides[side].Do(ctx, line, forStep)
+			g.sides[side].Stir()
+			return nil
+		})
+		switch {
+		case errs[0] != nil && errs[1] != nil:
+			g.outcome.Refused = append(g.outcome.Refused, i)
+			continue
+		case errs[0] != nil || errs[1] != nil:
+			g.finding(compare.KindOutcome, line, "reference: %v\nours: %v", errs[0], errs[1])
+			return nil
+		}
+		findings, err := g.meet(ctx, g.family.Compared)
+		if err != nil {
+			return err
+		}
+		if len(findings) > 0 {
+			g.outcome.Findings = findings
+			return nil
+		}
+	}
+	g.outcome.At = len(g.script.Steps)
+	return nil
+}
+
+func (g *game) finding(kind, subject, format string, args ...any) {
+	g.outcome.Findings = append(g.outcome.Findings, compare.Finding{Story: g.script.Name(), Controller: "story", Kind: kind, Subject: subject,
+		Detail: fmt.Sprintf(format, args...)})
+}
+
+// meet waits until both sides are at rest and alike; it returns how they differ
+// when that does not come.
+func (g *game) meet(ctx context.Context, resources []string) ([]compare.Finding, error) {
+	for end := time.Now().Add(together); ; {
+		if err := g.rest(ctx, end); err != nil {
+			return nil, err
+		}
+		var records [2]*compare.Record
+		if err := g.both(func(i int) error {
+			objects, err := g.sides[i].Objects(ctx, resources...)
+			records[i] = compare.NewRecord(g.namespace, plain(objects), nil, nil)
+			return err
+		}); err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		findings := compare.Compare(g.script.Name(), records[0], records[1])
+		g.outcome.Records = records
+		if len(findings) == 0 || time.Now().After(end) {
+			return findings, nil
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// rest waits until the controllers of both sides write no more.
+func (g *game) rest(ctx context.Context, end time.Time) error {
+	for time.Now().Before(end) {
+		left := max(g.family.Quiet-g.sides[0].Quiet(), g.family.Quiet-g.sides[1].Quiet())
+		if left <= 0 {
+			return nil
+		}
+		if err := pause(ctx, min(left, 200*time.Millisecond)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("wait: %w", context.Cause(ctx))
+	case <-time.After(max(d, time.Millisecond)):
+		return nil
+	}
+}
+
+// end compares all that the script has left behind: objects, events, statuses on
+// the way and requests.
+func (g *game) end(ctx context.Context) error {
+	if _, err := g.meet(ctx, g.family.Compared); err != nil {
+		return err
+	}
+	killed := slices.Contains(g.script.Steps, "restart")
+	if err := g.both(func(i int) error {
+		g.sides[i].Judge()
+		objects, err := g.sides[i].Objects(ctx)
+		if err != nil {
+			return err
+		}
+		g.outcome.Records[i] = compare.NewRecord(g.namespace, plain(objects), g.sides[i].Requests(), g.ears[i].failures)
+		g.outcome.Records[i].Killed = killed
+		return nil
+	}); err != nil {
+		return err
+	}
+	g.outcome.Findings = compare.Compare(g.script.Name(), g.outcome.Records[0], g.outcome.Records[1])
+	return nil
+}
+
+// plain decodes objects again, so that numbers are as in the audit log.
+func plain(objects []unstructured.Unstructured) []map[string]any {
+	out := make([]map[string]any, 0, len(objects))
+	for i := range objects {
+		out = append(out, deepCopy(objects[i].Object))
+	}
+	return out
+}

@@ -1,0 +1,84 @@
+package explore
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func TestAScriptIsReadBack(t *testing.T) {
+	s := &Script{Family: "deployment", Seed: 3, Head: []string{"start deployment-controller"},
+		Steps:   []string{"apply web.yaml", "scale deployments/web 2"},
+		Objects: map[string]Object{"web.yaml": {"kind": "Deployment", "spec": map[string]any{"replicas": 1.0}}, "unused.yaml": {}}}
+	path := filepath.Join(t.TempDir(), "deployment-3.txtar")
+	if err := os.WriteFile(path, []byte(s.Text("what it shows")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	back, err := ReadScript(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(s.Objects, "unused.yaml")
+	s.Family, s.Seed = "deployment-3", 0
+	if diff := cmp.Diff(s, back); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFewerKeepsWhatIsNeeded(t *testing.T) {
+	for _, needed := range [][]int{{}, {0}, {6}, {2, 5}, {0, 1, 2, 3, 4, 5, 6}} {
+		plays := 0
+		got := fewer([]int{0, 1, 2, 3, 4, 5, 6}, func(list []int) bool {
+			plays++
+			return !slices.ContainsFunc(needed, func(n int) bool { return !slices.Contains(list, n) })
+		})
+		if !slices.Equal(got, needed) || plays > 40 {
+			t.Errorf("of what is needed, %v, there is %v after %d plays", needed, got, plays)
+		}
+	}
+}
+
+func TestOnlyTheNamedFieldsStay(t *testing.T) {
+	o := Object{"kind": "Job", "metadata": Object{"name": "j", "labels": Object{"a": "b"}},
+		"spec": Object{"parallelism": 2, "template": Object{"spec": Object{"containers": []any{}, "hostname": "h"}}}}
+	want := [][]string{{"metadata", "labels"}, {"spec", "parallelism"}, {"spec", "template", "spec", "hostname"}}
+	if diff := cmp.Diff(want, optional(o)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([][]string{{"spec", "parallelism"}}, optional(only(o, want[1:2]))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPruneTakesOutWhatIsInvalid(t *testing.T) {
+	invalid := func(errs ...*field.Error) error {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, "j", errs)
+	}
+	spec := field.NewPath("spec")
+	for _, test := range []struct {
+		name string
+		err  error
+		want Object
+	}{
+		{"a field", invalid(field.Invalid(spec.Child("minReadySeconds"), 1, "")), Object{"strategy": Object{"type": "x"}}},
+		{"in a list", invalid(field.Invalid(spec.Child("strategy").Child("type").Index(2), 1, "")), Object{"minReadySeconds": 1, "strategy": Object{}}},
+		{"missing below", invalid(field.Required(spec.Child("strategy").Child("rolling"), "")), Object{"minReadySeconds": 1}},
+		{"not there", invalid(field.Invalid(spec.Child("x"), 1, "")), Object{"minReadySeconds": 1, "strategy": Object{"type": "x"}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := Object{"spec": Object{"minReadySeconds": 1, "strategy": Object{"type": "x"}}}
+			if removed := prune(o, test.err); removed == (test.name == "not there") {
+				t.Errorf("removed something: %v", removed)
+			}
+			if diff := cmp.Diff(test.want, o["spec"]); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
