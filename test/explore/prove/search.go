@@ -14,19 +14,16 @@ import (
 // slack is what the last seed may take longer than the time given.
 const slack = 10 * time.Minute
 
-// Report is what the explorer says of a run, in report.json.
+// Report is what this command needs of report.json, which the explorer writes.
 type Report struct {
 	Seeds       int          `json:"seeds"`
-	Seconds     float64      `json:"seconds"`
 	Differences []Difference `json:"differences"`
 }
 
-// Difference is one that is none of chance.
+// Difference is one that is none of chance, and the path of the story that shows it.
 type Difference struct {
-	Family   string   `json:"family"`
-	Seed     int      `json:"seed"`
-	Story    string   `json:"story"`
-	Findings []string `json:"findings"`
+	Seed  int    `json:"seed"`
+	Story string `json:"story"`
 }
 
 // explorer looks for differences, and plays the story of one again.
@@ -71,13 +68,12 @@ func search(e explorer, h hunt, now func() time.Time) (trial, error) {
 		}
 		t.seeds += report.Seeds
 		for _, d := range report.Differences {
-			story := filepath.Join(out, d.Story)
-			passes, err := e.passes(h.good, story)
+			passes, err := e.passes(h.good, d.Story)
 			if err != nil {
 				return t, err
 			}
 			if passes {
-				t.story, t.seed, t.took = story, d.Seed, now().Sub(began)
+				t.story, t.seed, t.took = d.Story, d.Seed, now().Sub(began)
 				return t, nil
 			}
 			h.seed = max(h.seed, d.Seed+1)
@@ -98,7 +94,7 @@ type commands struct {
 
 func (c commands) explore(h hunt, out string) (Report, error) {
 	var r Report
-	err := c.run("-test.run=^TestExplore$", "-test.timeout="+(h.limit+slack).String(), "-binary="+h.faulty, "-families="+h.family,
+	err := c.run("-test.v", "-test.run=^TestExplore$", "-test.timeout="+(h.limit+slack).String(), "-binary="+h.faulty, "-families="+h.family,
 		"-for="+h.limit.String(), fmt.Sprintf("-seed=%d", h.seed), "-first", "-out="+out)
 	// With a difference the test fails; what counts is the report.
 	content, readErr := os.ReadFile(filepath.Join(out, "report.json"))
