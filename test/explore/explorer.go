@@ -148,23 +148,27 @@ func (s *Script) without(o *Outcome) *Script {
 
 // keep shrinks a difference and writes it as a story.
 func (e *Explorer) keep(ctx context.Context, t testing.TB, pair *Pair, f *Family, script *Script, at int, findings []compare.Finding) {
-	small := e.Shrink(ctx, t, pair, f, script, findings, at)
+	small, last := e.Shrink(ctx, t, pair, f, script, findings, at)
+	if last != nil {
+		small.Steps = append(small.Steps, Expect(last.Records[0], last.Records[1])...)
+	}
 	path := e.save(small, string(Different), findings)
 	t.Logf("%s: different: %s%s", script.Name(), path, Brief(findings))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.report.Differences = append(e.report.Differences, Difference{Family: f.Name, Seed: script.Seed, Story: path, Findings: findings})
+	e.report.Differences = append(e.report.Differences, Difference{
+		Family: f.Name, Seed: script.Seed, Story: path, Lines: strings.Split(strings.TrimSpace(Brief(findings)), "\n"), Findings: findings})
 }
 
 // save writes a script as a story, and what was found beside it.
 func (e *Explorer) save(script *Script, verdict string, findings []compare.Finding) string {
-	directory := filepath.Join(e.Out, strings.ReplaceAll(verdict, " ", "-"))
-	path := filepath.Join(directory, script.Name()+".txtar")
-	if os.MkdirAll(directory, 0o750) == nil {
+	name := filepath.Join(strings.ReplaceAll(verdict, " ", "-"), script.Name()+".txtar")
+	path := filepath.Join(e.Out, name)
+	if os.MkdirAll(filepath.Dir(path), 0o750) == nil {
 		_ = os.WriteFile(path, []byte(script.Text(verdict+" in "+script.Name())), 0o600)
 		_ = os.WriteFile(strings.TrimSuffix(path, ".txtar")+".txt", []byte(Long(findings)), 0o600)
 	}
-	return path
+	return name
 }
 
 func (e *Explorer) count(f *Family, add func(*FamilyReport)) {

@@ -75,6 +75,8 @@ type game struct {
 	ears      [2]*listener
 	sides     [2]*scenarios.Play
 	outcome   Outcome
+	// counted is what the managers had counted before.
+	counted [2]map[string]float64
 }
 
 // Play carries a script out on both sides in step, and compares them after each
@@ -94,6 +96,9 @@ func (p *Pair) Play(ctx context.Context, t testing.TB, f *Family, script *Script
 		g.sides[i], err = p.stages[i].Open(ctx, g.ears[i], story, g.namespace)
 		return err
 	})
+	if err == nil {
+		err = g.count(&g.counted)
+	}
 	if err == nil {
 		err = g.steps(ctx)
 	}
@@ -224,7 +229,24 @@ func (g *game) end(ctx context.Context) error {
 		return err
 	}
 	g.outcome.Findings = compare.Compare(g.script.Name(), g.outcome.Records[0], g.outcome.Records[1])
+	var now [2]map[string]float64
+	if err := g.count(&now); err != nil || killed {
+		return err
+	}
+	g.outcome.Findings = append(g.outcome.Findings,
+		metricFindings(g.script.Name(), grown(g.counted[0], now[0]), grown(g.counted[1], now[1]))...)
 	return nil
+}
+
+// count reads what both managers have counted.
+func (g *game) count(into *[2]map[string]float64) error {
+	return g.both(func(i int) error {
+		text, err := g.sides[i].Metrics()
+		if err == nil {
+			into[i], err = counts(text)
+		}
+		return err
+	})
 }
 
 // plain decodes objects again, so that numbers are as in the audit log.

@@ -35,10 +35,13 @@ type FamilyReport struct {
 
 // Difference is one that is none of chance.
 type Difference struct {
-	Family   string            `json:"family"`
-	Seed     int               `json:"seed"`
-	Story    string            `json:"story"`
-	Findings []compare.Finding `json:"findings"`
+	Family string `json:"family"`
+	Seed   int    `json:"seed"`
+	// Story is its file in the report's directory.
+	Story string `json:"story"`
+	// Lines are the findings in short.
+	Lines    []string          `json:"findings"`
+	Findings []compare.Finding `json:"-"`
 }
 
 func (r *Report) write(directory string) error {

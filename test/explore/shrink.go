@@ -14,13 +14,14 @@ import (
 const shrinkFor = 8 * time.Minute
 
 // Shrink returns a script with as few steps and fields as still show one of the
-// findings. It removes halves, then quarters, and so on to single ones, and keeps
+// findings, and what came of it in its last play. It removes halves, then quarters, and so on to single ones, and keeps
 // what a play shows to be enough.
-func (e *Explorer) Shrink(ctx context.Context, t testing.TB, pair *Pair, f *Family, script *Script, findings []compare.Finding, at int) *Script {
+func (e *Explorer) Shrink(ctx context.Context, t testing.TB, pair *Pair, f *Family, script *Script, findings []compare.Finding, at int) (*Script, *Outcome) {
 	wanted := map[string]bool{}
 	for _, finding := range findings {
 		wanted[key(finding)] = true
 	}
+	var last *Outcome
 	end := time.Now().Add(e.shrinkFor())
 	shows := func(s *Script) bool {
 		if time.Now().After(end) || ctx.Err() != nil {
@@ -30,7 +31,11 @@ func (e *Explorer) Shrink(ctx context.Context, t testing.TB, pair *Pair, f *Fami
 		if err != nil {
 			return false
 		}
-		return slices.ContainsFunc(e.unexplained(outcome), func(f compare.Finding) bool { return wanted[key(f)] })
+		shown := slices.ContainsFunc(e.unexplained(outcome), func(f compare.Finding) bool { return wanted[key(f)] })
+		if shown {
+			last = outcome
+		}
+		return shown
 	}
 	best := script.Clone()
 	if at+1 < len(best.Steps) {
@@ -57,7 +62,7 @@ func (e *Explorer) Shrink(ctx context.Context, t testing.TB, pair *Pair, f *Fami
 			return true
 		})
 	}
-	return best
+	return best, last
 }
 
 // fewer drops parts of a list for as long as the rest is enough.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -157,4 +158,17 @@ func (s *Stage) Check(ctx context.Context, object *unstructured.Unstructured) er
 	_, err = s.suite.resource(mapping.Resource, namespace).Create(ctx, object,
 		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
 	return err
+}
+
+// Metrics are the manager's own, as text.
+func (p *Play) Metrics() (string, error) {
+	manager := p.stage.suite.manager
+	if manager == nil {
+		return "", errors.New("no manager runs")
+	}
+	code, text, err := manager.GetAsAdmin("/metrics")
+	if err == nil && code != http.StatusOK {
+		err = fmt.Errorf("/metrics answers %d", code)
+	}
+	return text, err
 }
