@@ -15,6 +15,8 @@ import (
 type Fault struct {
 	// Refuse answers with this code, as the API server would, without passing the request on.
 	Refuse int
+	// Absent answers with 404 or 405, as the API server would for what it does not serve.
+	Absent int
 	// Delay holds the request back before it is passed on.
 	Delay time.Duration
 	// Stall holds the answer back.
@@ -26,6 +28,15 @@ type Fault struct {
 	Cut bool
 	// Early resets the stream at once, and passes the request on after Delay all the same.
 	Early bool
+}
+
+// ends reports whether more goes wrong than that it takes longer.
+func (f Fault) ends() bool {
+	f.Stall = 0
+	if !f.Early {
+		f.Delay = 0
+	}
+	return f != Fault{}
 }
 
 // LoseByReset is the Lose that resets the stream.

@@ -31,14 +31,23 @@ type Kubelet struct {
 	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
 	mu sync.Mutex
-	// served says for a namespace whether its pods are looked after.
-	served map[string]bool
-	// rejects is the reason for which the pods of a namespace are rejected.
-	rejects map[string]string
+	// care is how the pods of a namespace are looked after.
+	care map[string]Care
 	// fallback names the node that a namespace without any node gets.
 	fallback map[string]string
 	pretend  map[string]*node
 	lastIP   int
+}
+
+// Care is how pods are looked after.
+type Care struct {
+	// On means that they are at all.
+	On bool
+	// Unbound leaves new pods without a node, SlowStart leaves those Pending that
+	// have one, and SlowStop leaves those there that are being deleted.
+	Unbound, SlowStart, SlowStop bool
+	// Reject is the reason for which nodes reject pods; empty means they run them.
+	Reject string
 }
 
 // StartKubelet starts a pretend kubelet. It looks after the namespaces that
@@ -57,8 +66,7 @@ func StartKubelet(t testing.TB, config *rest.Config) *Kubelet {
 		client:   client,
 		pods:     factory.Core().V1().Pods().Lister(),
 		nodes:    factory.Core().V1().Nodes().Lister(),
-		served:   map[string]bool{},
-		rejects:  map[string]string{},
+		care:     map[string]Care{},
 		fallback: map[string]string{},
 		pretend:  map[string]*node{},
 		queue: workqueue.NewTypedRateLimitingQueue(
@@ -121,8 +129,15 @@ func (k *Kubelet) enqueueUnbound() {
 
 // Serve looks after the pods of a namespace from now on, or no longer.
 func (k *Kubelet) Serve(namespace string, on bool) {
+	care := k.caresFor(namespace)
+	care.On = on
+	k.Tend(namespace, care)
+}
+
+// Tend looks after the pods of a namespace in this way from now on.
+func (k *Kubelet) Tend(namespace string, care Care) {
 	k.mu.Lock()
-	k.served[namespace] = on
+	k.care[namespace] = care
 	k.mu.Unlock()
 	k.enqueueAll()
 }
@@ -138,31 +153,23 @@ func (k *Kubelet) Fallback(namespace, nodeName string) {
 // Reject has nodes reject all pods of a namespace from now on, for this reason; with
 // an empty one they run them again.
 func (k *Kubelet) Reject(namespace, reason string) {
-	k.mu.Lock()
-	k.rejects[namespace] = reason
-	k.mu.Unlock()
-	k.enqueueAll()
+	care := k.caresFor(namespace)
+	care.Reject = reason
+	k.Tend(namespace, care)
 }
 
-func (k *Kubelet) rejection(namespace string) string {
+func (k *Kubelet) caresFor(namespace string) Care {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.rejects[namespace]
+	return k.care[namespace]
 }
 
 // Forget drops what is known about a namespace.
 func (k *Kubelet) Forget(namespace string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.served, namespace)
+	delete(k.care, namespace)
 	delete(k.fallback, namespace)
-	delete(k.rejects, namespace)
-}
-
-func (k *Kubelet) serves(namespace string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.served[namespace]
 }
 
 func (k *Kubelet) work(ctx context.Context) {
@@ -184,22 +191,27 @@ func (k *Kubelet) work(ctx context.Context) {
 
 func (k *Kubelet) sync(ctx context.Context, key types.NamespacedName) error {
 	pod, err := k.pods.Pods(key.Namespace).Get(key.Name)
-	if err != nil || !k.serves(key.Namespace) {
+	care := k.caresFor(key.Namespace)
+	if err != nil || !care.On {
 		return err
 	}
+	starts := pod.Status.Phase == "" || pod.Status.Phase == corev1.PodPending
 	switch {
 	case pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil && len(pod.Finalizers) == 0:
 		// Whoever was deleting it was killed between the two steps of that.
 		return k.remove(ctx, pod)
 	case pod.Spec.NodeName == "":
+		if care.Unbound {
+			return nil
+		}
 		return k.bind(ctx, pod)
-	case k.silent(pod.Spec.NodeName):
+	case k.silent(pod.Spec.NodeName), care.SlowStop && pod.DeletionTimestamp != nil:
 		return nil
 	case pod.DeletionTimestamp != nil:
 		return k.end(ctx, pod)
-	case (pod.Status.Phase == "" || pod.Status.Phase == corev1.PodPending) && k.rejection(key.Namespace) != "":
-		return k.updateStatus(ctx, reject(pod, k.rejection(key.Namespace)))
-	case pod.Status.Phase == "" || pod.Status.Phase == corev1.PodPending:
+	case starts && care.Reject != "":
+		return k.updateStatus(ctx, reject(pod, care.Reject))
+	case starts && !care.SlowStart:
 		return k.updateStatus(ctx, run(pod, k.nextIP(), metav1.Now()))
 	}
 	return nil

@@ -14,8 +14,9 @@ import (
 type Outcome struct {
 	// Phase is Failed or Succeeded.
 	Phase corev1.PodPhase
-	// ExitCode is that of every container.
-	ExitCode int32
+	// ExitCode is that of every container, or of the one named Container while the others end with 0.
+	ExitCode  int32
+	Container string
 	// Reason and ContainerReason are optional words on the pod and on its containers.
 	Reason, ContainerReason string
 }
@@ -66,14 +67,17 @@ func finish(pod *corev1.Pod, how Outcome, now metav1.Time) *corev1.Pod {
 	if status.StartTime == nil {
 		status.StartTime = &now
 	}
-	reason := how.ContainerReason
-	if reason == "" {
-		reason = map[bool]string{true: "Completed", false: "Error"}[how.ExitCode == 0]
-	}
 	status.ContainerStatuses = nil
 	for _, c := range pod.Spec.Containers {
+		code, reason := how.ExitCode, how.ContainerReason
+		if how.Container != "" && how.Container != c.Name {
+			code, reason = 0, ""
+		}
+		if reason == "" {
+			reason = map[bool]string{true: "Completed", false: "Error"}[code == 0]
+		}
 		state := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-			ExitCode: how.ExitCode, Reason: reason, StartedAt: *status.StartTime, FinishedAt: now,
+			ExitCode: code, Reason: reason, StartedAt: *status.StartTime, FinishedAt: now,
 		}}
 		status.ContainerStatuses = append(status.ContainerStatuses, containerStatus(c, state, false))
 	}

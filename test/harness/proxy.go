@@ -34,22 +34,37 @@ type Proxy struct {
 
 	server *http.Server
 
-	mu     sync.Mutex
-	faults func(*http.Request) Fault
-	writes []string
-	hit    int
+	mu      sync.Mutex
+	faults  func(*http.Request) Fault
+	writes  []string
+	hit     int
+	watches map[*openWatch]bool
+	expired map[string]bool
 }
 
 // StartProxy runs a proxy to the end of the test. Nothing goes wrong until Disturb.
 func (cp *ControlPlane) StartProxy(t testing.TB) *Proxy {
 	t.Helper()
-	p := &Proxy{faults: func(*http.Request) Fault { return Fault{} }}
-	if err := p.start(cp); err != nil {
+	p, err := cp.NewProxy()
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = p.server.Close() })
+	t.Cleanup(p.Close)
 	return p
 }
+
+// NewProxy is StartProxy for a caller that closes the proxy itself.
+func (cp *ControlPlane) NewProxy() (*Proxy, error) {
+	p := &Proxy{watches: map[*openWatch]bool{}}
+	p.Disturb(nil)
+	if err := p.start(cp); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close ends the proxy and all that passes it.
+func (p *Proxy) Close() { _ = p.server.Close() }
 
 func (p *Proxy) start(cp *ControlPlane) error {
 	target, err := url.Parse(cp.URL)
@@ -127,6 +142,7 @@ func (p *Proxy) Disturb(faults func(*http.Request) Fault) {
 	defer p.mu.Unlock()
 	if faults == nil {
 		faults = func(*http.Request) Fault { return Fault{} }
+		p.expired = map[string]bool{}
 	}
 	p.faults = faults
 }
@@ -159,10 +175,6 @@ func (p *Proxy) disturb(next http.Handler) http.Handler {
 			p.hit++
 		}
 		p.mu.Unlock()
-		if fault.Refuse != 0 {
-			answerRefused(w, fault.Refuse)
-			return
-		}
 		if fault.Early {
 			p.passOnLater(next, r, fault.Delay)
 			panic(http.ErrAbortHandler)
@@ -170,12 +182,24 @@ func (p *Proxy) disturb(next http.Handler) http.Handler {
 		if !pause(r.Context(), fault.Delay) {
 			panic(http.ErrAbortHandler)
 		}
-		// What has reached the API server goes on although its sender is gone.
-		ctx := context.WithValue(r.Context(), faultKey{}, fault)
-		if IsWrite(r) {
-			ctx = context.WithValue(context.WithoutCancel(r.Context()), faultKey{}, fault)
+		ctx, done, expired := p.watching(r)
+		defer done()
+		switch {
+		case expired:
+			answerExpired(w)
+			return
+		case fault.Refuse != 0:
+			answerStatus(w, fault.Refuse, reasonOf(fault.Refuse), "refused on the way")
+			return
+		case fault.Absent != 0:
+			answerAbsent(w, fault.Absent)
+			return
 		}
-		next.ServeHTTP(w, r.WithContext(ctx))
+		// What has reached the API server goes on although its sender is gone.
+		if IsWrite(r) {
+			ctx = context.WithoutCancel(ctx)
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, faultKey{}, fault)))
 	})
 }
 
@@ -222,25 +246,32 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// answerRefused answers as the API server does.
-func answerRefused(w http.ResponseWriter, code int) {
+// answerStatus answers as the API server does.
+func answerStatus(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Audit-Id", "refused-on-the-way")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-		Status: metav1.StatusFailure, Code: int32(code), Message: "refused on the way", Reason: reasonOf(code)})
+		Status: metav1.StatusFailure, Code: int32(code), Message: message, Reason: reason})
+}
+
+var reasons = map[int]metav1.StatusReason{
+	http.StatusBadRequest:          metav1.StatusReasonBadRequest,
+	http.StatusUnauthorized:        metav1.StatusReasonUnauthorized,
+	http.StatusForbidden:           metav1.StatusReasonForbidden,
+	http.StatusNotFound:            metav1.StatusReasonNotFound,
+	http.StatusMethodNotAllowed:    metav1.StatusReasonMethodNotAllowed,
+	http.StatusConflict:            metav1.StatusReasonConflict,
+	http.StatusGone:                metav1.StatusReasonExpired,
+	http.StatusUnprocessableEntity: metav1.StatusReasonInvalid,
+	http.StatusTooManyRequests:     metav1.StatusReasonTooManyRequests,
+	http.StatusServiceUnavailable:  metav1.StatusReasonServiceUnavailable,
+	http.StatusGatewayTimeout:      metav1.StatusReasonTimeout,
 }
 
 func reasonOf(code int) metav1.StatusReason {
-	switch code {
-	case http.StatusForbidden:
-		return metav1.StatusReasonForbidden
-	case http.StatusConflict:
-		return metav1.StatusReasonConflict
-	case http.StatusTooManyRequests:
-		return metav1.StatusReasonTooManyRequests
-	case http.StatusServiceUnavailable:
-		return metav1.StatusReasonServiceUnavailable
+	if reason, known := reasons[code]; known {
+		return reason
 	}
 	return metav1.StatusReasonInternalError
 }
