@@ -17,6 +17,7 @@ import (
 // cleanUp removes everything of a story without help from any controller, as
 // none may be running.
 func (r *run) cleanUp(ctx context.Context) {
+	r.endProxy()
 	errs := []error{r.suite.endMetrics(ctx), r.endWebhook(ctx)}
 	for _, namespace := range r.namespaces {
 		r.suite.kubelet.Forget(namespace)

@@ -30,7 +30,9 @@ func init() {
 		"start":     {anyWords, (*run).start},
 		"stop":      {noWords, (*run).stop},
 		"restart":   {noWords, (*run).restart},
-		"kubelet":   {wantOneOf("on", "off"), (*run).kubelet},
+		"kubelet":   {wantKubelet, (*run).kubelet},
+		"proxy":     {wantProxy, (*run).proxy},
+		"pass":      {wantPass, (*run).pass},
 
 		"apply":    {wantApply, (*run).apply},
 		"refused":  {wantWords(1, 1), (*run).refused},
@@ -43,15 +45,19 @@ func init() {
 		"delete":   {wantDelete, (*run).delete},
 		"label":    {wantPairs, (*run).label},
 		"annotate": {wantPairs, (*run).annotate},
+		"undo":     {wantUndo, (*run).undo},
 
-		"metrics": {wantMetrics, (*run).measure},
-		"webhook": {wantWebhook, (*run).webhook},
-		"node":    {wantNode, (*run).node},
-		"fail":    {wantOutcome, (*run).fail},
-		"succeed": {wantWords(1, 1), (*run).succeed},
-		"ready":   {wantWords(1, 1), (*run).ready},
-		"unready": {wantWords(1, 1), (*run).unready},
-		"evict":   {wantWords(1, 1), (*run).evict},
+		"metrics":   {wantMetrics, (*run).measure},
+		"webhook":   {wantWebhook, (*run).webhook},
+		"node":      {wantNode, (*run).node},
+		"fail":      {wantOutcome, (*run).fail},
+		"succeed":   {wantPod, (*run).succeed},
+		"ready":     {wantPod, (*run).ready},
+		"unready":   {wantPod, (*run).unready},
+		"evict":     {wantPod, (*run).evict},
+		"kill":      {wantKill, (*run).kill},
+		"lose":      {wantPod, (*run).lose},
+		"label-pod": {wantLabelPod, (*run).labelPod},
 
 		"expect":       {wantCondition, (*run).expect},
 		"expect-count": {wantCondition, (*run).expect},
@@ -79,15 +85,6 @@ func wantApply(s Step) error {
 		return fmt.Errorf("apply takes FILE or FILE as USER [GROUP...], not %q", s.Rest)
 	}
 	return nil
-}
-
-func wantOneOf(values ...string) func(Step) error {
-	return func(s Step) error {
-		if !slices.Contains(values, s.Rest) {
-			return fmt.Errorf("%s takes one of %s, not %q", s.Command, strings.Join(values, ", "), s.Rest)
-		}
-		return nil
-	}
 }
 
 func wantFlags(s Step) error {
@@ -123,7 +120,7 @@ func wantScale(s Step) error {
 
 func wantDelete(s Step) error {
 	name, how := cut(s.Rest)
-	if !slices.Contains([]string{"", "foreground", "background", "orphan", "now"}, how) {
+	if !slices.Contains(waysToDelete, how) {
 		return fmt.Errorf("delete takes foreground, background, orphan or now, not %q", how)
 	}
 	return wantReference(name)
@@ -131,31 +128,22 @@ func wantDelete(s Step) error {
 
 func wantPairs(s Step) error {
 	name, pairs := cut(s.Rest)
-	if pairs == "" {
-		return fmt.Errorf("%s takes RES/NAME and key=value or key-", s.Command)
-	}
-	for _, pair := range words(pairs) {
-		if !strings.Contains(pair, "=") && !strings.HasSuffix(pair, "-") {
-			return fmt.Errorf("%s takes key=value or key-, not %q", s.Command, pair)
-		}
+	if err := wantKeys(s.Command, pairs); err != nil {
+		return err
 	}
 	return wantReference(name)
 }
 
-func wantNode(s Step) error {
-	fields := words(s.Rest)
-	if len(fields) < 2 || len(fields) > 3 || len(fields) == 3 && !strings.HasPrefix(fields[2], "zone=") {
-		return fmt.Errorf("node takes NAME, ready|silent|back|notready|delete and optionally zone=Z, not %q", s.Rest)
+func wantKeys(command, pairs string) error {
+	if pairs == "" {
+		return fmt.Errorf("%s takes RES/NAME and key=value or key-", command)
 	}
-	if !slices.Contains([]string{"ready", "silent", "back", "notready", "delete"}, fields[1]) {
-		return fmt.Errorf("node takes ready|silent|back|notready|delete, not %q", fields[1])
+	for _, pair := range words(pairs) {
+		if !strings.Contains(pair, "=") && !strings.HasSuffix(pair, "-") {
+			return fmt.Errorf("%s takes key=value or key-, not %q", command, pair)
+		}
 	}
 	return nil
-}
-
-func wantOutcome(s Step) error {
-	_, err := outcomeOf(words(s.Rest))
-	return err
 }
 
 func wantCondition(s Step) error {

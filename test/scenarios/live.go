@@ -41,7 +41,7 @@ func (s *Stage) Open(ctx context.Context, t testing.TB, story *Story, namespace 
 	if err := s.suite.prepare(story); err != nil {
 		return nil, err
 	}
-	s.suite.kubeletOff = false
+	s.suite.care = harness.Care{On: true}
 	p := &Play{stage: s, run: &run{suite: s.suite, t: t, story: story, namespace: namespace}, mark: s.suite.cp.Audit.Mark(), changed: time.Now()}
 	p.seen = p.mark
 	if s.suite.manager != nil {

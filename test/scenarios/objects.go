@@ -249,20 +249,28 @@ func (r *run) delete(ctx context.Context, step Step) error {
 	if err != nil {
 		return err
 	}
-	propagation := map[string]metav1.DeletionPropagation{
-		"": metav1.DeletePropagationBackground, "now": metav1.DeletePropagationBackground, "background": metav1.DeletePropagationBackground,
-		"foreground": metav1.DeletePropagationForeground, "orphan": metav1.DeletePropagationOrphan,
-	}[how]
 	for _, object := range objects {
-		options := metav1.DeleteOptions{PropagationPolicy: &propagation}
-		if how == "now" {
-			options.GracePeriodSeconds = new(int64)
-		}
+		options := howToDelete(how)
 		if err := r.client(ref).Delete(ctx, object.GetName(), options); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete %s: %w", target, err)
 		}
 	}
 	return nil
+}
+
+var waysToDelete = []string{"", "foreground", "background", "orphan", "now"}
+
+// howToDelete reads one of the ways to delete.
+func howToDelete(how string) metav1.DeleteOptions {
+	propagation := map[string]metav1.DeletionPropagation{
+		"": metav1.DeletePropagationBackground, "now": metav1.DeletePropagationBackground, "background": metav1.DeletePropagationBackground,
+		"foreground": metav1.DeletePropagationForeground, "orphan": metav1.DeletePropagationOrphan,
+	}[how]
+	options := metav1.DeleteOptions{PropagationPolicy: &propagation}
+	if how == "now" {
+		options.GracePeriodSeconds = new(int64)
+	}
+	return options
 }
 
 func (r *run) label(ctx context.Context, step Step) error { return r.pairs(ctx, step, "labels") }
@@ -273,17 +281,22 @@ func (r *run) annotate(ctx context.Context, step Step) error {
 
 func (r *run) pairs(ctx context.Context, step Step, field string) error {
 	target, rest := cut(step.Rest)
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{field: keysAndValues(rest)}})
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", field, err)
+	}
+	return r.patchEach(ctx, step, target, patch)
+}
+
+// keysAndValues reads k=v and k-, which takes a key away.
+func keysAndValues(pairs string) map[string]any {
 	values := map[string]any{}
-	for _, pair := range words(rest) {
+	for _, pair := range words(pairs) {
 		if key, value, set := strings.Cut(pair, "="); set {
 			values[key] = unquote(value)
 		} else {
 			values[strings.TrimSuffix(pair, "-")] = nil
 		}
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{field: values}})
-	if err != nil {
-		return fmt.Errorf("encode %s: %w", field, err)
-	}
-	return r.patchEach(ctx, step, target, patch)
+	return values
 }

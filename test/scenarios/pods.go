@@ -16,28 +16,14 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
-func (r *run) node(ctx context.Context, step Step) error {
-	fields := words(step.Rest)
-	name, zone := fields[0], ""
-	if len(fields) == 3 {
-		zone = strings.TrimPrefix(fields[2], "zone=")
-	}
-	switch fields[1] {
-	case "silent":
-		return r.suite.kubelet.NodeSilent(name)
-	case "notready":
-		return r.suite.kubelet.NodeNotReady(ctx, name, zone)
-	case "delete":
-		return r.suite.kubelet.NodeDelete(ctx, name)
-	}
-	return r.suite.kubelet.NodeReady(ctx, name, zone)
-}
-
 // outcomeOf reads the arguments of fail.
 func outcomeOf(fields []string) (harness.Outcome, error) {
 	how := harness.Outcome{Phase: corev1.PodFailed, ExitCode: 1}
 	if len(fields) == 0 {
-		return how, fmt.Errorf("fail takes POD or RES/NAME, and optionally exitcode=N and reason=WORD")
+		return how, fmt.Errorf("fail takes POD, RES/NAME or RES/NAME#N, and optionally exitcode=N, container=NAME and reason=WORD")
+	}
+	if _, _, err := splitIndex(fields[0]); err != nil {
+		return how, err
 	}
 	for _, field := range fields[1:] {
 		key, value, _ := strings.Cut(field, "=")
@@ -50,11 +36,18 @@ func outcomeOf(fields []string) (harness.Outcome, error) {
 			how.ExitCode = int32(code)
 		case "reason":
 			how.Reason = value
+		case "container":
+			how.Container = value
 		default:
 			return how, fmt.Errorf("fail does not take %q", field)
 		}
 	}
 	return how, nil
+}
+
+func wantOutcome(s Step) error {
+	_, err := outcomeOf(words(s.Rest))
+	return err
 }
 
 func (r *run) fail(ctx context.Context, step Step) error {
@@ -86,9 +79,16 @@ func (r *run) setReady(ctx context.Context, step Step, ready bool) error {
 	})
 }
 
-// evict asks for the eviction of a pod until a disruption budget lets it go.
+// evict asks for the eviction of pods until a disruption budget lets them go.
 func (r *run) evict(ctx context.Context, step Step) error {
-	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: step.Rest}}
+	if !strings.Contains(step.Rest, "/") {
+		return r.evictPod(ctx, step, step.Rest)
+	}
+	return r.eachPod(ctx, step, step.Rest, func(pod *corev1.Pod) error { return r.evictPod(ctx, step, pod.Name) })
+}
+
+func (r *run) evictPod(ctx context.Context, step Step, name string) error {
+	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name}}
 	return r.until(ctx, step.Within, func() (bool, string, error) {
 		err := r.suite.typed.PolicyV1().Evictions(r.namespace).Evict(ctx, eviction)
 		if apierrors.IsTooManyRequests(err) {
@@ -98,15 +98,20 @@ func (r *run) evict(ctx context.Context, step Step) error {
 	})
 }
 
-// eachPod changes the live pods of a target once there are any and, with the
-// kubelet on, once all of them run.
+// eachPod changes the live pods of a target, or the one of them that it numbers,
+// once there are any and, unless the kubelet is to hold pods back, once all of
+// them run.
 func (r *run) eachPod(ctx context.Context, step Step, target string, change func(*corev1.Pod) error) error {
+	target, index, err := splitIndex(target)
+	if err != nil {
+		return err
+	}
 	var pods []corev1.Pod
 	if err := r.until(ctx, step.Within, func() (bool, string, error) {
 		var err error
 		pods, err = r.podsOf(ctx, target)
 		for i := range pods {
-			if pods[i].Status.Phase != corev1.PodRunning && !r.suite.kubeletOff {
+			if pods[i].Status.Phase != corev1.PodRunning && allWillRun(r.suite.care) {
 				return false, fmt.Sprintf("pod %s is %s", pods[i].Name, pods[i].Status.Phase), err
 			}
 		}
@@ -114,6 +119,7 @@ func (r *run) eachPod(ctx context.Context, step Step, target string, change func
 	}); err != nil {
 		return err
 	}
+	pods = pick(pods, index)
 	for i := range pods {
 		if err := change(&pods[i]); err != nil && !apierrors.IsNotFound(err) {
 			return err

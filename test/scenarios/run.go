@@ -33,6 +33,8 @@ type run struct {
 	logMark int64
 	// hook refuses what controllers ask for; nil when there is none.
 	hook *harness.Webhook
+	// rules are what goes wrong on the way to the API server; nil means nothing.
+	rules *harness.Rules
 }
 
 // stray is an object that does not vanish with a namespace of the story.
@@ -52,7 +54,7 @@ func (r *run) play(ctx context.Context) {
 	running := !r.story.Private
 	for _, together := range sideBySide(r.story.Steps) {
 		step := together[0]
-		acts := step.Command != "flags" && step.Command != "kubelet" && step.Command != "start"
+		acts := !step.prepares()
 		if !running && acts && r.story.firstLifecycle() != "start" {
 			running = true
 			if err := r.bringUp(); err != nil {
@@ -145,6 +147,20 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
+func wantPass(s Step) error {
+	_, err := parsePause(s.Rest)
+	return err
+}
+
+// pass lets time pass.
+func (r *run) pass(ctx context.Context, step Step) error {
+	d, err := parsePause(step.Rest)
+	if err != nil {
+		return err
+	}
+	return wait(ctx, d)
+}
+
 func (r *run) expect(ctx context.Context, step Step) error {
 	c, err := parseCondition(step)
 	if err != nil {
@@ -193,12 +209,4 @@ func (r *run) restart(context.Context, Step) error {
 		return errors.New("no controller manager is running")
 	}
 	return r.suite.manager.Restart()
-}
-
-func (r *run) kubelet(_ context.Context, step Step) error {
-	for _, namespace := range r.namespaces {
-		r.suite.kubelet.Serve(namespace, step.Rest == "on")
-	}
-	r.suite.kubeletOff = step.Rest == "off"
-	return nil
 }

@@ -45,6 +45,8 @@ type Setup struct {
 	Flags []string
 	// Controllers are the names given to start; none means "*".
 	Controllers []string
+	// Proxy means that a proxy stands between the manager and the API server.
+	Proxy bool
 }
 
 // Args are the manager's arguments.
@@ -65,7 +67,7 @@ func (s Setup) argsIn(dir string) []string {
 	return args
 }
 
-func (s Setup) key() string { return strings.Join(s.Args(), " ") }
+func (s Setup) key() string { return fmt.Sprint(strings.Join(s.Args(), " "), s.Proxy) }
 
 // runs says whether a controller is among those started.
 func (s Setup) runs(name string) bool {
@@ -157,14 +159,15 @@ func (s *Story) add(step Step, used map[string]bool) error {
 		used[file] = true
 	case "flags", "start":
 		started := slices.ContainsFunc(s.Steps, func(earlier Step) bool { return earlier.Command == "start" })
-		acted := slices.ContainsFunc(s.Steps, func(earlier Step) bool {
-			return !slices.Contains([]string{"flags", "start", "kubelet"}, earlier.Command)
-		})
-		s.Private = s.Private || acted || started
+		s.Private = s.Private || s.acted() || started
 		if step.Command == "flags" {
 			s.Setup.Flags = append(s.Setup.Flags, strings.Fields(step.Rest)...)
 		} else {
 			s.Setup.Controllers = strings.Fields(step.Rest)
+		}
+	case "proxy":
+		if err := s.addProxy(step); err != nil {
+			return err
 		}
 	case "stop":
 		s.Private = true
@@ -183,6 +186,32 @@ func (s *Story) add(step Step, used map[string]bool) error {
 	}
 	s.Steps = append(s.Steps, step)
 	return nil
+}
+
+// addProxy wants the bare line before all that needs a manager, and the others after it.
+func (s *Story) addProxy(step Step) error {
+	there := slices.ContainsFunc(s.Steps, func(earlier Step) bool { return earlier.Command == "proxy" })
+	switch {
+	case step.Rest != "" && !there:
+		return fmt.Errorf("the story has no proxy: a line \"proxy\" belongs at its top")
+	case step.Rest != "":
+		return nil
+	case s.acted():
+		return fmt.Errorf("proxy without words comes before what the story does")
+	}
+	s.Setup.Proxy = true
+	return nil
+}
+
+// acted reports whether a step does more than to prepare the manager.
+func (s *Story) acted() bool {
+	return slices.ContainsFunc(s.Steps, func(earlier Step) bool { return !earlier.prepares() })
+}
+
+// prepares reports whether a step only says how the manager is to run, or what
+// it finds.
+func (s Step) prepares() bool {
+	return slices.Contains([]string{"flags", "start", "kubelet"}, s.Command) || s.Command == "proxy" && s.Rest == ""
 }
 
 func parseStep(line string) (Step, error) {

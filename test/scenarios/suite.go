@@ -39,9 +39,11 @@ type suite struct {
 	// metrics are the metrics APIs of a story that has any.
 	metrics *harness.MetricsAPI
 	// stopped means that the manager was asked to end.
-	stopped    bool
-	kubeletOff bool
-	auditMark  int64
+	stopped   bool
+	care      harness.Care
+	auditMark int64
+	// proxy stands before the API server once a story has asked for it.
+	proxy *harness.Proxy
 }
 
 func newSuite(t testing.TB, binary string, strict bool, apiServerFlags []string) *suite {
@@ -63,14 +65,24 @@ func newSuiteOn(t testing.TB, cp *harness.ControlPlane, binary string, strict bo
 		if err := s.halt(); err != nil {
 			t.Error(err)
 		}
+		if s.proxy != nil {
+			s.proxy.Close()
+		}
 	})
 	return s
 }
 
 // launch starts a manager; none may be running.
 func (s *suite) launch(setup Setup) error {
+	options := harness.ManagerOptions{Binary: s.binary, Args: setup.argsIn(s.cp.Dir)}
+	if setup.Proxy {
+		if err := s.startProxy(); err != nil {
+			return err
+		}
+		options.Kubeconfig = s.proxy.Kubeconfig
+	}
 	var err error
-	s.manager, err = s.cp.NewManager(harness.ManagerOptions{Binary: s.binary, Args: setup.argsIn(s.cp.Dir)})
+	s.manager, err = s.cp.NewManager(options)
 	if err != nil {
 		s.manager = nil
 		return err
@@ -135,7 +147,7 @@ func (s *suite) playIn(t testing.TB, story *Story, namespace string, look func(c
 			r.logMark = 0
 		}
 	}
-	s.kubeletOff = false
+	s.care = harness.Care{On: true}
 	if err := r.begin(ctx); err != nil {
 		t.Errorf("%s: %v", story.Path, err)
 	} else {
@@ -168,7 +180,7 @@ func (r *run) begin(ctx context.Context) error {
 // default service account, which its controller makes only where that runs.
 func (r *run) adoptNamespace(ctx context.Context, name string) error {
 	r.namespaces = append(r.namespaces, name)
-	r.suite.kubelet.Serve(name, !r.suite.kubeletOff)
+	r.suite.kubelet.Tend(name, r.suite.care)
 	if !r.story.Private && r.story.Setup.runs("serviceaccount-controller") {
 		return r.until(ctx, patience, func() (bool, string, error) {
 			_, err := r.suite.typed.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
