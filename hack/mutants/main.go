@@ -72,9 +72,6 @@ func convert(out io.Writer, pkg, file string) error {
 		}
 		code := bytes.Split(source, []byte("\n"))
 		for _, m := range f.Mutations {
-			if m.Type == "INVERT_NEGATIVES" && binary(set, parsed, m.Line, m.Column) {
-				continue // ARITHMETIC_BASE makes the same mutant
-			}
 			key := strings.Join([]string{pkg, f.Name, function(set, parsed, m.Line), m.Type, marked(string(code[m.Line-1]), m.Column)}, "\t")
 			lines = append(lines, fmt.Sprintf("%s\t%s\t%d", key, m.Status, m.Line))
 		}
@@ -82,19 +79,6 @@ func convert(out io.Writer, pkg, file string) error {
 	slices.Sort(lines)
 	_, err = fmt.Fprintln(out, strings.Join(lines, "\n"))
 	return err
-}
-
-// binary reports whether a minus stands between two operands.
-func binary(set *token.FileSet, file *ast.File, line, column int) bool {
-	var is bool
-	ast.Inspect(file, func(n ast.Node) bool {
-		if b, ok := n.(*ast.BinaryExpr); ok {
-			at := set.Position(b.OpPos)
-			is = is || at.Line == line && at.Column == column
-		}
-		return !is
-	})
-	return is
 }
 
 // function names the declaration that holds a line.

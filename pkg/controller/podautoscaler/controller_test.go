@@ -335,6 +335,24 @@ func TestWhenAnAutoscalerIsLookedAt(t *testing.T) {
 	}
 }
 
+func TestFirstLooksAreSpread(t *testing.T) {
+	const period = 15 * time.Second
+	var early, late int
+	for n := range 200 {
+		switch at := spread(named(fmt.Sprint("web", n)), period); {
+		case at < 0 || at >= period:
+			t.Errorf("first after %v", at)
+		case at < period/2:
+			early++
+		default:
+			late++
+		}
+	}
+	if early < 50 || late < 50 {
+		t.Errorf("%d in the first half of the period, %d in the second", early, late)
+	}
+}
+
 type wakes struct{ queued *[]time.Duration }
 
 func (w wakes) Add(types.NamespacedName) { *w.queued = append(*w.queued, 0) }

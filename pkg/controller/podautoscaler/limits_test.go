@@ -97,6 +97,12 @@ func TestStabilization(t *testing.T) {
 func TestWhatLimits(t *testing.T) {
 	ruledUp := &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: ruled(60, mostOf, podsPer(2, 60))}
 	ruledDown := &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleDown: ruled(0, mostOf, podsPer(2, 60))}
+	slowUp := &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: ruled(60, mostOf, podsPer(4, 60))}
+	slowDown := &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleDown: ruled(0, mostOf, podsPer(4, 60))}
+	unruled := &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &autoscalingv2.HPAScalingRules{}}
+	early, late := noon.Add(-30*time.Second), noon.Add(-20*time.Second)
+	grown := history{}.scaled(3, 4, slowUp, early).scaled(4, 5, slowUp, late)
+	shrunk := history{}.scaled(9, 8, slowDown, early).scaled(8, 7, slowDown, late)
 	before := func(n int32) history {
 		return history{recommendations: []recommendation{{n, noon.Add(-30 * time.Second)}}}
 	}
@@ -108,17 +114,25 @@ func TestWhatLimits(t *testing.T) {
 		able     verdict
 		limiting verdict
 	}{
-		"nothing":                           {bounds{3, 5, 1, 10}, nil, history{}, 5, readyForNewScale, withinRange},
-		"the highest number":                {bounds{6, 50, 1, 10}, nil, history{}, 10, readyForNewScale, tooMany},
-		"the lowest number":                 {bounds{6, 1, 2, 10}, nil, history{}, 2, readyForNewScale, tooFew},
-		"how fast it grows":                 {bounds{3, 50, 1, 10}, nil, history{}, 6, readyForNewScale, growsFast},
-		"a higher recommendation":           {bounds{6, 1, 1, 10}, nil, before(4), 4, downStabilized, withinRange},
-		"a policy up":                       {bounds{3, 9, 1, 10}, ruledUp, history{}, 5, readyForNewScale, growsFast},
-		"a lower recommendation":            {bounds{3, 9, 1, 10}, ruledUp, before(4), 4, upStabilized, withinRange},
-		"a policy down":                     {bounds{9, 3, 1, 10}, ruledDown, history{}, 7, readyForNewScale, decreaseFast},
-		"the highest number, with policies": {bounds{9, 50, 1, 10}, ruledUp, history{}, 10, readyForNewScale, tooMany},
-		"the lowest number, with policies":  {bounds{3, 0, 2, 10}, ruledDown, history{}, 2, readyForNewScale, tooFew},
-		"the given window of all":           {bounds{6, 1, 1, 10}, &autoscalingv2.HorizontalPodAutoscalerBehavior{}, before(5), 5, downStabilized, withinRange},
+		"nothing":                                                {bounds{3, 5, 1, 10}, nil, history{}, 5, readyForNewScale, withinRange},
+		"the highest number":                                     {bounds{6, 50, 1, 10}, nil, history{}, 10, readyForNewScale, tooMany},
+		"the lowest number":                                      {bounds{6, 1, 2, 10}, nil, history{}, 2, readyForNewScale, tooFew},
+		"how fast it grows":                                      {bounds{3, 50, 1, 10}, nil, history{}, 6, readyForNewScale, growsFast},
+		"a higher recommendation":                                {bounds{6, 1, 1, 10}, nil, before(4), 4, downStabilized, withinRange},
+		"a policy up":                                            {bounds{3, 9, 1, 10}, ruledUp, history{}, 5, readyForNewScale, growsFast},
+		"a lower recommendation":                                 {bounds{3, 9, 1, 10}, ruledUp, before(4), 4, upStabilized, withinRange},
+		"a policy down":                                          {bounds{9, 3, 1, 10}, ruledDown, history{}, 7, readyForNewScale, decreaseFast},
+		"the highest number, with policies":                      {bounds{9, 50, 1, 10}, ruledUp, history{}, 10, readyForNewScale, tooMany},
+		"the lowest number, with policies":                       {bounds{3, 0, 2, 10}, ruledDown, history{}, 2, readyForNewScale, tooFew},
+		"the highest number is as far as it grows":               {bounds{5, 50, 1, 10}, nil, history{}, 10, readyForNewScale, tooMany},
+		"the highest number is as far as a policy goes":          {bounds{8, 50, 1, 10}, ruledUp, history{}, 10, readyForNewScale, tooMany},
+		"the lowest number is as far as a policy goes":           {bounds{4, 0, 2, 10}, ruledDown, history{}, 2, readyForNewScale, tooFew},
+		"no more than a policy allows":                           {bounds{3, 5, 1, 10}, ruledUp, history{}, 5, readyForNewScale, withinRange},
+		"no less than a policy allows":                           {bounds{9, 7, 1, 10}, ruledDown, history{}, 7, readyForNewScale, withinRange},
+		"a policy up counts what was added in its period":        {bounds{5, 9, 1, 10}, slowUp, grown, 7, readyForNewScale, growsFast},
+		"a policy down counts what was taken in its period":      {bounds{7, 1, 1, 10}, slowDown, shrunk, 5, readyForNewScale, decreaseFast},
+		"rules without policies leave those that there are else": {bounds{3, 50, 1, 10}, unruled, history{}, 7, readyForNewScale, growsFast},
+		"the given window of all":                                {bounds{6, 1, 1, 10}, &autoscalingv2.HorizontalPodAutoscalerBehavior{}, before(5), 5, downStabilized, withinRange},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := limit(tc.b, tc.behavior, tc.h, time.Minute, noon)

@@ -89,6 +89,14 @@ func TestDecide(t *testing.T) {
 			outcome{4, "pods metric hits above target", all(inRange),
 				[]string{"FailedGetResourceMetric: failed to get cpu utilization: unable to get metrics for resource cpu: none here"},
 				"invalid metrics (1 invalid out of 2), first error is: failed to get cpu resource metric value: failed to get cpu utilization: unable to get metrics for resource cpu: none here"}},
+		"the larger of two comes first": {seen(2, []reading{usage(3000, 3000), usage(1200, 1200)}, by(podsAt("1"), podsAt("1"))),
+			outcome{4, "pods metric hits above target", all("ScalingLimited=True ScaleUpLimit"), nil, ""}},
+		"two ask for as many, and the first has the say": {seen(2, []reading{usage(1000, 1000), usage(2000, 2000)}, by(cpuAt(50), podsAt("1"))),
+			outcome{4, cpuAbove, all(inRange), nil, ""}},
+		"one of two fails, the other asks for no change": {seen(2, []reading{broken("none here"), usage(1000, 1000)}, by(cpuAt(50), podsAt("1"))),
+			outcome{-1, "", all(inRange),
+				[]string{"FailedGetResourceMetric: failed to get cpu utilization: unable to get metrics for resource cpu: none here"},
+				"invalid metrics (1 invalid out of 2), first error is: failed to get cpu resource metric value: failed to get cpu utilization: unable to get metrics for resource cpu: none here"}},
 		"one of two fails, the other asks for less": {seen(2, []reading{usage(10, 10), broken("none here")}, by(cpuAt(50), podsAt("1"))),
 			outcome{-1, "", []string{able, "ScalingActive=False FailedGetPodsMetric"},
 				[]string{"FailedGetPodsMetric: unable to get metric hits: none here",
@@ -98,6 +106,64 @@ func TestDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if d := cmp.Diff(tc.want, outcomeOf(decide(tc.w, settled, usual, noon))); d != "" {
 				t.Error(d)
+			}
+		})
+	}
+}
+
+// At zero nothing is found either when all metrics fail.
+func TestAllMetricsFailAtZero(t *testing.T) {
+	w := seen(0, []reading{broken("none here")}, by(externalAt(averageOf("10"))), between(0, 10))
+	p := decide(w, settled, usual, noon)
+	if d := cmp.Diff([]string{able, "ScalingActive=False FailedGetExternalMetric"}, outcomeOf(p).Conditions); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestWhatTheDebugPageSays(t *testing.T) {
+	failing := []string{"FailedGetResourceMetric: failed to get cpu utilization: unable to get metrics for resource cpu: none here"}
+	for name, tc := range map[string]struct {
+		w    world
+		want summary
+	}{
+		"nothing to do": {seen(2, []reading{usage(500, 500)}), summary{2, 2, readyForNewScale.message, nil}},
+		"too much":      {seen(2, []reading{usage(1000, 1000)}), summary{2, 4, cpuAbove, nil}},
+		"held back":     {seen(10, []reading{usage(900, 900, 900, 900, 900, 900, 900, 900, 900, 900)}), summary{10, 10, cpuAbove, nil}},
+		"one of two fails, the other asks for no change": {seen(2, []reading{broken("none here"), usage(1000, 1000)}, by(cpuAt(50), podsAt("1"))),
+			summary{2, 2, "", failing}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := decide(tc.w, settled, usual, noon)
+			if d := cmp.Diff(tc.want, p.explain(tc.w)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+	p := decide(seen(2, []reading{usage(1000, 1000)}), settled, usual, noon)
+	p.rescaled(usual, noon)
+	if got := p.explain(seen(2, nil)); got.Failing != nil {
+		t.Errorf("a rescale is told of among what fails: %v", got.Failing)
+	}
+}
+
+func TestWhenMetricsAreAskedFor(t *testing.T) {
+	refused := seen(2, nil)
+	refused.unscalable = &refusal{}
+	for name, tc := range map[string]struct {
+		w    world
+		want bool
+	}{
+		"within the bounds":       {seen(2, nil), true},
+		"at the highest number":   {seen(10, nil), true},
+		"above it":                {seen(11, nil), false},
+		"at the lowest number":    {seen(2, nil, between(2, 10)), true},
+		"below it":                {seen(1, nil, between(2, 10)), false},
+		"left alone at zero":      {seen(0, nil), false},
+		"the target cannot scale": {refused, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.w.measures(usual); got != tc.want {
+				t.Errorf("got %t", got)
 			}
 		})
 	}

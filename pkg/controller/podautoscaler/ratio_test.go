@@ -32,26 +32,32 @@ func TestReplicasByValue(t *testing.T) {
 		usage    int64
 		err      error
 	}{
-		"200m where 100m is wanted doubles":                      {1, 100, "cpu", runningPods(1), measuredAt(200), 2, 200, nil},
-		"50m where 100m is wanted halves":                        {2, 100, "cpu", runningPods(2), measuredAt(50, 50), 1, 50, nil},
-		"a ratio near enough to 1 does nothing":                  {3, 100, "cpu", runningPods(3), measuredAt(109, 109, 110), 3, 109, nil},
-		"a number is rounded up":                                 {3, 100, "cpu", runningPods(3), measuredAt(120, 120, 120), 4, 120, nil},
-		"the tolerance itself is tolerated":                      {10, 100, "cpu", runningPods(10), measuredAt(110, 110, 110, 110, 110, 110, 110, 110, 110, 110), 10, 110, nil},
-		"without pods":                                           {1, 100, "cpu", nil, measuredAt(1), 0, 0, errNoPods},
-		"without a pod that counts":                              {1, 100, "cpu", replaced(runningPods(1), 0, young), measuredAt(200), 0, 0, errNoneReady},
-		"a missing pod damps a shrinking: it uses the target":    {4, 100, "cpu", runningPods(4), measuredAt(20, 20, 20, -1), 2, 20, nil},
-		"a missing pod damps growth: it uses nothing":            {3, 100, "cpu", runningPods(3), measuredAt(180, 180, -1), 4, 180, nil},
-		"missing pods do not turn growth into shrinking":         {5, 100, "cpu", runningPods(5), measuredAt(150, -1, -1, -1, -1), 5, 150, nil},
-		"a starting pod damps growth":                            {2, 100, "cpu", replaced(runningPods(2), 1, young), measuredAt(300, 900), 3, 300, nil},
-		"a starting pod has no part in shrinking":                {2, 100, "cpu", replaced(runningPods(2), 1, young), measuredAt(20, 900), 1, 20, nil},
-		"a pending pod damps growth":                             {2, 100, "cpu", replaced(runningPods(2), 1, inPhase(corev1.PodPending)), measuredAt(150, -1), 2, 150, nil},
-		"a starting pod counts where it is not about CPU":        {2, 100, "memory", replaced(runningPods(2), 1, young), measuredAt(100, 900), 10, 500, nil},
-		"a failed pod has no part":                               {3, 100, "cpu", replaced(runningPods(3), 2, inPhase(corev1.PodFailed)), measuredAt(200, 200, 9000), 4, 200, nil},
-		"a pod that is being deleted has no part":                {3, 100, "cpu", replaced(runningPods(3), 2, ending), measuredAt(200, 200, -1), 4, 200, nil},
-		"missing and ready never shrink what grows":              {9, 100, "cpu", runningPods(2), measuredAt(120, 130), 3, 125, nil},
-		"more than there can be is as many as there can be":      {1, 1, "cpu", runningPods(1), measuredAt(math.MaxInt64), math.MaxInt32, math.MaxInt64, nil},
-		"a sum that runs over is as large as there can be":       {2, 1, "memory", runningPods(2), measuredAt(math.MaxInt64, math.MaxInt64), math.MaxInt32, math.MaxInt64 / 2, nil},
-		"usage of nothing asks for no pods, and the bounds help": {2, 100, "cpu", runningPods(2), measuredAt(0, 0), 0, 0, nil},
+		"200m where 100m is wanted doubles":                   {1, 100, "cpu", runningPods(1), measuredAt(200), 2, 200, nil},
+		"50m where 100m is wanted halves":                     {2, 100, "cpu", runningPods(2), measuredAt(50, 50), 1, 50, nil},
+		"a ratio near enough to 1 does nothing":               {3, 100, "cpu", runningPods(3), measuredAt(109, 109, 110), 3, 109, nil},
+		"a number is rounded up":                              {3, 100, "cpu", runningPods(3), measuredAt(120, 120, 120), 4, 120, nil},
+		"the tolerance itself is tolerated":                   {10, 100, "cpu", runningPods(10), measuredAt(110, 110, 110, 110, 110, 110, 110, 110, 110, 110), 10, 110, nil},
+		"without pods":                                        {1, 100, "cpu", nil, measuredAt(1), 0, 0, errNoPods},
+		"without a pod that counts":                           {1, 100, "cpu", replaced(runningPods(1), 0, young), measuredAt(200), 0, 0, errNoneReady},
+		"a missing pod damps a shrinking: it uses the target": {4, 100, "cpu", runningPods(4), measuredAt(20, 20, 20, -1), 2, 20, nil},
+		"a missing pod damps growth: it uses nothing":         {3, 100, "cpu", runningPods(3), measuredAt(180, 180, -1), 4, 180, nil},
+		"missing pods do not turn growth into shrinking":      {5, 100, "cpu", runningPods(5), measuredAt(150, -1, -1, -1, -1), 5, 150, nil},
+		"a starting pod damps growth":                         {2, 100, "cpu", replaced(runningPods(2), 1, young), measuredAt(300, 900), 3, 300, nil},
+		"a starting pod has no part in shrinking":             {2, 100, "cpu", replaced(runningPods(2), 1, young), measuredAt(20, 900), 1, 20, nil},
+		"a pending pod damps growth":                          {2, 100, "cpu", replaced(runningPods(2), 1, inPhase(corev1.PodPending)), measuredAt(150, -1), 2, 150, nil},
+		"a starting pod counts where it is not about CPU":     {2, 100, "memory", replaced(runningPods(2), 1, young), measuredAt(100, 900), 10, 500, nil},
+		"a failed pod has no part":                            {3, 100, "cpu", replaced(runningPods(3), 2, inPhase(corev1.PodFailed)), measuredAt(200, 200, 9000), 4, 200, nil},
+		"a pod that is being deleted has no part":             {3, 100, "cpu", replaced(runningPods(3), 2, ending), measuredAt(200, 200, -1), 4, 200, nil},
+		"missing and ready never shrink what grows":           {9, 100, "cpu", runningPods(2), measuredAt(120, 130), 3, 125, nil},
+		// During a rollout there are more pods than replicas, or fewer.
+		"more pods than replicas do not grow what shrinks":             {3, 100, "cpu", runningPods(5), measuredAt(60, 60, 60, 60, -1), 3, 60, nil},
+		"fewer pods than replicas do not shrink what grows":            {9, 100, "cpu", runningPods(3), measuredAt(300, 300, -1), 9, 300, nil},
+		"missing pods bring it near enough, whatever their number":     {6, 100, "cpu", runningPods(5), measuredAt(80, 80, -1, -1, -1), 6, 80, nil},
+		"a starting pod has no part where the others do as they shall": {2, 100, "cpu", replaced(runningPods(2), 1, young), measuredAt(100, 900), 2, 100, nil},
+		"a starting pod brings it near enough":                         {3, 100, "cpu", replaced(runningPods(3), 2, young), measuredAt(160, 160, 900), 3, 160, nil},
+		"more than there can be is as many as there can be":            {1, 1, "cpu", runningPods(1), measuredAt(math.MaxInt64), math.MaxInt32, math.MaxInt64, nil},
+		"a sum that runs over is as large as there can be":             {2, 1, "memory", runningPods(2), measuredAt(math.MaxInt64, math.MaxInt64), math.MaxInt32, math.MaxInt64 / 2, nil},
+		"usage of nothing asks for no pods, and the bounds help":       {2, 100, "cpu", runningPods(2), measuredAt(0, 0), 0, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := sortPods(tc.pods, tc.measured, tc.of, usual.timing, noon)
@@ -90,6 +96,13 @@ func TestReplicasByUtilization(t *testing.T) {
 				t.Errorf("got %d, %d%%, %v; want %d, %d%%, %q", n, used.percent, err, tc.want, tc.percent, tc.err)
 			}
 		})
+	}
+}
+
+func TestTheAverageIsOfThePodsThatAreKnown(t *testing.T) {
+	got, ok := utilized(measuredAt(100, 300, 900), map[string]int64{"p0": 1000, "p1": 3000, "p3": 1})
+	if want := (utilization{percent: 10, average: 200}); got != want || !ok {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
@@ -197,14 +210,15 @@ func TestReplicasByTotal(t *testing.T) {
 		want          int32
 		err           error
 	}{
-		"twice as much, twice as many":        {3, 200, 100, runningPods(3), 6, nil},
-		"only ready pods share it":            {3, 200, 100, replaced(runningPods(3), 1, unready), 4, nil},
-		"near enough":                         {3, 105, 100, runningPods(3), 3, nil},
-		"from zero there is nobody to ask":    {0, 250, 100, nil, 3, nil},
-		"nothing to do":                       {3, 0, 100, runningPods(3), 0, nil},
-		"no pods":                             {3, 200, 100, nil, 0, errNoPods},
-		"a great deal":                        {3, math.MaxInt64, 1, runningPods(3), math.MaxInt32, nil},
-		"what is below zero asks for no pods": {3, -500, 100, runningPods(3), 0, nil},
+		"twice as much, twice as many":            {3, 200, 100, runningPods(3), 6, nil},
+		"only ready pods share it":                {3, 200, 100, replaced(runningPods(3), 1, unready), 4, nil},
+		"a failed pod that was ready has no part": {3, 200, 100, replaced(runningPods(3), 1, inPhase(corev1.PodFailed)), 4, nil},
+		"near enough":                             {3, 105, 100, runningPods(3), 3, nil},
+		"from zero there is nobody to ask":        {0, 250, 100, nil, 3, nil},
+		"nothing to do":                           {3, 0, 100, runningPods(3), 0, nil},
+		"no pods":                                 {3, 200, 100, nil, 0, errNoPods},
+		"a great deal":                            {3, math.MaxInt64, 1, runningPods(3), math.MaxInt32, nil},
+		"what is below zero asks for no pods":     {3, -500, 100, runningPods(3), 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := byTotal(tc.current, tc.usage, tc.target, even, tc.pods)

@@ -56,7 +56,11 @@ func TestWhoSelectsAPod(t *testing.T) {
 	if got, want := fmt.Sprint(s.of("ns", pod(map[string]string{"app": "web"}))), "[ns/other ns/web]"; got != want {
 		t.Errorf("got %s", got)
 	}
-	for _, name := range []string{"web", "front", "other", "both"} {
+	s.forget(named("web"))
+	if got, want := fmt.Sprint(s.of("ns", pod(map[string]string{"app": "web"}))), "[ns/other]"; got != want {
+		t.Errorf("got %s", got)
+	}
+	for _, name := range []string{"front", "other", "both"} {
 		s.forget(named(name))
 	}
 	if got := s.of("ns", pod(map[string]string{"app": "web", "tier": "front"})); len(got) != 0 || len(s.known) != 5 {

@@ -60,3 +60,37 @@ func TestKeysThatAreDueAreDropped(t *testing.T) {
 		t.Error("still knows a key that was due when somebody asked")
 	}
 }
+
+func TestAKeyIsForgottenTheMomentItIsDue(t *testing.T) {
+	clock := testclock.NewFakePassiveClock(time.Unix(9, 0))
+	p := New[int](clock, ReportShare, LongestReport)
+	p.Sent(1, clock.Now().Add(-50*time.Millisecond))
+	clock.SetTime(clock.Now().Add(time.Second))
+	if got := p.Wait(1); got != 0 || len(p.due) != 0 {
+		t.Errorf("waits %v, and %d keys are known", got, len(p.due))
+	}
+}
+
+func TestTheSweepTakesWhatIsDueAndNotMore(t *testing.T) {
+	clock := testclock.NewFakePassiveClock(time.Unix(9, 0))
+	p := New[int](clock, ReportShare, LongestReport)
+	last := 0
+	knows := func(sent, want int) {
+		t.Helper()
+		for range sent {
+			last++
+			p.Sent(last, clock.Now().Add(-50*time.Millisecond))
+		}
+		if len(p.due) != want {
+			t.Fatalf("knows %d keys, want %d", len(p.due), want)
+		}
+	}
+	knows(fewKeys-2, fewKeys-2)
+	clock.SetTime(clock.Now().Add(time.Second))
+	knows(2, fewKeys)
+	knows(1, 3) // three wait: the next sweep is at six more
+	knows(fewKeys, fewKeys+3)
+	clock.SetTime(clock.Now().Add(time.Second))
+	knows(3, fewKeys+6)
+	knows(1, 4)
+}
