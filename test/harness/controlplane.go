@@ -47,10 +47,11 @@ type ControlPlane struct {
 	etcd, apiserver *Process
 }
 
-// auditPolicy logs the requests of the manager and of its controllers only.
+// auditPolicy logs the requests of the manager and of its controllers only, a
+// watch when it begins and when it ends.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
-omitStages: [RequestReceived, ResponseStarted]
+omitStages: [RequestReceived]
 rules:
 - level: Metadata
   userGroups: ["system:serviceaccounts:kube-system"]

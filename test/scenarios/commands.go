@@ -63,6 +63,8 @@ func init() {
 		"expect-count": {wantCondition, (*run).expect},
 		"expect-gone":  {wantCondition, (*run).expect},
 		"expect-event": {wantCondition, (*run).expect},
+		// What the controllers have asked for since the last command.
+		"expect-request": {wantCondition, (*run).expect},
 	}
 }
 
@@ -176,7 +178,7 @@ func words(line string) []string {
 
 // condition is what an expect line says.
 type condition struct {
-	kind string // expect, expect-count, expect-gone, expect-event
+	kind string // expect, expect-count, expect-gone, expect-event, expect-request
 
 	target string
 	path   string
@@ -199,6 +201,8 @@ func parseCondition(s Step) (condition, error) {
 		return parseCount(c, s.Rest)
 	case "expect-event":
 		return parseEvent(c, s.Rest)
+	case "expect-request":
+		return parseRequest(c, s.Rest)
 	case "expect":
 	default:
 		return c, fmt.Errorf("%q cannot be waited for", s.Command)

@@ -23,6 +23,8 @@ func (c condition) holds(ctx context.Context, r *run, any bool) (ok bool, seen s
 		return c.gone(ctx, r)
 	case "expect-event":
 		return c.event(ctx, r)
+	case "expect-request":
+		return c.request(ctx, r)
 	}
 	objects, err := r.find(ctx, c.target)
 	if err != nil {

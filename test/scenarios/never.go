@@ -13,7 +13,7 @@ import (
 func sideBySide(steps []Step) [][]Step {
 	var groups [][]Step
 	for i, step := range steps {
-		if i > 0 && step.Never > 0 && steps[i-1].Never > 0 {
+		if i > 0 && step.Never > 0 && steps[i-1].Never > 0 && step.Ours == steps[i-1].Ours {
 			last := len(groups) - 1
 			groups[last] = append(groups[last], step)
 			continue

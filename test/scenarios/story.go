@@ -85,6 +85,13 @@ type Step struct {
 	Within time.Duration
 	// Never is how long something must stay untrue; zero means no such step.
 	Never time.Duration
+	// Ours means that the step is for our binary alone, not for a comparison.
+	Ours bool
+}
+
+// waits reports whether the step only waits for what others do.
+func (s Step) waits() bool {
+	return s.Never > 0 || s.Command == "settle" || s.Command == "refused" || strings.HasPrefix(s.Command, "expect")
 }
 
 // ParseFile reads a story.
@@ -217,6 +224,10 @@ func (s Step) prepares() bool {
 func parseStep(line string) (Step, error) {
 	step := Step{Text: line}
 	word, rest := cut(line)
+	if word == "ours" && rest != "" {
+		step.Ours = true
+		word, rest = cut(rest)
+	}
 	if word == "within" || word == "never" {
 		var text string
 		text, rest = cut(rest)

@@ -74,6 +74,8 @@ func TestParseRefusesMalformedStories(t *testing.T) {
 		"a count of what has a name":           {"expect-count pods/a == 1", "s.txtar:1: expect-count takes RES[,selector]"},
 		"a count that is no number":            {"expect-count pods == many", "s.txtar:1: expect-count needs a number"},
 		"an event of an unknown type":          {"expect-event pods/a Bad Reason x", "s.txtar:1: expect-event takes"},
+		"a request of no kind":                 {"expect-request create pods 403", "s.txtar:1: expect-request takes"},
+		"a request with a word for a code":     {"expect-request write pods refused", "s.txtar:1: expect-request needs a code"},
 		"a wait without a duration":            {"within soon expect-gone pods/a", "s.txtar:1: within needs a duration"},
 		"something that cannot be waited for":  {"never 3s expect-more pods/a", "s.txtar:1: unknown command \"expect-more\""},
 		"a node in an unknown state":           {"node a drunk", "s.txtar:1: node takes ready|silent"},
