@@ -80,6 +80,7 @@ func (m *Manager) Start() error {
 		"--kubeconfig=" + m.options.Kubeconfig,
 		"--authentication-kubeconfig=" + m.options.Kubeconfig,
 		"--authorization-kubeconfig=" + m.options.Kubeconfig,
+		"--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
 		"--use-service-account-credentials=true",
 		"--service-account-private-key-file=" + file("sa.key"),
 		"--root-ca-file=" + file("ca.crt"),
