@@ -36,6 +36,9 @@ func TestDecideStatus(t *testing.T) {
 		"without pods nothing may go": {
 			observed{budget: budget(minAvailable("0"))},
 			policyv1.PodDisruptionBudgetStatus{Conditions: []metav1.Condition{insufficient}}},
+		"while no pod is expected none may go, whatever is there": {
+			observed{budget: budget(maxUnavailable("50%")), pods: three},
+			policyv1.PodDisruptionBudgetStatus{CurrentHealthy: 3, Conditions: []metav1.Condition{insufficient}}},
 		"a share is of what the owners ask for": {
 			observed{budget: budget(maxUnavailable("50%")), pods: three, expected: expectation{count: 4}},
 			policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: 1, CurrentHealthy: 3, DesiredHealthy: 2, ExpectedPods: 4, Conditions: []metav1.Condition{sufficient}}},

@@ -1,0 +1,135 @@
+package garbagecollector
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// replace puts another object of the same name where one is, before the watch tells.
+func (s *server) replace(at location) {
+	told := s.told
+	defer func() { s.told = told }()
+	s.told = func(*kind, *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadata) {}
+	other := s.objects[at].DeepCopy()
+	other.UID = "other"
+	s.put(at, other)
+}
+
+// An object that took the name of another is none of those that a decision was about,
+// at whichever request that comes to light.
+func TestAnotherObjectOfTheNameIsSpared(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind *kind
+		// verb is the request that meets the other object, with a conflict if it is a
+		// write; without one the other object is there from the start.
+		verb string
+		// foreground and orphan say how it is being deleted; if not at all, an owner is
+		// gone, and kept says that another one is there.
+		foreground, orphan, kept bool
+		// cached: a cache has the other object already.
+		cached bool
+		after  time.Duration
+	}{
+		"an owner is gone, found out when it is read":          {kind: boxes, after: again},
+		"found out in a cache":                                 {kind: boxes, cached: true, after: again},
+		"found out when it is deleted":                         {kind: boxes, verb: "delete", after: again},
+		"found out when an owner is taken off":                 {kind: boxes, verb: "patch", kept: true},
+		"found out when an owner is taken off as read":         {kind: globes, verb: "patch", kept: true},
+		"it waits for nobody, found out when it is read":       {kind: boxes, foreground: true, after: again},
+		"it waits for nobody, found out when it is let go":     {kind: boxes, foreground: true, verb: "patch"},
+		"its dependents stay, found out when it is read":       {kind: boxes, orphan: true, after: again},
+		"its dependents stay, found out when its finalizer is": {kind: boxes, orphan: true, verb: "patch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := lone()
+			namespace := map[bool]string{true: "a"}[tc.kind.namespaced]
+			at := location{tc.kind.resource, namespace, "o"}
+			gone, there := s.create(tc.kind, namespace, "gone"), s.create(tc.kind, namespace, "there")
+			refs := []metav1.OwnerReference{ref(tc.kind, gone)}
+			if tc.kept {
+				refs = append(refs, ref(tc.kind, there))
+			}
+			o := s.create(tc.kind, namespace, "o", refs...)
+			look := c.look
+			switch {
+			case tc.foreground:
+				s.ask(t, at, metav1.DeletePropagationForeground)
+			case tc.orphan:
+				s.ask(t, at, metav1.DeletePropagationOrphan)
+				look = c.part
+			default:
+				s.put(location{tc.kind.resource, namespace, "gone"}, nil)
+			}
+			s.odd = func(verb string, met *metav1.PartialObjectMetadata) error {
+				if verb == tc.verb && met.UID == o.UID {
+					s.replace(at)
+					return errConflict
+				}
+				return nil
+			}
+			if tc.verb == "" {
+				s.replace(at)
+			}
+			if tc.cached {
+				c.cached = func(location) *metav1.PartialObjectMetadata { return s.objects[at].DeepCopy() }
+			}
+			got := look(t.Context(), keyOf(o))
+			if got.Err() != nil || got.After() != tc.after {
+				t.Errorf("%v, again after %v", got.Err(), got.After())
+			}
+			other := s.objects[at]
+			if other == nil || other.UID != "other" || len(other.OwnerReferences) != len(refs) || !slices.Equal(other.Finalizers, finalizers(tc.foreground, tc.orphan)) {
+				t.Errorf("the other object is now %+v", other)
+			}
+		})
+	}
+}
+
+// ask deletes an object as a user does.
+func (s *server) ask(t *testing.T, at location, policy metav1.DeletionPropagation) {
+	t.Helper()
+	if err := s.delete(context.Background(), at, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func finalizers(foreground, orphan bool) []string {
+	switch {
+	case foreground:
+		return []string{metav1.FinalizerDeleteDependents}
+	case orphan:
+		return []string{metav1.FinalizerOrphanDependents}
+	}
+	return nil
+}
+
+// asked notes the options of deletions.
+type asked struct {
+	*server
+	options []metav1.DeleteOptions
+}
+
+func (a *asked) delete(ctx context.Context, at location, o metav1.DeleteOptions) error {
+	a.options = append(a.options, o)
+	return a.server.delete(ctx, at, o)
+}
+
+func TestADeletionNamesTheObjectThatWasJudged(t *testing.T) {
+	s, c := lone()
+	owner := s.create(boxes, "a", "owner")
+	child := s.create(boxes, "a", "child", ref(boxes, owner))
+	s.put(location{boxes.resource, "a", "owner"}, nil)
+	a := &asked{server: s}
+	c.writer.api = a
+	if got := c.look(t.Context(), keyOf(child)); got.Err() != nil || len(a.options) != 1 {
+		t.Fatalf("%v, %d deletions", got.Err(), len(a.options))
+	}
+	p := a.options[0].Preconditions
+	if p == nil || p.UID == nil || *p.UID != child.UID || p.ResourceVersion == nil || *p.ResourceVersion != child.ResourceVersion {
+		t.Errorf("deleted with preconditions %+v", p)
+	}
+}
