@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -161,6 +162,9 @@ func (r *run) proxy(ctx context.Context, step Step) error {
 		return r.suite.startProxy()
 	}
 	proxy := r.suite.proxy
+	if proxy == nil || !r.setup.Proxy && !r.story.Setup.Proxy {
+		return errors.New("no proxy stands before this manager")
+	}
 	switch order.word {
 	case "off":
 		r.endProxy()
