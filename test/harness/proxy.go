@@ -40,6 +40,7 @@ type Proxy struct {
 	hit     int
 	watches map[*openWatch]bool
 	expired map[string]bool
+	lags    []lag
 }
 
 // StartProxy runs a proxy to the end of the test. Nothing goes wrong until Disturb.
@@ -89,7 +90,7 @@ func (p *Proxy) start(cp *ControlPlane) error {
 		Transport: &http.Transport{ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 100,
 			TLSClientConfig: &tls.Config{RootCAs: authorities, Certificates: []tls.Certificate{front}}},
 		FlushInterval:  -1,
-		ModifyResponse: lose,
+		ModifyResponse: p.answered,
 		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog:       log.New(io.Discard, "", 0),
 	}
@@ -142,7 +143,7 @@ func (p *Proxy) Disturb(faults func(*http.Request) Fault) {
 	defer p.mu.Unlock()
 	if faults == nil {
 		faults = func(*http.Request) Fault { return Fault{} }
-		p.expired = map[string]bool{}
+		p.expired, p.lags = map[string]bool{}, nil
 	}
 	p.faults = faults
 }

@@ -40,7 +40,7 @@ func (p *Proxy) watching(r *http.Request) (ctx context.Context, done func(), exp
 		return ctx, cancel, true
 	}
 	p.watches[open] = true
-	return ctx, func() {
+	return context.WithValue(ctx, watchKey{}, open), func() {
 		cancel()
 		p.mu.Lock()
 		defer p.mu.Unlock()

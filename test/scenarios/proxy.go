@@ -18,9 +18,10 @@ const lateBy = 300 * time.Millisecond
 
 // proxyOrder is what a proxy line says.
 type proxyOrder struct {
-	// word is empty, off, used, cut or expire (both of watches), or rule.
+	// word is empty, off, used, lag, cut or expire (both of watches), or rule.
 	word      string
 	resources []string
+	late      time.Duration
 	rule      harness.Rule
 }
 
@@ -36,6 +37,16 @@ func parseProxy(line string) (proxyOrder, error) {
 			return proxyOrder{}, fmt.Errorf("proxy %s takes nothing, not %q", fields[0], strings.Join(fields[1:], " "))
 		}
 		return proxyOrder{word: fields[0]}, nil
+	case "lag":
+		if len(fields) != 3 {
+			return proxyOrder{}, fmt.Errorf("proxy lag takes a duration and RES[,RES...] or *, not %q", strings.Join(fields[1:], " "))
+		}
+		late, err := parsePause(fields[1])
+		if err != nil {
+			return proxyOrder{}, fmt.Errorf("proxy lag: %w", err)
+		}
+		resources, err := parseResources(fields[2])
+		return proxyOrder{word: "lag", resources: resources, late: late}, err
 	case "watches":
 		if len(fields) != 3 || fields[1] != "cut" && fields[1] != "expire" {
 			return proxyOrder{}, fmt.Errorf("proxy watches takes cut or expire, and RES[,RES...] or *, not %q", strings.Join(fields[1:], " "))
@@ -173,6 +184,8 @@ func (r *run) proxy(ctx context.Context, step Step) error {
 			rule, unused := r.rulesOfProxy().Unused()
 			return !unused, fmt.Sprintf("not met yet, or not often enough: %s %s", rule.Verb, strings.Join(rule.Resources, ",")), nil
 		})
+	case "lag":
+		proxy.Lag(order.resources, order.late)
 	case "cut":
 		if proxy.CutWatches(order.resources) == 0 {
 			return fmt.Errorf("no watch of %s is running", strings.Join(order.resources, ","))
