@@ -26,6 +26,7 @@ import (
 var (
 	faultsFlag  = flag.String("faults", "", "numbers of the faults, separated by commas; all without it")
 	forFlag     = flag.Duration("for", 20*time.Minute, "how long to look for each")
+	shrinkFlag  = flag.Duration("shrink", 4*time.Minute, "how long to make the story of a difference smaller")
 	seedFlag    = flag.Int("seed", 1, "the first seed")
 	ldflagsFlag = flag.String("ldflags", "", "flags of the linker")
 	outFlag     = flag.String("out", filepath.Join("_output", "explore-proof"), "where binaries, stories and the table go")
@@ -56,7 +57,7 @@ func run() error {
 	rows := make([]row, 0, len(chosen))
 	for _, f := range chosen {
 		r := row{fault: f}
-		r.trial, r.err = w.try(f, *seedFlag, *forFlag)
+		r.trial, r.err = w.try(f, *seedFlag, *forFlag, *shrinkFlag)
 		fmt.Fprintf(w.log, "%s: %s\n", f.Name, r.outcome())
 		rows = append(rows, r)
 		// After each one, as all of them take hours.

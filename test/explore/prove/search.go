@@ -37,7 +37,8 @@ type hunt struct {
 	faulty, good, family string
 	out                  string
 	seed                 int
-	limit                time.Duration
+	// limit is for all of it, shrink for making a difference small.
+	limit, shrink time.Duration
 }
 
 // trial is what came of it.
@@ -95,7 +96,7 @@ type commands struct {
 func (c commands) explore(h hunt, out string) (Report, error) {
 	var r Report
 	err := c.run("-test.v", "-test.run=^TestExplore$", "-test.timeout="+(h.limit+slack).String(), "-binary="+h.faulty, "-families="+h.family,
-		"-for="+h.limit.String(), fmt.Sprintf("-seed=%d", h.seed), "-first", "-out="+out)
+		"-for="+h.limit.String(), "-shrink="+h.shrink.String(), fmt.Sprintf("-seed=%d", h.seed), "-first", "-out="+out)
 	// With a difference the test fails; what counts is the report.
 	content, readErr := os.ReadFile(filepath.Join(out, "report.json"))
 	if readErr != nil {

@@ -54,7 +54,7 @@ func (w *workshop) close() {
 }
 
 // try builds the binary with the fault and looks for it.
-func (w *workshop) try(f faults.Fault, seed int, limit time.Duration) (trial, error) {
+func (w *workshop) try(f faults.Fault, seed int, limit, shrink time.Duration) (trial, error) {
 	patch, err := filepath.Abs(f.Path)
 	if err != nil {
 		return trial{}, err
@@ -70,7 +70,7 @@ func (w *workshop) try(f faults.Fault, seed int, limit time.Duration) (trial, er
 	if err := errors.Join(w.build(faulty), w.do(w.apply("--reverse", patch))); err != nil {
 		return trial{}, err
 	}
-	return search(w.explorer, hunt{faulty, w.good, f.Family, out, seed, limit}, time.Now)
+	return search(w.explorer, hunt{faulty, w.good, f.Family, out, seed, limit, shrink}, time.Now)
 }
 
 // apply patches the copy.
