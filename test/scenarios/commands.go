@@ -59,10 +59,11 @@ func init() {
 		"lose":      {wantPod, (*run).lose},
 		"label-pod": {wantLabelPod, (*run).labelPod},
 
-		"expect":       {wantCondition, (*run).expect},
-		"expect-count": {wantCondition, (*run).expect},
-		"expect-gone":  {wantCondition, (*run).expect},
-		"expect-event": {wantCondition, (*run).expect},
+		"expect":         {wantCondition, (*run).expect},
+		"expect-count":   {wantCondition, (*run).expect},
+		"expect-gone":    {wantCondition, (*run).expect},
+		"expect-event":   {wantCondition, (*run).expect},
+		"expect-refused": {wantCondition, (*run).expect},
 		// What the controllers have asked for since the last command.
 		"expect-request": {wantCondition, (*run).expect},
 	}
@@ -178,7 +179,7 @@ func words(line string) []string {
 
 // condition is what an expect line says.
 type condition struct {
-	kind string // expect, expect-count, expect-gone, expect-event, expect-request
+	kind string // expect, expect-count, expect-gone, expect-event, expect-refused, expect-request
 
 	target string
 	path   string
@@ -203,6 +204,8 @@ func parseCondition(s Step) (condition, error) {
 		return parseEvent(c, s.Rest)
 	case "expect-request":
 		return parseRequest(c, s.Rest)
+	case "expect-refused":
+		return parseRefused(c, s.Rest)
 	case "expect":
 	default:
 		return c, fmt.Errorf("%q cannot be waited for", s.Command)

@@ -25,6 +25,8 @@ func (c condition) holds(ctx context.Context, r *run, any bool) (ok bool, seen s
 		return c.event(ctx, r)
 	case "expect-request":
 		return c.request(ctx, r)
+	case "expect-refused":
+		return c.refused(ctx, r)
 	}
 	objects, err := r.find(ctx, c.target)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
 func TestParse(t *testing.T) {
@@ -82,6 +84,11 @@ func TestParseRefusesMalformedStories(t *testing.T) {
 		"an outcome that cannot be read":       {"fail pods/a exitcode=x", "s.txtar:1: exitcode=x is no number"},
 		"a label without a value":              {"label pods/a app", "s.txtar:1: label takes key=value"},
 		"a number of replicas that is a word":  {"scale deployments/a many", "s.txtar:1: scale takes RES/NAME and a number"},
+		"a webhook for some other place":       {"webhook delete pods 409 kube-system", "s.txtar:1: webhook takes in=NAMESPACE after the code"},
+		"a webhook with too many words":        {"webhook delete pods 409 in=a in=b", "s.txtar:1: webhook takes off, or create, update or delete"},
+		"a refusal without a name":             {"expect-refused pods >= 1", "s.txtar:1: \"pods\" is not RES/NAME"},
+		"a refusal without a number":           {"expect-refused pods/a >= some", "s.txtar:1: expect-refused needs a number"},
+		"a refusal that is compared as text":   {"expect-refused pods/a =~ 1", "s.txtar:1: expect-refused takes RES/NAME OPERATOR NUMBER"},
 		"a switch position of another machine": {"kubelet maybe", "s.txtar:1: kubelet takes one of on, off"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,6 +97,22 @@ func TestParseRefusesMalformedStories(t *testing.T) {
 				t.Errorf("Parse() = %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+func TestParseWebhook(t *testing.T) {
+	for line, want := range map[string]harness.Refusal{
+		"delete pods,secrets 409":               {Operation: "delete", Resources: []string{"pods", "secrets"}, Code: 409},
+		"create secrets 500 in=kube-system":     {Operation: "create", Resources: []string{"secrets"}, Code: 500, Namespace: "kube-system"},
+		"update clusterroles/status 422 in=a-b": {Operation: "update", Resources: []string{"clusterroles/status"}, Code: 422, Namespace: "a-b"},
+	} {
+		got, off, err := parseWebhook(line)
+		if diff := cmp.Diff(want, got); diff != "" || off || err != nil {
+			t.Errorf("%s: off %t, error %v, refusal (-want +got):\n%s", line, off, err, diff)
+		}
+	}
+	if _, off, err := parseWebhook("off"); !off || err != nil {
+		t.Errorf("off is %t, %v", off, err)
 	}
 }
 
