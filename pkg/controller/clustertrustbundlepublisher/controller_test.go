@@ -74,7 +74,8 @@ func TestErrorsOfWrites(t *testing.T) {
 		"one that appeared meanwhile is looked at again":       {"create", apierrors.NewAlreadyExists(bundleResource, "x"), false, untilCached, false},
 		"while publishing fails the old one stays":             {"create", apierrors.NewForbidden(bundleResource, "x", errors.New("policy")), true, 0, false},
 		"an old one that has gone is no error":                 {"delete", apierrors.NewNotFound(bundleResource, "x"), false, 0, false},
-		"an old one that was made again is left to its event":  {"delete", apierrors.NewConflict(bundleResource, "x", errors.New("uid")), false, 0, false},
+		"an old one that was made again is looked at again":    {"delete", apierrors.NewConflict(bundleResource, "x", errors.New("uid")), true, 0, false},
+		"a webhook that refuses with 409 is asked again":       {"delete", &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 409, Message: "not now"}}, true, 0, false},
 		"an old one that may not be deleted is tried again":    {"delete", apierrors.NewForbidden(bundleResource, "x", errors.New("policy")), true, 0, false},
 		"with all permitted the old one goes after publishing": {"patch", nil, false, 0, true},
 	} {

@@ -70,14 +70,14 @@ func (c *Controller) sync(ctx context.Context, _ string) runner.Result {
 	return runner.Done(errs...).LookAgain(period).Because(do)
 }
 
-// remove deletes the request as it was judged. One that changed meanwhile, or
-// was made anew, has its turn with the next look.
+// remove deletes the request as it was judged. A conflict may be a change, or a
+// webhook's refusal: either is judged again.
 func (c *Controller) remove(ctx context.Context, r removal) error {
 	klog.FromContext(ctx).Info("Deleting a certificate signing request", "csr", r.csr.Name, "why", r.why)
 	err := c.client.CertificatesV1().CertificateSigningRequests().Delete(ctx, r.csr.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &r.csr.UID, ResourceVersion: &r.csr.ResourceVersion},
 	})
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	if err == nil || apierrors.IsNotFound(err) {
 		return nil
 	}
 	return fmt.Errorf("unable to delete CSR %q: %w", r.csr.Name, err)

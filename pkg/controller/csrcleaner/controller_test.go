@@ -60,14 +60,17 @@ func TestALookAtTheStartAndOneAnHour(t *testing.T) {
 
 func TestErrorsOfDeletions(t *testing.T) {
 	broken := errors.New("connection refused")
+	// What an admission webhook may answer.
+	refusal := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 409, Message: "not now"}}
 	for name, tc := range map[string]struct {
 		err  error
 		fail bool
 	}{
-		"a request that is gone is gone":          {apierrors.NewNotFound(certificates.Resource, "a"), false},
-		"one that has changed waits for its turn": {apierrors.NewConflict(certificates.Resource, "a", broken), false},
-		"a refusal is retried":                    {apierrors.NewForbidden(certificates.Resource, "a", broken), true},
-		"so is a server that does not answer":     {broken, true},
+		"a request that is gone is gone":               {apierrors.NewNotFound(certificates.Resource, "a"), false},
+		"one that has changed is judged again":         {apierrors.NewConflict(certificates.Resource, "a", broken), true},
+		"a refusal is retried":                         {apierrors.NewForbidden(certificates.Resource, "a", broken), true},
+		"a refusal in the words of a conflict is one":  {refusal, true},
+		"a server that does not answer is asked again": {broken, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset()

@@ -106,9 +106,9 @@ func (c *Controller) apply(ctx context.Context, k key, request *certificatesv1be
 		Preconditions: &metav1.Preconditions{UID: &request.UID},
 	})
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return nil // it is gone, and may be another one by now
-	case err != nil:
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil: // a conflict may be another one of the name, or a webhook's refusal
 		return fmt.Errorf("delete pod certificate request %s: %w", k, err)
 	}
 	c.writes.Deleted(k, Resource.GroupResource(), request)

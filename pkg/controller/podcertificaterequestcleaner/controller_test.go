@@ -58,7 +58,8 @@ func TestErrorsOfDelete(t *testing.T) {
 	}{
 		"a deletion is done":                               {nil, false},
 		"one that has gone is no error":                    {apierrors.NewNotFound(resource, "r"), false},
-		"another one of the name is not to be deleted":     {apierrors.NewConflict(resource, "r", errors.New("uid")), false},
+		"another one of the name is looked at again":       {apierrors.NewConflict(resource, "r", errors.New("uid")), true},
+		"a refusal in the words of a conflict is one":      {&apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 409, Message: "not now"}}, true},
 		"a refusal is retried":                             {apierrors.NewForbidden(resource, "r", errors.New("policy")), true},
 		"an API server that cannot be reached is no reply": {errors.New("connection refused"), true},
 	} {
