@@ -59,7 +59,10 @@ func Compare(story string, reference, ours *Record) []Finding {
 		c.objects()
 		c.events()
 		c.statuses()
+		c.numbers()
+		c.compareTimes()
 		c.writes()
+		c.bodies()
 	}
 	for i := range c.findings {
 		c.findings[i].Story = story
@@ -136,8 +139,7 @@ func (c *comparison) events() {
 // after growing pauses.
 func retries(n int) int { return n + n/2 + 1 }
 
-// statuses: ours may skip some, but must not have others or another order. A
-// count may take any value between those that the reference went through.
+// statuses: ours may skip some, but must not have others or another order.
 func (c *comparison) statuses() {
 	for _, identity := range slices.Sorted(maps.Keys(c.ours.Statuses)) {
 		for _, field := range slices.Sorted(maps.Keys(c.ours.Statuses[identity])) {
@@ -150,16 +152,16 @@ func (c *comparison) statuses() {
 			}
 		}
 	}
+}
+
+// numbers: each must stay between the least and the greatest value that the
+// reference shows of the same field.
+func (c *comparison) numbers() {
 	for _, identity := range slices.Sorted(maps.Keys(c.ours.Numbers)) {
-		// How many are ready at a moment is chance; that there are never more
-		// than the reference has of anything is not.
-		var low, high float64
-		for _, span := range c.reference.Numbers[identity] {
-			low, high = min(low, span[0]), max(high, span[1])
-		}
 		for _, field := range slices.Sorted(maps.Keys(c.ours.Numbers[identity])) {
-			if o := c.ours.Numbers[identity][field]; o[0] < low || o[1] > high {
-				c.add(c.authors(identity), KindStatus, identity+" "+field, "ours: %v to %v, the reference: %v to %v", o[0], o[1], low, high)
+			r, o := c.reference.Numbers[identity][field], c.ours.Numbers[identity][field]
+			if o[0] < r[0] || o[1] > r[1] {
+				c.add(c.authors(identity), KindStatus, identity+" "+field, "ours: %v to %v, the reference: %v to %v", o[0], o[1], r[0], r[1])
 			}
 		}
 	}

@@ -24,6 +24,9 @@ func TestWhatCountsAsADifference(t *testing.T) {
 	numbers := func(low, high float64) *Record {
 		return &Record{Numbers: map[string]map[string][2]float64{"Node n": {"status.replicas": {low, high}}}}
 	}
+	bounds := func(a string, high float64, b string, higher float64) *Record {
+		return &Record{Numbers: map[string]map[string][2]float64{"Node n": {a: {0, high}, b: {0, higher}}}}
+	}
 	for name, c := range map[string]struct {
 		reference, ours *Record
 		want            string
@@ -34,6 +37,10 @@ func TestWhatCountsAsADifference(t *testing.T) {
 		"statuses in another order":            {statuses("a", "b"), statuses("b", "a"), KindStatus},
 		"a number between":                     {numbers(0, 4), numbers(0, 3), ""},
 		"a number above":                       {numbers(0, 4), numbers(0, 5), KindStatus},
+		"a number below":                       {numbers(0, 4), numbers(-1, 3), KindStatus},
+		"a number above that of its own field": {bounds("ready", 2, "all", 4), bounds("ready", 3, "all", 3), KindStatus},
+		"a number of a field of our own":       {&Record{}, numbers(0, 1), KindStatus},
+		"nothing in a field of our own":        {&Record{}, numbers(0, 0), ""},
 		"fewer writes":                         {writes(3), writes(2), ""},
 		"more writes":                          {writes(3), writes(4), KindWrites},
 		"writes of another kind":               {&Record{}, writes(1), KindVerb + " " + KindWrites},

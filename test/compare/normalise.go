@@ -24,7 +24,6 @@ var (
 		with    string
 	}{
 		{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "<uid>"},
-		{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`), "<time>"},
 		{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? [+-]\d{4} UTC( m=[+-][\d.]+)?`), "<time>"},
 		{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]+-----.*-----END [A-Z ]+-----\n?`), "<pem>"},
 		{regexp.MustCompile(`\b10\.244\.\d+\.\d+\b`), "<pod-ip>"},
@@ -77,6 +76,7 @@ func (l *leveller) text(s string) string {
 		s = l.made.ReplaceAllString(s, "$1*")
 	}
 	s = l.names.Replace(l.names.Replace(s))
+	s = timestamp.ReplaceAllStringFunc(s, timeForm)
 	for _, p := range patterns {
 		s = p.pattern.ReplaceAllString(s, p.with)
 	}

@@ -30,6 +30,8 @@ type Record struct {
 	Statuses map[string]map[string][][]string `json:"statuses,omitempty"`
 	// Numbers hold the least and the greatest value of a number, in the same way.
 	Numbers map[string]map[string][2]float64 `json:"numbers,omitempty"`
+	// Times say, by identity and field, how the times of an object moved and where they lay.
+	Times map[string]map[string][]string `json:"times,omitempty"`
 	// Writes counts requests by "verb resource/subresource", per controller.
 	Writes map[string]map[string]int `json:"writes,omitempty"`
 	// Reads counts what was only read, in the same way. It is shown, not
@@ -37,6 +39,10 @@ type Record struct {
 	Reads map[string]map[string]int `json:"reads,omitempty"`
 	// Used counts every request by "verb resource.group/subresource", per controller.
 	Used map[string]map[string]int `json:"used,omitempty"`
+	// Bodies are the distinct bodies of creates and patches and the options of deletions, by
+	// "verb resource.group/subresource name", per controller. Guards say what patches and deletions insist on.
+	Bodies map[string]map[string][]string `json:"bodies,omitempty"`
+	Guards map[string]map[string][]string `json:"guards,omitempty"`
 	// Authors are the controllers that wrote an object, by identity.
 	Authors map[string][]string `json:"authors,omitempty"`
 }
@@ -48,11 +54,12 @@ func NewRecord(namespace string, objects []map[string]any, requests []harness.Au
 			Failures: failures, Objects: map[string][]string{}, Events: map[string]map[string]int{},
 			Statuses: map[string]map[string][][]string{}, Numbers: map[string]map[string][2]float64{},
 			Writes: map[string]map[string]int{}, Reads: map[string]map[string]int{}, Used: map[string]map[string]int{},
-			Authors: map[string][]string{},
+			Times: map[string]map[string][]string{}, Bodies: map[string]map[string][]string{}, Guards: map[string]map[string][]string{}, Authors: map[string][]string{},
 		},
 		level:     newLeveller(namespace, generatedNames(objects, requests)),
 		histories: map[string]*history{},
 		counted:   map[string]int{},
+		moments:   map[string]map[string]moment{},
 	}
 	for _, object := range objects {
 		b.object(object)
@@ -105,6 +112,8 @@ type builder struct {
 	histories map[string]*history
 	// counted is how often an event object said it had happened.
 	counted map[string]int
+	// moments are the times of each object after the last write.
+	moments map[string]map[string]moment
 }
 
 // history is what the status of one object went through.
@@ -151,6 +160,7 @@ func (b *builder) request(request harness.AuditEvent) {
 	case !cutOff(request):
 		count(b.record.Writes, who, request.Verb+" "+what+refused)
 	}
+	b.body(who, request)
 	if !done || answered == nil || fields(answered, "metadata") == nil {
 		return
 	}
@@ -161,6 +171,7 @@ func (b *builder) request(request harness.AuditEvent) {
 	if !slices.Contains(b.record.Authors[identity], who) {
 		b.record.Authors[identity] = append(b.record.Authors[identity], who)
 	}
+	b.times(identity, answered, request.Received)
 	if request.ObjectRef.Subresource == "status" {
 		b.status(identity, answered)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // AuditLog is what the controller manager and its controllers asked of the API
@@ -22,7 +23,9 @@ type AuditEvent struct {
 	User       struct {
 		Username string `json:"username"`
 	} `json:"user"`
-	UserAgent string `json:"userAgent"`
+	// Received is when the API server took the request.
+	Received  time.Time `json:"requestReceivedTimestamp"`
+	UserAgent string    `json:"userAgent"`
 	ObjectRef *struct {
 		Resource    string `json:"resource"`
 		Subresource string `json:"subresource"`
