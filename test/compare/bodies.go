@@ -33,7 +33,7 @@ func (b *builder) body(who string, request harness.AuditEvent) {
 	text, guards := "", ""
 	switch request.Verb {
 	case "create":
-		text = b.created(decoded(request.RequestObject))
+		text = b.created(decoded(request.RequestObject), request.ObjectRef.Namespace)
 	case "delete":
 		text, guards = b.options(decoded(request.RequestObject))
 	case "patch":
@@ -58,10 +58,13 @@ func (b *builder) bodyOf(request harness.AuditEvent) string {
 	return b.level.text(name)
 }
 
-// created is a body of a create, without the name that the server gives it.
-func (b *builder) created(o map[string]any) string {
+// created is a body of a create, without what the server fills in: a name, and the namespace of the request.
+func (b *builder) created(o map[string]any, namespace string) string {
 	levelled := b.level.object(o)
 	if meta := fields(levelled, "metadata"); meta != nil {
+		if fields(o, "metadata")["namespace"] == namespace {
+			delete(meta, "namespace")
+		}
 		if prefix, _ := fields(o, "metadata")["generateName"].(string); prefix != "" {
 			meta["generateName"] = b.level.text(prefix)
 			delete(meta, "name")
@@ -111,10 +114,28 @@ func (b *builder) patch(request harness.AuditEvent) (text, guards string) {
 	}
 	if request.ObjectRef.Subresource == "status" {
 		paths := map[string]bool{}
-		shape("", b.level.value("", body), paths)
+		shape("", plainPatch(b.level.value("", body)), paths)
 		return head + "\n" + strings.Join(slices.Sorted(maps.Keys(paths)), "\n") + "\n", guards
 	}
-	return head + "\n" + asYAML(b.level.value("", body)), guards
+	return head + "\n" + asYAML(plainPatch(b.level.value("", body))), guards
+}
+
+// plainPatch shows an empty list as nothing, which it is once it is stored, and
+// leaves the order of lists out.
+func plainPatch(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if v[key] = plainPatch(inner); strings.HasPrefix(key, "$setElementOrder/") {
+				delete(v, key)
+			}
+		}
+	case []any:
+		if len(v) == 0 {
+			return nil
+		}
+	}
+	return v
 }
 
 // guardsOf says what a request insists on.

@@ -15,7 +15,7 @@ func sent(t *testing.T, verb, reference, query, body string, code int) harness.A
 }
 
 func TestBodiesAreKeptOncePerObject(t *testing.T) {
-	const pods, web, webStatus = `{"resource":"pods"}`, `{"resource":"pods","name":"web-bcdfg"}`, `{"resource":"pods","name":"web-bcdfg","subresource":"status"}`
+	const pods, web, webStatus = `{"resource":"pods","namespace":"story-0001"}`, `{"resource":"pods","name":"web-bcdfg"}`, `{"resource":"pods","name":"web-bcdfg","subresource":"status"}`
 	made := func(uid string) string {
 		return `{"kind":"Pod","metadata":{"generateName":"web-","namespace":"story-0001","uid":"` + uid + `","creationTimestamp":null}}`
 	}
@@ -26,16 +26,17 @@ func TestBodiesAreKeptOncePerObject(t *testing.T) {
 		sent(t, "update", web, "", `{"kind":"Pod","metadata":{"name":"web-bcdfg"}}`, 200),
 		sent(t, "delete", web, "", `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background","preconditions":{"uid":"u","resourceVersion":"7"}}`, 200),
 		sent(t, "delete", web, "", `null`, 200),
-		sent(t, "patch", web, "", `{"metadata":{"uid":"u","labels":{"a":"b"}}}`, 200),
+		sent(t, "patch", web, "", `{"metadata":{"uid":"u","finalizers":[],"labels":{"a":"b"}}}`, 200),
+		sent(t, "patch", web, "", `{"metadata":{"finalizers":null,"labels":{"a":"b"}}}`, 200),
 		sent(t, "patch", web, "", `[{"op":"test","path":"/metadata/resourceVersion","value":"7"},{"op":"remove","path":"/x"}]`, 200),
 		sent(t, "patch", web, "fieldManager=me&force=true", `{"apiVersion":"v1","kind":"Pod"}`, 200),
-		sent(t, "patch", webStatus, "", `{"status":{"n":3,"conditions":[{"type":"A"},{"type":"B","reason":"r"}]}}`, 200),
+		sent(t, "patch", webStatus, "", `{"status":{"n":3,"$setElementOrder/conditions":[{"type":"A"}],"conditions":[{"type":"A"},{"type":"B","reason":"r"}]}}`, 200),
 	}, nil)
 	want := map[string][]string{
-		"create pods web-*":       {"kind: Pod\nmetadata:\n  generateName: web-\n  namespace: $NS\n"},
+		"create pods web-*":       {"kind: Pod\nmetadata:\n  generateName: web-\n"},
 		"create pods no":          {"kind: Pod\nmetadata:\n  name: \"no\"\n"},
 		"delete pods web-*":       {"no options\n", "propagationPolicy: Background\n"},
-		"patch pods web-*":        {"apply as me by force\napiVersion: v1\nkind: Pod\n", "json\n- op: remove\n  path: /x\n", "merge\nmetadata:\n  labels:\n    a: b\n"},
+		"patch pods web-*":        {"apply as me by force\napiVersion: v1\nkind: Pod\n", "json\n- op: remove\n  path: /x\n", "merge\nmetadata:\n  finalizers: null\n  labels:\n    a: b\n"},
 		"patch pods/status web-*": {"merge\n.status.conditions[].reason\n.status.conditions[].type\n.status.n\n"},
 	}
 	if diff := cmp.Diff(want, r.Bodies["deployment-controller"]); diff != "" {

@@ -114,7 +114,7 @@ func (r *Report) judgeAll(t *testing.T, s setting, complete bool) {
 	r.Uses, r.Others = whole.roles.Uses(r.Results)
 	r.Totals = Exceeds(r.Uses)
 	if complete {
-		r.Totals = slices.Concat(r.Totals, Totals(r.Results), Reasons(r.Results))
+		r.Totals = slices.Concat(r.Totals, Totals(r.Results), Reasons(r.Results), Conditions(r.Results))
 	}
 	if n := s.accepted.Explain(r.Totals); n > 0 && !r.Self {
 		t.Errorf("%d unexplained differences in all stories together\n%s", n, unexplained(r.Totals))
@@ -236,6 +236,7 @@ func (p *pair) play(t *testing.T, story *scenarios.Story) Play {
 			l := &listener{TB: t}
 			take := stage.Play(l, story, namespace)
 			records[i] = NewRecord(namespace, plain(t, take.Objects), take.Requests, l.failures)
+			records[i].Waits = take.Waits
 			records[i].Killed = slices.ContainsFunc(story.Steps, func(s scenarios.Step) bool { return s.Command == "restart" })
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -63,6 +64,8 @@ func Compare(story string, reference, ours *Record) []Finding {
 		c.compareTimes()
 		c.writes()
 		c.bodies()
+		c.missing()
+		c.latency()
 	}
 	for i := range c.findings {
 		c.findings[i].Story = story
@@ -154,12 +157,21 @@ func (c *comparison) statuses() {
 	}
 }
 
+// passingCounts are of what comes and goes: how many are seen at once is chance.
+var passingCounts = regexp.MustCompile(`(?i)(terminating|unavailable)(Replicas)?$`)
+
 // numbers: each must stay between the least and the greatest value that the
-// reference shows of the same field.
+// reference shows of the same field. One of what comes and goes must not be more
+// than any number of the object.
 func (c *comparison) numbers() {
 	for _, identity := range slices.Sorted(maps.Keys(c.ours.Numbers)) {
 		for _, field := range slices.Sorted(maps.Keys(c.ours.Numbers[identity])) {
 			r, o := c.reference.Numbers[identity][field], c.ours.Numbers[identity][field]
+			if passingCounts.MatchString(field) {
+				for _, span := range c.reference.Numbers[identity] {
+					r[1] = max(r[1], span[1])
+				}
+			}
 			if o[0] < r[0] || o[1] > r[1] {
 				c.add(c.authors(identity), KindStatus, identity+" "+field, "ours: %v to %v, the reference: %v to %v", o[0], o[1], r[0], r[1])
 			}

@@ -39,6 +39,8 @@ func TestWhatCountsAsADifference(t *testing.T) {
 		"a number above":                       {numbers(0, 4), numbers(0, 5), KindStatus},
 		"a number below":                       {numbers(0, 4), numbers(-1, 3), KindStatus},
 		"a number above that of its own field": {bounds("ready", 2, "all", 4), bounds("ready", 3, "all", 3), KindStatus},
+		"more that come and go":                {bounds("terminatingReplicas", 2, "all", 4), bounds("terminatingReplicas", 4, "all", 4), ""},
+		"more that come and go than there are": {bounds("terminatingReplicas", 2, "all", 4), bounds("terminatingReplicas", 5, "all", 4), KindStatus},
 		"a number of a field of our own":       {&Record{}, numbers(0, 1), KindStatus},
 		"nothing in a field of our own":        {&Record{}, numbers(0, 0), ""},
 		"fewer writes":                         {writes(3), writes(2), ""},
@@ -98,9 +100,9 @@ func TestALineDiffShowsTheSurroundings(t *testing.T) {
 
 func TestAcceptedDifferencesAreExplainedAndStaleOnesFound(t *testing.T) {
 	list, err := ParseAccepted([]byte(`
-- {story: "deployment-*", controller: "*", kind: writes, pattern: "^update", reason: fewer conflicts}
-- {story: "*", controller: "*", kind: event, pattern: never, reason: nothing}
-- {story: "*", controller: "*", kind: event, pattern: seldom, reason: it comes and goes, chance: true}
+- {story: "job-x,deployment-*", controller: "*", kind: writes, pattern: "^update", reason: fewer conflicts}
+- {story: "*", controller: "*", kind: event, pattern: ^never, reason: nothing}
+- {story: "*", controller: "*", kind: event, pattern: ^seldom, reason: it comes and goes, chance: true}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -113,17 +115,19 @@ func TestAcceptedDifferencesAreExplainedAndStaleOnesFound(t *testing.T) {
 	if n := list.Explain(findings); n != 2 || findings[0].Reason != "fewer conflicts" {
 		t.Errorf("%d unexplained: %+v", n, findings)
 	}
-	if stale := list.Stale(); len(stale) != 1 || stale[0].Pattern != "never" {
+	if stale := list.Stale(); len(stale) != 1 || stale[0].Pattern != "^never" {
 		t.Errorf("stale: %v", stale)
 	}
 }
 
 func TestAnAcceptedDifferenceNeedsAllOfItsParts(t *testing.T) {
 	for name, text := range map[string]string{
-		"no reason":     `- {story: "*", controller: "*", kind: event, pattern: x}`,
-		"a bad pattern": `- {story: "*", controller: "*", kind: event, pattern: "(", reason: r}`,
-		"a bad glob":    `- {story: "[", controller: "*", kind: event, pattern: x, reason: r}`,
-		"an odd field":  `- {story: "*", controller: "*", kind: event, pattern: x, reason: r, more: y}`,
+		"no reason":                `- {story: "*", controller: "*", kind: event, pattern: x}`,
+		"a bad pattern":            `- {story: "*", controller: "*", kind: event, pattern: "^(", reason: r}`,
+		"a bad glob":               `- {story: "[", controller: "*", kind: event, pattern: ^x, reason: r}`,
+		"no anchor for everything": `- {story: "*", controller: "*", kind: event, pattern: x, reason: r}`,
+		"a bad glob in a list":     `- {story: "a,[", controller: "c", kind: event, pattern: x, reason: r}`,
+		"an odd field":             `- {story: "*", controller: "*", kind: event, pattern: ^x, reason: r, more: y}`,
 	} {
 		if _, err := ParseAccepted([]byte(text)); err == nil {
 			t.Errorf("%s is taken", name)

@@ -26,6 +26,7 @@ func Judge(story string, plays []Play) Result {
 	r.Story, r.Plays = story, len(plays)
 	shown := max(0, slices.IndexFunc(plays, Play.compared))
 	r.Reference, r.Ours = plays[shown].Reference, plays[shown].Ours
+	r.Waits = leastWaits(plays)
 	if r.ReferenceFailed == len(plays) {
 		r.Findings = append(r.Findings, Finding{Story: story, Controller: "story", Kind: KindOutcome, Plays: len(plays),
 			Subject: "never passes under the reference: the story is wrong", Detail: r.ReferenceFailure})
@@ -35,6 +36,7 @@ func Judge(story string, plays []Play) Result {
 		f := all[0].finding
 		f.Plays = len(all)
 		switch {
+		case f.Kind == KindLatency && len(all) < j.compared: // A slow moment. The least waits are in the report.
 		case f.Kind == KindOutcome, len(all) >= min(2, j.compared):
 			r.Findings = append(r.Findings, f)
 		case j.known(all[0]):

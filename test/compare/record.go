@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
+	"github.com/kube-kcm/kube-controller-manager/test/scenarios"
 )
 
 // Record is what one story left behind under one binary, levelled. It is the
@@ -43,6 +44,8 @@ type Record struct {
 	// "verb resource.group/subresource name", per controller. Guards say what patches and deletions insist on.
 	Bodies map[string]map[string][]string `json:"bodies,omitempty"`
 	Guards map[string]map[string][]string `json:"guards,omitempty"`
+	// Waits are how long the expectations of the story took.
+	Waits []scenarios.Waited `json:"waits,omitempty"`
 	// Authors are the controllers that wrote an object, by identity.
 	Authors map[string][]string `json:"authors,omitempty"`
 }
@@ -182,38 +185,6 @@ func count(table map[string]map[string]int, row, column string) {
 		table[row] = map[string]int{}
 	}
 	table[row][column]++
-}
-
-// event counts what an event object, of either API group, newly tells.
-func (b *builder) event(o map[string]any) {
-	about := fields(o, "involvedObject")
-	message, _ := o["message"].(string)
-	if about == nil {
-		about = fields(o, "regarding")
-		message, _ = o["note"].(string)
-	}
-	component, _ := fields(o, "source")["component"].(string)
-	for _, key := range []string{"reportingComponent", "reportingController"} {
-		if other, _ := o[key].(string); component == "" {
-			component = other
-		}
-	}
-	times := 1
-	for _, n := range []any{o["count"], o["deprecatedCount"], fields(o, "series")["count"]} {
-		if n, ok := n.(float64); ok {
-			times = max(times, int(n))
-		}
-	}
-	name, _ := fields(o, "metadata")["name"].(string)
-	// The recorder folds what comes often; when it begins to is chance.
-	message = strings.TrimPrefix(message, "(combined from similar events): ")
-	text := fmt.Sprintf("%v %v: %s %v: %s", about["kind"], b.level.text(fmt.Sprint(about["name"])), o["type"], o["reason"], b.level.form(message))
-	if b.record.Events[component] == nil {
-		b.record.Events[component] = map[string]int{}
-	}
-	// An event that stands for several similar ones changes its message.
-	b.record.Events[component][text] += max(times-b.counted[name], 0)
-	b.counted[name] = times
 }
 
 // status adds a status that a controller has written to the object's history.

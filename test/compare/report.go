@@ -26,6 +26,8 @@ type Result struct {
 	Passing []Finding `json:"passing,omitempty"`
 	// Chance came in one play, and in another the reference was like ours.
 	Chance []Finding `json:"chance,omitempty"`
+	// Waits are the expectations, each from the play in which ours was the least behind.
+	Waits []Wait `json:"waits,omitempty"`
 }
 
 // Verdict is one word.
@@ -173,6 +175,8 @@ func (r *Report) Markdown() string {
 	r.markdownSums(&b, "Reads in all stories", "Controller | Request", func(record *Record) map[string]map[string]int { return record.Reads })
 	r.markdownSums(&b, "Events in all stories", "Component | Kind, type and reason", func(record *Record) map[string]map[string]int { return byReason(record.Events) })
 	r.markdownRoles(&b)
+	r.markdownWaits(&b)
+	r.markdownFewer(&b)
 	r.markdownStories(&b)
 	if len(r.Totals) > 0 {
 		b.WriteString("\n## All stories together\n")

@@ -94,7 +94,7 @@ func (b *builder) times(identity string, o map[string]any, written time.Time) {
 			if what := changes(was, m, written); what != "" {
 				note(field, what)
 			}
-		} else if there && was.text != m.text {
+		} else if there && was.text != m.text && !noted(field) {
 			note(field, "moves")
 		}
 		for other, o := range now {
@@ -104,11 +104,15 @@ func (b *builder) times(identity string, o map[string]any, written time.Time) {
 		}
 	}
 	for field, was := range before {
-		if _, there := now[field]; known && !there && was.condition == nil {
+		if _, there := now[field]; known && !there && was.condition == nil && !noted(field) {
 			note(field, "goes")
 		}
 	}
 }
+
+// noted reports whether a time is in an annotation. One about a change moves or goes
+// with the next, and how many changes there are is chance.
+func noted(field string) bool { return strings.HasPrefix(field, "metadata.annotations.") }
 
 // lies says where a time is, beside another one.
 func lies(t, other time.Time) string {

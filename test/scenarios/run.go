@@ -34,6 +34,8 @@ type run struct {
 	// acted is where the audit log ended when the last command began that is no
 	// expectation.
 	acted int64
+	// waits are those of the expectations so far.
+	waits []Waited
 	// hook refuses what controllers ask for; nil when there is none.
 	hook *harness.Webhook
 	// rules are what goes wrong on the way to the API server; nil means nothing.
@@ -75,7 +77,7 @@ func (r *run) play(ctx context.Context) {
 		if step.Never > 0 {
 			step, err = r.never(ctx, together)
 		} else {
-			err = r.do(ctx, step)
+			err = r.timed(ctx, step)
 		}
 		if err != nil {
 			r.explain(ctx, step, err)

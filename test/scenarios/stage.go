@@ -45,6 +45,8 @@ type Take struct {
 	// Requests are the writes of the controllers that concern the story, and
 	// what they have read meanwhile.
 	Requests []harness.AuditEvent
+	// Waits are those of the expectations, in their order.
+	Waits []Waited
 }
 
 // NewStage starts a control plane that records what controllers write. The
@@ -59,6 +61,7 @@ func (s *Stage) Play(t testing.TB, story *Story, namespace string) Take {
 	take := Take{Namespace: namespace}
 	s.suite.playIn(t, story, namespace, func(ctx context.Context, r *run) {
 		mark := s.suite.auditMark
+		take.Waits = r.waits
 		if err := s.suite.settle(ctx); err != nil {
 			t.Errorf("%s: wait for the controllers to be done: %v", story.Path, err)
 		}
