@@ -89,7 +89,10 @@ func ParseMetrics(text string) map[string]string {
 	return families
 }
 
-var labelName = regexp.MustCompile(`(?:^|,)([a-zA-Z_]\w*)="(?:[^"\\]|\\.)*"`)
+var (
+	labelName  = regexp.MustCompile(`(?:^|,)([a-zA-Z_]\w*)="(?:[^"\\]|\\.)*"`)
+	labelValue = regexp.MustCompile(`(?:^|,)([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"`)
+)
 
 // ParseConfigz gives each leaf of /configz its path.
 func ParseConfigz(text string) (map[string]string, error) {

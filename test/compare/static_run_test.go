@@ -57,7 +57,9 @@ func TestStatic(t *testing.T) {
 	for _, name := range leaderStories {
 		c.play(t, s, name, scenarios.Setup{Flags: slices.Concat(leading, hasty), Controllers: started})
 	}
-	c.table(KindMetric, ParseMetrics(get(t, c.both[0], "/metrics")), ParseMetrics(get(t, c.both[1], "/metrics")))
+	theirs, ours := get(t, c.both[0], "/metrics"), get(t, c.both[1], "/metrics")
+	c.table(KindMetric, ParseMetrics(theirs), ParseMetrics(ours))
+	c.findings = append(c.findings, CompareLabels(ParseLabels(theirs), ParseLabels(ours))...)
 	c.table(KindHealth, ParseHealth(get(t, c.both[0], "/healthz?verbose")), ParseHealth(get(t, c.both[1], "/healthz?verbose")))
 
 	if n := s.accepted.Explain(c.findings); n > 0 && !*selfFlag {
