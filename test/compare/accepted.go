@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
 
-// Acceptance explains findings that are meant. Story and Controller are globs,
-// Kind is one of the kinds, Pattern is searched in "subject\ndetail".
+// Acceptance explains findings that are meant. Story is globs, separated by commas,
+// Controller a glob, Kind one of the kinds, and Pattern is searched in "subject\ndetail".
 type Acceptance struct {
 	Story      string `json:"story"`
 	Controller string `json:"controller"`
@@ -37,7 +39,10 @@ func ParseAccepted(content []byte) (Accepted, error) {
 		if a.Reason == "" || a.Pattern == "" || a.Kind == "" || a.Story == "" || a.Controller == "" {
 			return nil, fmt.Errorf("accepted difference %d: story, controller, kind, pattern and reason are all needed", i+1)
 		}
-		for _, glob := range []string{a.Story, a.Controller} {
+		if strings.Trim(a.Story+a.Controller, "*") == "" && !strings.HasPrefix(a.Pattern, "^") {
+			return nil, fmt.Errorf("accepted difference %d: a pattern for every story and controller begins with ^", i+1)
+		}
+		for _, glob := range append(strings.Split(a.Story, ","), a.Controller) {
 			if _, err := path.Match(glob, ""); err != nil {
 				return nil, fmt.Errorf("accepted difference %d: %q: %w", i+1, glob, err)
 			}
@@ -67,7 +72,10 @@ func (list Accepted) Explain(findings []Finding) (unexplained int) {
 }
 
 func (a *Acceptance) matches(f *Finding) bool {
-	story, _ := path.Match(a.Story, f.Story)
+	story := slices.ContainsFunc(strings.Split(a.Story, ","), func(glob string) bool {
+		ok, _ := path.Match(glob, f.Story)
+		return ok
+	})
 	controller, _ := path.Match(a.Controller, f.Controller)
 	return story && controller && a.Kind == f.Kind && a.regex.MatchString(f.Subject+"\n"+f.Detail)
 }

@@ -64,7 +64,7 @@ func TestTheShownRecordsAreThoseOfAPlayThatPassed(t *testing.T) {
 }
 
 func TestTheReportSaysWhatToDecide(t *testing.T) {
-	list, err := ParseAccepted([]byte(`[{story: "*", controller: "*", kind: event, pattern: never, reason: nothing}]`))
+	list, err := ParseAccepted([]byte(`[{story: "*", controller: "*", kind: event, pattern: ^never, reason: nothing}]`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestTheReportSaysWhatToDecide(t *testing.T) {
 	for name, text := range map[string]string{"summary": r.Summary(), "markdown": r.Markdown()} {
 		for _, want := range map[string][]string{
 			"summary":  {"UNDECIDED web", "seen once in 3 plays, to be decided", "failed 1 times in 3 plays under the reference", "1 stories in 3 plays", "explains nothing"},
-			"markdown": {"seen once\n", "- web: story, status: Node n status.phase", "explain nothing\n", "- `* * event \"never\"`", "- web: 1 of 3 plays", "Seen once in 3 plays:"},
+			"markdown": {"seen once\n", "- web: story, status: Node n status.phase", "explain nothing\n", "- `* * event \"^never\"`", "- web: 1 of 3 plays", "Seen once in 3 plays:"},
 		}[name] {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: there is no %q in\n%s", name, want, text)
