@@ -41,6 +41,7 @@ func TestOutcomeUnknown(t *testing.T) {
 		"conflict":                            {conflict, false},
 		"already exists":                      {apierrors.NewAlreadyExists(pods, "a"), false},
 		"invalid":                             {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", nil), false},
+		"bad request":                         {apierrors.NewBadRequest("x"), false},
 		"too many requests of the API server": {apierrors.NewTooManyRequests("later", 1), false},
 		"connection refused":                  {onWire(syscall.ECONNREFUSED), false},
 		"wrapped":                             {fmt.Errorf("create: %w", conflict), false},
@@ -256,5 +257,58 @@ func TestALongWaitIsLookedAtNowAndThen(t *testing.T) {
 	}
 	if behind := r.Behind("k"); r.reads != 2 || len(behind) != 1 || r.clock.Since(behind[0].Since) != 12*time.Second {
 		t.Errorf("%d reads, %v", r.reads, behind)
+	}
+}
+
+// Who has no live reads, or no cache of the resource, would wait in vain.
+func TestALostCreateIsWaitedForWhereItCanBeFound(t *testing.T) {
+	for name, tc := range map[string]struct {
+		blind    bool
+		resource schema.GroupResource
+		behind   int
+	}{
+		"it can":        {resource: pods, behind: 1},
+		"no live reads": {resource: pods, blind: true},
+		"no cache":      {resource: schema.GroupResource{Resource: "services"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			if tc.blind {
+				r.LookLive(nil)
+			}
+			r.CreateLost("k", tc.resource, object("owner", "o", "1"), "")
+			if got := r.Behind("k"); len(got) != tc.behind {
+				t.Errorf("waits for %v", got)
+			}
+		})
+	}
+}
+
+func TestNothingIsLookedAtWithoutLiveReads(t *testing.T) {
+	r := newRig(t, object("a", "1", "9"))
+	r.LookLive(nil)
+	r.Deleted("k", pods, object("a", "1", "9"))
+	r.step(time.Hour)
+	if err := r.Look(t.Context(), "k"); err != nil || len(r.Behind("k")) != 1 {
+		t.Errorf("%v, behind %v", err, r.Behind("k"))
+	}
+}
+
+// What was written while a live look was under way is not what it is about.
+func TestALiveLookIsAboutWhatWasWrittenBefore(t *testing.T) {
+	r := newRig(t)
+	r.at = "5" // restored from a copy
+	r.Wrote("k", pods, object("a", "1", "9"))
+	r.step(lookAfter)
+	list := r.list
+	r.LookLive(func(ctx context.Context, resource schema.GroupResource, namespace string, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+		r.Wrote("k", pods, object("a", "1", "10"))
+		return list(ctx, resource, namespace, o)
+	})
+	if err := r.Look(t.Context(), "k"); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Behind("k"); len(got) != 1 || got[0].Wrote != "10" {
+		t.Errorf("behind %v", got)
 	}
 }

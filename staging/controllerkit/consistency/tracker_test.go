@@ -44,6 +44,12 @@ func TestKeyWaitsUntilCachesShowItsWrites(t *testing.T) {
 				t.Wrote("k", pods, object("b", "2", "11"))
 				t.Wrote("k", pods, object("b", "2", "10"))
 			}, behind: true},
+		"so it does when the cache shows the one before": {
+			cached: []*metav1.PartialObjectMetadata{object("a", "1", "10")},
+			write: func(t *Tracker[string]) {
+				t.Wrote("k", pods, object("b", "2", "10"))
+				t.Wrote("k", pods, object("b", "2", "11"))
+			}, behind: true},
 		"a created object that was deleted since is not waited for": {
 			cached: []*metav1.PartialObjectMetadata{object("other", "3", "20")},
 			write:  func(t *Tracker[string]) { t.Wrote("k", pods, object("b", "2", "10")) }},
@@ -101,5 +107,15 @@ func TestSeenWritesAreForgotten(t *testing.T) {
 	}
 	if len(tracker.keys) != 0 {
 		t.Errorf("still remembers %v", tracker.keys)
+	}
+}
+
+func TestAWriteIsWaitedForSinceItWasMade(t *testing.T) {
+	r := newRig(t)
+	r.Wrote("k", pods, object("b", "2", "10"))
+	r.step(time.Second)
+	r.Wrote("k", pods, object("b", "2", "10")) // nothing was changed
+	if got := r.Behind("k"); len(got) != 1 || r.clock.Since(got[0].Since) != time.Second {
+		t.Errorf("behind %v", got)
 	}
 }
