@@ -48,7 +48,7 @@ stop: ## stop the local cluster that run left running
 	@hack/stop.sh
 
 .PHONY: test
-test: test-unit scenarios test-integration compare-quick test-e2e ## run all tests, quick ones first
+test: test-unit scenarios test-integration compare-quick explore-quick test-e2e ## run all tests, quick ones first
 
 .PHONY: test-unit
 test-unit: ## unit tests, shuffled, with the race detector; verify vets them
@@ -99,6 +99,10 @@ explore-proof: tools ## the explorer finds each fault of test/explore/faults, or
 .PHONY: explore
 explore: tools build ## stories made by chance under both binaries; FOR=3h FAMILIES=job,cronjob SEED=1: _output/explore
 	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -v -count=1 -timeout=0 ./test/explore -run TestExplore -for=$(or $(FOR),1h) -seed=$(or $(SEED),1) $(if $(FAMILIES),-families=$(FAMILIES))
+
+.PHONY: explore-quick
+explore-quick: tools build ## a few fixed seeds of each family
+	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -timeout=20m ./test/explore -run TestExplore -seeds=1 -shrink=1m -out=$(CURDIR)/$(OUT)/explore-quick
 
 .PHONY: bench
 bench: tools build ## the same work on the original and on ours, small sizes: _output/bench

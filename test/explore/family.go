@@ -59,6 +59,10 @@ func Families(names ...string) ([]*Family, error) {
 	return chosen, nil
 }
 
+// viaProxy is the line that all scripts have, so that those of a family share a
+// manager. A story that needs no proxy is written without it.
+const viaProxy = "proxy"
+
 // Script draws the script of a seed.
 func (f *Family) Script(schemas *Schemas, seed int) *Script {
 	d := NewDraw(schemas, seed)
@@ -66,7 +70,7 @@ func (f *Family) Script(schemas *Schemas, seed int) *Script {
 	if len(f.Flags) > 0 {
 		s.Head = append(s.Head, "flags "+strings.Join(f.Flags, " "))
 	}
-	s.Head = append(s.Head, "start "+strings.Join(f.Start, " "))
+	s.Head = append(s.Head, "start "+strings.Join(f.Start, " "), viaProxy)
 	f.Begin(d, s)
 	for end := len(s.Steps) + d.Int(5, 20); len(s.Steps) < end; {
 		s.Steps = append(s.Steps, f.move(d)(d, s)...)

@@ -78,17 +78,22 @@ func PodMoves(target string) []Move {
 
 // Disturbances are what happens to the manager and to its requests.
 func Disturbances(resources ...string) []Move {
-	var hooks []string
+	var hooks, faults []string
 	for _, resource := range resources {
 		hooks = append(hooks, "webhook create "+resource+" 403", "webhook delete "+resource+" 409", "webhook update "+resource+" 500")
+		faults = append(faults, "proxy refuse 409 write "+resource+" times=2", "proxy refuse 500 create "+resource+" times=1",
+			"proxy refuse 503 delete "+resource+" times=1", "proxy refuse 429 write "+resource+"/status times=1", "proxy refuse 409 write "+resource+"/status times=1",
+			"proxy delay 300ms write "+resource+" times=3", "proxy stall 500ms write "+resource+" times=3",
+			"proxy watches cut "+resource, "proxy watches expire "+resource)
 	}
-	moves := []Move{
+	return []Move{
 		{1, Line("restart")},
 		{1, Line("pass 1s", "pass 3s")},
 		{1, Line(hooks...)},
 		{2, Line("webhook off")},
+		{2, Line(faults...)},
+		{1, Line("proxy off")},
 	}
-	return moves
 }
 
 // PodTemplate is a template of pods that run, with the labels that a selector wants.

@@ -33,7 +33,7 @@ type Object = map[string]any
 // Text is the script as a .txtar file. The comment is its first line.
 func (s *Script) Text(comment string) string {
 	lines := []string{"# " + comment}
-	lines = append(append(lines, s.Head...), s.Steps...)
+	lines = append(append(lines, s.head()...), s.Steps...)
 	archive := &txtar.Archive{Comment: []byte(strings.Join(lines, "\n") + "\n")}
 	for _, name := range slices.Sorted(maps.Keys(s.Objects)) {
 		if s.applies(name) {
@@ -41,6 +41,14 @@ func (s *Script) Text(comment string) string {
 		}
 	}
 	return string(txtar.Format(archive))
+}
+
+// head leaves out the proxy that no step needs.
+func (s *Script) head() []string {
+	if slices.ContainsFunc(s.Steps, func(line string) bool { return strings.HasPrefix(line, viaProxy+" ") }) {
+		return s.Head
+	}
+	return slices.DeleteFunc(slices.Clone(s.Head), func(line string) bool { return line == viaProxy })
 }
 
 func (s *Script) applies(file string) bool {
@@ -66,7 +74,11 @@ func encode(o Object) []byte {
 
 // Story parses the script as the scenarios do.
 func (s *Script) Story() (*scenarios.Story, error) {
-	return scenarios.Parse(s.Name()+".txtar", []byte(s.Text(s.Name())))
+	story, err := scenarios.Parse(s.Name()+".txtar", []byte(s.Text(s.Name())))
+	if err == nil {
+		story.Setup.Proxy = story.Setup.Proxy || slices.Contains(s.Head, viaProxy)
+	}
+	return story, err
 }
 
 // Name tells the family and the seed.
