@@ -133,3 +133,36 @@ func TestADeletionNamesTheObjectThatWasJudged(t *testing.T) {
 		t.Errorf("deleted with preconditions %+v", p)
 	}
 }
+
+// Nobody asked for the dependents to stay: nothing is parted.
+func TestOnlyAnOwnerThatOrphansIsParted(t *testing.T) {
+	s, c := lone()
+	owner := s.create(boxes, "a", "owner")
+	child := s.create(boxes, "a", "child", ref(boxes, owner))
+	heardOf := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "heard", UID: "heard"}}
+	s.create(boxes, "a", "other", ref(boxes, heardOf))
+	unknown := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "unknown", UID: "unknown"}}
+	for _, o := range []*metav1.PartialObjectMetadata{owner, child, heardOf, unknown} {
+		if got := c.part(t.Context(), keyOf(o)); got.Err() != nil || got.After() != 0 || len(s.requests) != 0 {
+			t.Errorf("%s: %v, again after %v, asked for %v", o.Name, got.Err(), got.After(), s.requests)
+		}
+	}
+}
+
+// A cached object that is not the latest does not do: the latest is read, and judged.
+func TestAnObjectThatItsCacheShowsAsItWasIsReadAgain(t *testing.T) {
+	s, c := lone()
+	gone, there := s.create(boxes, "a", "gone"), s.create(boxes, "a", "there")
+	child := s.create(boxes, "a", "child", ref(boxes, gone))
+	s.put(location{boxes.resource, "a", "gone"}, nil)
+	cached, told := child.DeepCopy(), s.told
+	c.cached = func(location) *metav1.PartialObjectMetadata { return cached.DeepCopy() }
+	s.told = func(*kind, *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadata) {}
+	at := location{boxes.resource, "a", "child"}
+	s.change(at, func(o *metav1.PartialObjectMetadata) { o.OwnerReferences = []metav1.OwnerReference{ref(boxes, there)} })
+	s.told = told
+	got := c.look(t.Context(), keyOf(child))
+	if do, ok := got.Plan().(decision); got.Err() != nil || !ok || do.Do != nothing || s.objects[at] == nil {
+		t.Errorf("%v, %+v, left %v", got.Err(), got.Plan(), s.objects[at])
+	}
+}
