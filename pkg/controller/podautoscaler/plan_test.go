@@ -212,6 +212,8 @@ func TestWhatAnAverageOfAContainerIsCalled(t *testing.T) {
 
 func TestWhatIsSaidOfFailures(t *testing.T) {
 	nothing := autoscalingv2.MetricTarget{}
+	both := valueOf("1")
+	both.AverageValue = averageOf("1").AverageValue
 	unaimed := autoscalingv2.MetricSpec{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu"}}
 	for want, tc := range map[string]struct {
 		spec autoscalingv2.MetricSpec
@@ -228,6 +230,7 @@ func TestWhatIsSaidOfFailures(t *testing.T) {
 		"FailedGetExternalMetric: unable to get external metric ns/queue/nil: none here":                            {externalAt(valueOf("1")), broken("none here"), "failed to get queue external metric value: failed to get external metric queue: "},
 		"FailedGetObjectMetric: unable to get metric hits: Service on ns front/gone":                                {objectAt(averageOf("1")), broken("gone"), "failed to get object metric value: failed to get hits object metric: "},
 		"FailedGetExternalMetric: unable to get external metric ns/queue/nil: gone":                                 {externalAt(averageOf("1")), broken("gone"), "failed to get queue external metric value: failed to get queue external metric: "},
+		"FailedGetObjectMetric: unable to get metric hits: Service on ns front/both":                                {objectAt(both), broken("both"), "failed to get object metric value: "},
 		"FailedGetExternalMetric: " + errNoExternalTarget.Error():                                                   {externalAt(nothing), reading{}, "failed to get queue external metric value: "},
 		`InvalidMetricSourceType: unknown metric source type "Odd"`:                                                 {autoscalingv2.MetricSpec{Type: "Odd"}, reading{}, ""},
 	} {
