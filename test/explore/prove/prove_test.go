@@ -37,11 +37,11 @@ func (s *scripted) passes(binary, story string) (bool, error) {
 		return false, errors.New("the wrong binary")
 	}
 	s.now = s.now.Add(time.Minute)
-	return !slices.Contains(s.old, story), nil
+	return !slices.Contains(s.old, filepath.Base(story)), nil
 }
 
 func found(seeds, seed int, story string) Report {
-	return Report{Seeds: seeds, Differences: []Difference{{Seed: seed, Story: story}}}
+	return Report{Seeds: seeds, Differences: []Difference{{Seed: seed, Story: filepath.Join("different", story)}}}
 }
 
 func TestSearch(t *testing.T) {
@@ -52,9 +52,9 @@ func TestSearch(t *testing.T) {
 		err   string
 	}{
 		"found at once": {scripted{reports: []Report{found(3, 9, "a")}},
-			trial{"a", 9, 3, 6 * time.Minute}, []int{7}, ""},
+			trial{"out/try-1/different/a", 9, 3, 6 * time.Minute}, []int{7}, ""},
 		"a difference without the fault is passed over, and its seed": {scripted{reports: []Report{found(3, 9, "a"), found(2, 11, "b")}, old: []string{"a"}},
-			trial{"b", 11, 5, 12 * time.Minute}, []int{7, 10}, ""},
+			trial{"out/try-2/different/b", 11, 5, 12 * time.Minute}, []int{7, 10}, ""},
 		"nothing differs until the time is over": {scripted{reports: []Report{{Seeds: 40}}},
 			trial{seeds: 40, took: 5 * time.Minute}, []int{7}, ""},
 		"the time ends with differences that are old": {scripted{reports: []Report{found(1, 7, "a"), found(1, 8, "a"), found(1, 9, "a"), found(1, 10, "a")}, old: []string{"a"}},
@@ -110,5 +110,14 @@ func TestChoose(t *testing.T) {
 	}
 	if _, err := choose(dir, "99"); err == nil {
 		t.Error("no error for a fault that there is not")
+	}
+}
+
+// A story that is not where the report says must not count as one that differs
+// without the fault too.
+func TestAMissingStoryIsAnError(t *testing.T) {
+	c := commands{test: "true", dir: t.TempDir()}
+	if _, err := c.passes("good", filepath.Join(c.dir, "none.txtar")); err == nil {
+		t.Error("no error")
 	}
 }

@@ -20,7 +20,8 @@ type Report struct {
 	Differences []Difference `json:"differences"`
 }
 
-// Difference is one that is none of chance, and the path of the story that shows it.
+// Difference is one that is none of chance, and the story that shows it: a path
+// below the directory of the report.
 type Difference struct {
 	Seed  int    `json:"seed"`
 	Story string `json:"story"`
@@ -69,12 +70,13 @@ func search(e explorer, h hunt, now func() time.Time) (trial, error) {
 		}
 		t.seeds += report.Seeds
 		for _, d := range report.Differences {
-			passes, err := e.passes(h.good, d.Story)
+			story := filepath.Join(out, d.Story)
+			passes, err := e.passes(h.good, story)
 			if err != nil {
 				return t, err
 			}
 			if passes {
-				t.story, t.seed, t.took = d.Story, d.Seed, now().Sub(began)
+				t.story, t.seed, t.took = story, d.Seed, now().Sub(began)
 				return t, nil
 			}
 			h.seed = max(h.seed, d.Seed+1)
@@ -112,6 +114,9 @@ func (c commands) explore(h hunt, out string) (Report, error) {
 }
 
 func (c commands) passes(binary, story string) (bool, error) {
+	if _, err := os.Stat(story); err != nil {
+		return false, fmt.Errorf("find the story of a difference: %w", err)
+	}
 	err := c.run("-test.run=^TestReplay$", "-test.timeout="+slack.String(), "-binary="+binary, "-story="+story)
 	if _, failed := err.(*exec.ExitError); failed {
 		return false, nil
