@@ -55,6 +55,9 @@ func (d *Draw) Field(gvk schema.GroupVersionKind, under string, except ...string
 
 // Value draws a value for a field.
 func (d *Draw) Value(f Field) any {
+	if draw := hint(f.Path); draw != nil {
+		return draw(d)
+	}
 	return d.value(f.api, f.Path[len(f.Path)-1], f.Schema, 0)
 }
 
@@ -125,7 +128,12 @@ func (d *Draw) object(api *spec3.OpenAPI, s *spec.Schema, depth int) any {
 	slices.Sort(names)
 	for _, name := range names {
 		child := s.Properties[name]
-		if slices.Contains(s.Required, name) || depth < deepest && d.Chance(35) {
+		if !slices.Contains(s.Required, name) && (depth >= deepest || !d.Chance(35)) {
+			continue
+		}
+		if draw := hint([]string{name}); draw != nil {
+			o[name] = draw(d)
+		} else {
 			o[name] = d.value(api, name, &child, depth+1)
 		}
 	}

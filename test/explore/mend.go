@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,8 +37,7 @@ func prune(o Object, err error) bool {
 			path = path[:len(path)-1]
 		}
 		for ; len(path) > 1; path = path[:len(path)-1] {
-			if _, there := Get(o, path); there && !kept(path) {
-				Remove(o, path)
+			if !kept(path) && removeAt(o, path) {
 				removed = true
 				break
 			}
@@ -46,17 +46,39 @@ func prune(o Object, err error) bool {
 	return removed
 }
 
-// fieldPath is the part of a field's name before the first list.
+// fieldPath splits the name of a field; items of lists and keys in brackets are steps.
 func fieldPath(field string) []string {
-	field, _, _ = strings.Cut(field, "[")
-	return strings.Split(field, ".")
+	return strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+}
+
+// removeAt takes out what a path leads to, through lists too, and reports whether it was there.
+func removeAt(at any, path []string) bool {
+	switch at := at.(type) {
+	case map[string]any:
+		child, there := at[path[0]]
+		if !there {
+			return false
+		}
+		if len(path) > 1 {
+			return removeAt(child, path[1:])
+		}
+		delete(at, path[0])
+		return true
+	case []any:
+		// An item goes with its list, unless only a field of it is wrong.
+		if i, err := strconv.Atoi(path[0]); err == nil && i < len(at) && len(path) > 1 {
+			return removeAt(at[i], path[1:])
+		}
+	}
+	return false
 }
 
 // kept reports whether an object is nothing without a field.
 func kept(path []string) bool {
 	switch strings.Join(path, ".") {
 	case "spec", "metadata", "metadata.name", "spec.template", "spec.template.spec", "spec.template.spec.containers", "spec.selector",
-		"spec.template.metadata", "spec.jobTemplate", "spec.jobTemplate.spec":
+		"spec.template.metadata", "spec.schedule", "spec.jobTemplate", "spec.jobTemplate.spec", "spec.jobTemplate.spec.template",
+		"spec.jobTemplate.spec.template.spec", "spec.jobTemplate.spec.template.spec.containers":
 		return true
 	}
 	return false

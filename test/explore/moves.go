@@ -71,8 +71,11 @@ func PodMoves(target string) []Move {
 		{1, Line("succeed " + target + "#%d")},
 		{2, Line("kill "+target+"#%d", "kill "+target+"#%d now", "kill "+target+"#%d orphan", "lose "+target+"#%d")},
 		{2, Line("label-pod "+target+"#%d app=other", "label-pod "+target+"#%d app-", "label pods,app=other app=web")},
-		{1, Line("kubelet off", "kubelet slow-start", "kubelet slow-stop", "kubelet reject OutOfcpu")},
-		{2, Line("kubelet on")},
+		{2, Line("kubelet off", "kubelet pending", "kubelet slow-start", "kubelet slow-stop", "kubelet reject OutOfcpu")},
+		{3, Line("kubelet on")},
+		{1, Line(`patch pods,app=web {"metadata":{"finalizers":null}}`, `patch pods,app=web {"metadata":{"ownerReferences":null}}`,
+			`patch pods,app=web {"metadata":{"finalizers":["x.example/hold"]}}`, `annotate pods,app=web controller.kubernetes.io/pod-deletion-cost=5`,
+			`patch pods,app=web {"spec":{"schedulingGates":null}}`)},
 	}
 }
 
@@ -102,6 +105,35 @@ func PodTemplate(labels Object) Object {
 		"metadata": Object{"labels": labels},
 		"spec":     Object{"containers": []any{Object{"name": "c", "image": "one"}}},
 	}
+}
+
+// Template is a template of pods with further labels and such, sometimes.
+func (d *Draw) Template(labels Object) Object {
+	t := PodTemplate(labels)
+	m, _ := t["metadata"].(Object)
+	if d.Chance(20) {
+		m["annotations"] = Object{"x.example/y": "z"}
+	}
+	if d.Chance(10) {
+		labels["tier"] = "a"
+	}
+	if d.Chance(5) {
+		m["finalizers"] = []any{"x.example/hold"}
+	}
+	if d.Chance(30) {
+		t["spec"] = Object{"containers": containers(d)}
+	}
+	return t
+}
+
+// Quota limits the pods of the script's namespace for a while: to none more, or to a few.
+func Quota(d *Draw, s *Script) []string {
+	if s.Objects["quota.yaml"] == nil {
+		s.Objects["quota.yaml"] = Object{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": Object{"name": "q"}, "spec": Object{"hard": Object{"pods": "2"}}}
+	} else if d.Chance(60) {
+		return []string{"delete resourcequotas/q"}
+	}
+	return []string{"apply quota.yaml", fmt.Sprintf(`status resourcequotas/q {"hard":{"pods":"2"},"used":{"pods":"%d"}}`, d.Int(1, 2))}
 }
 
 // Dress gives an object fields that it does not have yet: some of those below

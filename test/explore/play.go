@@ -128,19 +128,18 @@ func (g *game) both(do func(side int) error) error {
 func (g *game) steps(ctx context.Context) error {
 	for i, line := range g.script.Steps {
 		g.outcome.At = i
-		var errs [2]error
-		_ = g.both(func(side int) error {
-			errs[side] = g.sides[side].Do(ctx, line, forStep)
-			g.sides[side].Stir()
-			return nil
-		})
-		switch {
-		case errs[0] != nil && errs[1] != nil:
+		done := false
+		for text := range strings.SplitSeq(line, "\n") {
+			errs := g.do(ctx, text)
+			if (errs[0] == nil) != (errs[1] == nil) {
+				g.finding(compare.KindOutcome, text, "reference: %v\nours: %v", errs[0], errs[1])
+				return nil
+			}
+			done = done || errs[0] == nil
+		}
+		if !done {
 			g.outcome.Refused = append(g.outcome.Refused, i)
 			continue
-		case errs[0] != nil || errs[1] != nil:
-			g.finding(compare.KindOutcome, line, "reference: %v\nours: %v", errs[0], errs[1])
-			return nil
 		}
 		findings, err := g.meet(ctx, g.family.Compared)
 		if err != nil {
@@ -153,6 +152,16 @@ func (g *game) steps(ctx context.Context) error {
 	}
 	g.outcome.At = len(g.script.Steps)
 	return nil
+}
+
+// do carries out a line on both sides.
+func (g *game) do(ctx context.Context, line string) (errs [2]error) {
+	_ = g.both(func(side int) error {
+		errs[side] = g.sides[side].Do(ctx, line, forStep)
+		g.sides[side].Stir()
+		return nil
+	})
+	return errs
 }
 
 func (g *game) finding(kind, subject, format string, args ...any) {

@@ -23,7 +23,8 @@ type Script struct {
 	Head []string
 	// Objects are the files that steps apply, by file name.
 	Objects map[string]Object
-	// Steps are the lines.
+	// Steps are the lines. Several lines in one step follow upon each other before
+	// the sides come to rest.
 	Steps []string
 }
 
@@ -52,7 +53,9 @@ func (s *Script) head() []string {
 }
 
 func (s *Script) applies(file string) bool {
-	return slices.ContainsFunc(s.Steps, func(line string) bool { return appliedFile(line) == file })
+	return slices.ContainsFunc(s.Steps, func(step string) bool {
+		return slices.ContainsFunc(strings.Split(step, "\n"), func(line string) bool { return appliedFile(line) == file })
+	})
 }
 
 // appliedFile is the file that a line needs; empty for most.

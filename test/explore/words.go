@@ -33,7 +33,7 @@ var words = map[string][]any{
 	"replicas":                      {0, 1, 2, 3, 4},
 	"restartPolicy":                 {"Always", "OnFailure", "Never"},
 	"revisionHistoryLimit":          {0, 1, 2, 10},
-	"schedule":                      {"* * * * *", "@yearly", "0 0 31 2 *", "*/1 * * * *"},
+	"schedule":                      {"0 0 1 1 *", "@yearly", "0 0 31 2 *", "0 0 2 1 *", "0 * * * *", "* * 1 1 *"},
 	"schedulerName":                 {"default-scheduler", "other"},
 	"serviceAccount":                {"default"},
 	"serviceAccountName":            {"default"},

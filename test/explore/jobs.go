@@ -1,0 +1,92 @@
+package explore
+
+import "slices"
+
+func init() {
+	register(&Family{
+		Name:     "job",
+		Start:    []string{"job-controller", "ttl-after-finished-controller", "garbage-collector-controller"},
+		Compared: []string{"jobs", "pods"},
+		Begin: func(d *Draw, s *Script) {
+			s.Add("web.yaml", drawJob(d))
+			if d.Chance(15) {
+				s.Add("stranger.yaml", Object{"apiVersion": "v1", "kind": "Pod", "metadata": Object{"name": "stranger",
+					"labels": Object{"app": "web", "batch.kubernetes.io/controller-uid": "$(jobs/web .metadata.uid)"}},
+					"spec": Object{"containers": []any{Object{"name": "c", "image": "one"}}}})
+			}
+		},
+		Moves: slices.Concat([]Move{
+			{5, Change("web.yaml", "jobs/web", "spec", "spec.selector", "spec.template", "spec.completionMode", "spec.podFailurePolicy", "spec.successPolicy")},
+			{2, Change("web.yaml", "jobs/web", "spec.template", "spec.template.metadata.ownerReferences")},
+			{4, Line("scale jobs/web %d")},
+			{3, Line(`patch jobs/web {"spec":{"completions":1,"parallelism":1}}`, `patch jobs/web {"spec":{"completions":3,"parallelism":3}}`,
+				`patch jobs/web {"spec":{"completions":2,"parallelism":2}}`, `patch jobs/web {"spec":{"completions":0,"parallelism":0}}`)},
+			{6, Line(`patch jobs/web {"spec":{"suspend":true}}`, `patch jobs/web {"spec":{"suspend":false}}`)},
+			{1, Line("delete jobs/web background", "delete jobs/web foreground", "delete jobs/web orphan")},
+			{1, Line("apply web.yaml")},
+			{5, Line("succeed jobs/web#%d", "succeed jobs/web#%d", "succeed jobs/web")},
+			{3, Line("fail jobs/web#%d exitcode=%d", "fail jobs/web#%d exitcode=%d container=c", "fail jobs/web exitcode=%d")},
+			{2, endedPods},
+			{1, Line(`status pods,app=web {"conditions":[{"type":"DisruptionTarget","status":"True","reason":"a"}]}`,
+				`status pods,app=web {"conditions":[{"type":"x.example/gate","status":"True"}]}`)},
+			{1, Line(`patch jobs/web {"metadata":{"finalizers":null}}`, "label jobs/web app=other", "annotate jobs/web x.example/note=n",
+				`status jobs/web {"conditions":null}`)},
+			{1, Quota},
+		}, PodMoves("jobs/web"), Disturbances("pods", "jobs")),
+	})
+}
+
+func drawJob(d *Draw) Object {
+	template := d.Template(Object{"app": "web"})
+	Set(template, []string{"spec", "restartPolicy"}, One(d, "Never", "Never", "Never", "OnFailure"))
+	o := Object{"apiVersion": "batch/v1", "kind": "Job", "metadata": d.Metadata("web"), "spec": Object{"template": template}}
+	put := func(field string, value any) { Set(o, []string{"spec", field}, value) }
+	if d.Chance(60) {
+		put("parallelism", d.Int(1, 3))
+	}
+	if d.Chance(45) {
+		put("completionMode", "Indexed")
+		put("completions", d.Int(1, 4))
+		if d.Chance(50) {
+			put("backoffLimitPerIndex", d.Int(0, 2))
+			if d.Chance(40) {
+				put("maxFailedIndexes", d.Int(0, 2))
+			}
+		}
+		if d.Chance(30) {
+			put("successPolicy", Object{"rules": successRules(d)})
+		}
+	}
+	if d.Chance(25) {
+		put("podFailurePolicy", Object{"rules": failureRules(d)})
+		Set(template, []string{"spec", "restartPolicy"}, "Never")
+	}
+	if d.Chance(20) {
+		Set(template, []string{"spec", "initContainers"}, initContainers(d))
+	}
+	if d.Chance(8) {
+		put("manualSelector", true)
+		put("selector", Object{"matchLabels": Object{"app": "web"}})
+	}
+	d.Dress(o, 4, []string{"spec"}, "spec.template", "spec.selector")
+	d.Dress(o, 1, []string{"spec.template"}, "spec.template.metadata.ownerReferences")
+	return o
+}
+
+// endedPods fails pods as if at another time, with a sidecar that ended then or has not.
+func endedPods(d *Draw, _ *Script) []string {
+	ended := func(name string) Object {
+		return Object{"name": name, "image": "i", "imageID": "i", "ready": false, "restartCount": 0, "state": Object{
+			"terminated": Object{"exitCode": d.Int(1, 3), "finishedAt": One(d, "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z")}}}
+	}
+	status := Object{"phase": "Failed", "containerStatuses": []any{ended("c")}, "conditions": []any{
+		Object{"type": "Ready", "status": "False", "lastTransitionTime": One(d, "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z")}}}
+	if d.Chance(60) {
+		along := ended("i")
+		if d.Chance(30) {
+			along["state"] = Object{"running": Object{}}
+		}
+		status["initContainerStatuses"] = []any{along}
+	}
+	return []string{"status pods,app=web " + jsonOf(status)}
+}

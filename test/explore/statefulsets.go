@@ -1,0 +1,63 @@
+package explore
+
+import "slices"
+
+func init() {
+	image := func(image string) string {
+		return `patch statefulsets/web {"spec":{"template":{"spec":{"containers":[{"name":"c","image":"` + image + `"}]}}}}`
+	}
+	register(&Family{
+		Name:     "statefulset",
+		Start:    []string{"statefulset-controller", "garbage-collector-controller"},
+		Compared: []string{"statefulsets", "pods", "persistentvolumeclaims", "controllerrevisions"},
+		Begin: func(d *Draw, s *Script) {
+			if d.Chance(10) {
+				s.Add("stranger.yaml", Object{"apiVersion": "v1", "kind": "Pod", "metadata": Object{"name": One(d, "web-0", "web-1", "web-01"),
+					"labels": Object{"app": One(d, "web", "other")}}, "spec": Object{"containers": []any{Object{"name": "c", "image": "one"}}}})
+			}
+			s.Add("web.yaml", drawStatefulSet(d))
+		},
+		Moves: slices.Concat([]Move{
+			{6, Change("web.yaml", "statefulsets/web", "spec", "spec.selector", "spec.template", "spec.volumeClaimTemplates", "spec.serviceName", "spec.podManagementPolicy")},
+			{2, Change("web.yaml", "statefulsets/web", "spec.template", "spec.template.metadata")},
+			{6, Line(image("one"), image("two"), image("three"))},
+			{5, Line("scale statefulsets/web %d")},
+			{3, Line(`patch statefulsets/web {"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":1}}}}`,
+				`patch statefulsets/web {"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":0}}}}`,
+				`patch statefulsets/web {"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}`,
+				`patch statefulsets/web {"spec":{"minReadySeconds":30}}`, `patch statefulsets/web {"spec":{"minReadySeconds":0}}`)},
+			{2, Line(`patch statefulsets/web {"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"}}}`,
+				`patch statefulsets/web {"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete"}}}`,
+				`patch statefulsets/web {"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Retain","whenDeleted":"Retain"}}}`)},
+			{2, Line("delete persistentvolumeclaims/data-web-%d", `patch persistentvolumeclaims/data-web-%d {"metadata":{"finalizers":null}}`,
+				`patch persistentvolumeclaims/data-web-%d {"metadata":{"ownerReferences":null}}`)},
+			{1, Line("delete statefulsets/web background", "delete statefulsets/web foreground", "delete statefulsets/web orphan",
+				"delete controllerrevisions,app=web", "label controllerrevisions,app=web app=other")},
+			{2, Line("apply web.yaml")},
+			{1, Line(`patch pods/web-%d {"metadata":{"labels":{"statefulset.kubernetes.io/pod-name":null}}}`, "delete pods/stranger", "annotate statefulsets/web x.example/note=n")},
+			{1, Quota},
+		}, PodMoves("statefulsets/web"), Disturbances("pods", "statefulsets", "persistentvolumeclaims")),
+	})
+}
+
+func drawStatefulSet(d *Draw) Object {
+	o := Object{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": d.Metadata("web"), "spec": Object{
+		"replicas": d.Int(0, 4), "selector": Object{"matchLabels": Object{"app": "web"}}, "template": d.Template(Object{"app": "web"})}}
+	put := func(value any, path ...string) { Set(o, append([]string{"spec"}, path...), value) }
+	if d.Chance(40) {
+		put(claims(d), "volumeClaimTemplates")
+		if d.Chance(60) {
+			put(Object{"whenScaled": One(d, "Retain", "Delete"), "whenDeleted": One(d, "Retain", "Delete")}, "persistentVolumeClaimRetentionPolicy")
+		}
+	}
+	if d.Chance(30) {
+		put("RollingUpdate", "updateStrategy", "type")
+		put(rollingUpdate(d, "maxUnavailable", "partition"), "updateStrategy", "rollingUpdate")
+	}
+	if d.Chance(20) {
+		put(d.Int(1, 30), "minReadySeconds")
+	}
+	d.Dress(o, 3, []string{"spec"}, "spec.template", "spec.selector")
+	d.Dress(o, 1, []string{"spec.template"}, "spec.template.metadata")
+	return o
+}
