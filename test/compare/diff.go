@@ -157,8 +157,9 @@ func (c *comparison) statuses() {
 	}
 }
 
-// passingCounts are of what comes and goes: how many are seen at once is chance.
-var passingCounts = regexp.MustCompile(`(?i)(terminating|unavailable)(Replicas)?$`)
+// passingCounts are of what comes and goes: how many are seen at once is chance, as
+// the reference shows against itself.
+var passingCounts = regexp.MustCompile(`(?i)(ready|available|terminating)(Replicas)?$`)
 
 // numbers: each must stay between the least and the greatest value that the
 // reference shows of the same field. One of what comes and goes must not be more

@@ -198,6 +198,9 @@ func (b *builder) status(identity string, o map[string]any) {
 	leaves := map[string]string{}
 	numbers := map[string]float64{}
 	flatten("status", b.level.object(o)["status"], leaves, numbers, b.level)
+	if o["kind"] == "Pod" {
+		maps.DeleteFunc(leaves, byNode)
+	}
 	for field, value := range leaves {
 		if seen := h.values[field]; len(seen) == 0 || seen[len(seen)-1] != value {
 			h.values[field] = append(seen, value)
@@ -216,6 +219,15 @@ func (b *builder) status(identity string, o map[string]any) {
 		span := b.record.Numbers[identity][field]
 		b.record.Numbers[identity][field] = [2]float64{min(span[0], n), max(span[1], n)}
 	}
+}
+
+// byNode reports whether a field of a pod's status tells what its node has said by
+// then: how far that was when a controller wrote is chance.
+func byNode(field, value string) bool {
+	if strings.HasPrefix(field, "status.conditions[") {
+		return value == "True <nil> "
+	}
+	return field != "status.phase" || value != "Failed"
 }
 
 // cutOff tells that the client was killed before it had its answer: how many

@@ -51,6 +51,25 @@ func TestAStatusLeavesTheValuesOfEachFieldInOrder(t *testing.T) {
 	}
 }
 
+func TestOfAPodOnlyWhatControllersSayIsFollowed(t *testing.T) {
+	pod := func(status string) harness.AuditEvent {
+		return request(t, `{"verb":"update",`+user+`,"objectRef":{"resource":"pods","subresource":"status"},"responseStatus":{"code":200},
+			"responseObject":{"kind":"Pod","metadata":{"name":"web","uid":"u"},"status":`+status+`}}`)
+	}
+	r := NewRecord("story-0001", nil, []harness.AuditEvent{
+		pod(`{"phase":"Running","podIP":"10.0.0.1","conditions":[{"type":"Ready","status":"True"},{"type":"DisruptionTarget","status":"True","reason":"Taken"}]}`),
+		pod(`{"phase":"Failed","podIP":"10.0.0.1","conditions":[{"type":"Ready","status":"False","reason":"Gone"},{"type":"DisruptionTarget","status":"True","reason":"Taken"}]}`),
+	}, nil)
+	want := map[string][][]string{
+		"status.phase":                        {{"Failed"}},
+		"status.conditions[Ready]":            {{"False Gone "}},
+		"status.conditions[DisruptionTarget]": {{"True Taken "}},
+	}
+	if diff := cmp.Diff(want, r.Statuses["Pod web"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestEventsAreCountedByFormAndComponent(t *testing.T) {
 	event := func(name string, code, count int, message string) harness.AuditEvent {
 		return request(t, `{"verb":"create",`+user+`,"objectRef":{"resource":"events"},"responseStatus":{"code":`+encode(code)+`},

@@ -85,6 +85,7 @@ func TestReasonsOfOneBinaryOnlyAreFindings(t *testing.T) {
 		{Reference: events("Pod a: Normal Made: x", "Pod a: Warning Chance: x"), Ours: events("Pod b: Normal Made: y"),
 			Passing: []Finding{{Controller: "c", Kind: KindEvent, Subject: "Pod a: Warning Chance: x"}}},
 		{Reference: events(), Ours: events("Pod a: Normal New: x")},
+		{Reference: events("Pod a: Normal Seldom: x"), Ours: events(), Chance: []Finding{{Controller: "c", Kind: KindEvent, Subject: "Pod a: Normal Seldom: x"}}},
 	})
 	var got []string
 	for _, f := range findings {

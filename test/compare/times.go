@@ -110,9 +110,10 @@ func (b *builder) times(identity string, o map[string]any, written time.Time) {
 	}
 }
 
-// noted reports whether a time is in an annotation. One about a change moves or goes
-// with the next, and how many changes there are is chance.
-func noted(field string) bool { return strings.HasPrefix(field, "metadata.annotations.") }
+// noted reports whether a time is metadata. That of a change, in an annotation, moves
+// or goes with the next one, and how many changes there are is chance; and the answer
+// to a deletion may be written down before that to an earlier request.
+func noted(field string) bool { return strings.HasPrefix(field, "metadata.") }
 
 // lies says where a time is, beside another one.
 func lies(t, other time.Time) string {

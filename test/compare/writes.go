@@ -80,8 +80,9 @@ func Reasons(results []Result) []Finding {
 		if len(result.Ours.Failures)+len(result.Reference.Failures) > 0 {
 			continue
 		}
-		addUp(theirs, byReason(lasting(result.Reference.Events, result.Passing)))
-		addUp(ours, byReason(lasting(result.Ours.Events, result.Passing)))
+		once := slices.Concat(result.Passing, result.Chance)
+		addUp(theirs, byReason(lasting(result.Reference.Events, once)))
+		addUp(ours, byReason(lasting(result.Ours.Events, once)))
 	}
 	var findings []Finding
 	for _, component := range both(theirs, ours) {
@@ -96,10 +97,10 @@ func Reasons(results []Result) []Finding {
 }
 
 // lasting leaves out the events that differed only once.
-func lasting(events map[string]map[string]int, passing []Finding) map[string]map[string]int {
+func lasting(events map[string]map[string]int, once []Finding) map[string]map[string]int {
 	out := map[string]map[string]int{}
 	addUp(out, events)
-	for _, f := range passing {
+	for _, f := range once {
 		if f.Kind == KindEvent {
 			delete(out[f.Controller], f.Subject)
 		}
