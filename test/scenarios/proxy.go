@@ -186,14 +186,14 @@ func (r *run) proxy(ctx context.Context, step Step) error {
 		})
 	case "lag":
 		proxy.Lag(order.resources, order.late)
-	case "cut":
-		if proxy.CutWatches(order.resources) == 0 {
-			return fmt.Errorf("no watch of %s is running", strings.Join(order.resources, ","))
+	case "cut", "expire":
+		end := proxy.CutWatches
+		if order.word == "expire" {
+			end = proxy.ExpireWatches
 		}
-	case "expire":
-		if proxy.ExpireWatches(order.resources) == 0 {
-			return fmt.Errorf("no watch of %s is running", strings.Join(order.resources, ","))
-		}
+		return r.until(ctx, step.Within, func() (bool, string, error) {
+			return end(order.resources) > 0, "no such watch is running", nil
+		})
 	default:
 		r.rulesOfProxy().Add(order.rule)
 		proxy.Disturb(r.rules.Fault)
