@@ -48,13 +48,20 @@ stop: ## stop the local cluster that run left running
 	@hack/stop.sh
 
 .PHONY: test
-test: test-unit scenarios test-integration compare-quick explore-quick test-e2e ## run all tests, quick ones first
+test: test-unit test-worlds scenarios test-integration compare-quick explore-quick test-e2e ## run all tests, quick ones first
 
 .PHONY: test-unit
 test-unit: ## unit tests, shuffled, with the race detector; verify vets them
 	$(GO) test -race -vet=off -shuffle=on $(UNIT)
 	$(GO) test -race -vet=off -skip='TestStories|TestStatic' ./test/compare/...
 	cd staging/controllerkit && $(GO) test -race -vet=off -shuffle=on ./...
+
+# The packages with small worlds that are played in the order of a seed.
+WORLDS = $(shell grep -rl --include='*_test.go' 'testworld\.Seeds' pkg | xargs -n1 dirname | sort -u | sed 's,^,./,')
+
+.PHONY: test-worlds
+test-worlds: ## the seeded worlds with all their seeds and a fresh one, without the race detector; WORLD_SEED=N plays that one, WORLD_FRESH=N so many fresh ones
+	$(GO) test -count=1 -vet=off $(WORLDS)
 
 .PHONY: scenarios
 scenarios: tools build-race ## the stories of test/scenarios on a real etcd and kube-apiserver

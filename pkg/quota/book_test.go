@@ -54,7 +54,7 @@ func TestABookHoldsWhatARecountFinds(t *testing.T) {
 		{}, scopes("Terminating"), scopes("NotTerminating", "BestEffort"),
 		selecting("PriorityClass", "In", "high"), selecting("PriorityClass", "NotIn", "high"),
 	}
-	for seed := range testworld.Seeds(2000) {
+	for seed := range testworld.Seeds(t, 2000) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		book, objects, now := NewBook(Pods, Growth{}), map[string]Usage{}, noon
 		for step := range 60 {

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
 // again is a pod that replaces ones which were rejected for so long when it was made.
@@ -79,7 +81,7 @@ func TestTroubled(t *testing.T) {
 // look is made on the pods that are there and on nothing else.
 func TestFiveMinutesInPlaces(t *testing.T) {
 	for places, most := range map[int]int{1: 6, 10: 80, 33: 140, 100: 200, 300: 450} {
-		for seed := range uint64(max(1, min(10, 300/places))) {
+		for seed := range testworld.Seeds(t, uint64(max(1, min(10, 300/places)))) {
 			random := rand.New(rand.NewPCG(seed, seed))
 			made, at := make([]*corev1.Pod, places), noon
 			n := 0

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
 // Each row differs in one rank, and in the following rank the other way round:
@@ -126,7 +128,7 @@ func TestVictimsAreTheSameInWhateverOrderPodsAreListed(t *testing.T) {
 	}
 	r := ranking{onNode: map[string]int{"n1": 17, "n2": 17}, byCost: true, now: noon}
 	want := names(victims(all, 20, r))
-	for seed := range uint64(20) {
+	for seed := range testworld.Seeds(t, 20) {
 		shuffled := slices.Clone(all)
 		rand.New(rand.NewPCG(seed, seed)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 		before := names(shuffled)

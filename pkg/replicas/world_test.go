@@ -169,7 +169,7 @@ func (w *world) end(seed uint64) {
 
 func TestAWorldOfLossesNeverHasAPodTooMany(t *testing.T) {
 	const replicas = 5
-	for seed := range uint64(200) {
+	for seed := range testworld.Seeds(t, 200) {
 		w := newWorld(t, seed, replicas)
 		w.Add(w.crash(3), w.lose(6))
 		w.Always(
@@ -190,7 +190,7 @@ func TestAWorldOfLossesNeverHasAPodTooMany(t *testing.T) {
 }
 
 func TestAWorldThatIsScaledSettlesAndLeavesOtherPodsAlone(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range testworld.Seeds(t, 200) {
 		w := newWorld(t, seed, 4)
 		most := 4
 		other := pod("foreign", ownedBy("another"))
@@ -233,7 +233,7 @@ func TestAWorldThatIsScaledSettlesAndLeavesOtherPodsAlone(t *testing.T) {
 }
 
 func TestAWorldThatShrinksNeverLosesAPodTooMany(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range testworld.Seeds(t, 200) {
 		w := newWorld(t, seed, 8)
 		w.server.faults = 0
 		shrink := 2

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
 var (
@@ -69,9 +70,9 @@ func trimmed(t testing.TB, object runtime.Object) any {
 func TestACacheHoldsTheSameWithAndWithout(t *testing.T) {
 	for _, kind := range []runtime.Object{&corev1.Pod{}, &corev1.Node{}, &corev1.Service{}, &discoveryv1.EndpointSlice{}, &metav1.Status{}, &metav1.PartialObjectMetadata{}} {
 		t.Run(fmt.Sprintf("%T", kind), func(t *testing.T) {
-			for seed := range int64(200) {
+			for seed := range testworld.Seeds(t, 200) {
 				object := kind.DeepCopyObject()
-				randfill.NewWithSeed(seed).NilChance(0.3).NumElements(0, 3).Funcs(
+				randfill.NewWithSeed(int64(seed)).NilChance(0.3).NumElements(0, 3).Funcs(
 					func(r *metav1.FieldsV1, c randfill.Continue) { r.SetRawBytes([]byte(c.String(0))) },
 					func(s *intstr.IntOrString, c randfill.Continue) { *s = intstr.FromString(c.String(0)) },
 				).Fill(object)

@@ -149,7 +149,7 @@ func TestFiveMinutesOfRejections(t *testing.T) {
 		"with a surge": func() *appsv1.DaemonSet { return daemon(surging1) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range testworld.Seeds(60) {
+			for seed := range testworld.Seeds(t, 60) {
 				w := newWorld(t, seed, ds(), nodes)
 				w.patient, w.rig.patient = true, true
 				w.rejects = func() bool { return w.rig.Clock.Since(noon) < 5*time.Minute }

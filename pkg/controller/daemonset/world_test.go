@@ -299,6 +299,21 @@ func (w *world) loss() string {
 	return "of none"
 }
 
+// open reports whether a node of this world, of which the pods tolerate no taint,
+// is to have a pod, and whether it may keep one.
+func open(n *corev1.Node) (runs, stays bool) {
+	runs, stays = true, true
+	for _, taint := range n.Spec.Taints {
+		switch taint.Effect {
+		case corev1.TaintEffectNoSchedule:
+			runs = false
+		case corev1.TaintEffectNoExecute:
+			runs, stays = false, false
+		}
+	}
+	return runs, stays
+}
+
 // crowded names a node with more active pods than are allowed.
 func (w *world) crowded(most int) func() string {
 	return func() string {
@@ -329,13 +344,13 @@ func (w *world) end(seed uint64) {
 		for _, p := range w.server.pods {
 			if nodeOf(p) == n.Name {
 				have++
-				if want := hashOf(w.server.ds); p.Labels[hashLabel] != want && rolls(w.server.ds) {
-					w.t.Fatalf("seed %d: pod %s is of revision %s, not %s\n%s", seed, p.Name, p.Labels[hashLabel], want, w.Transcript())
+				want := w.server.ds.Spec.Template.Spec.Containers[0].Image
+				if got := p.Spec.Containers[0].Image; got != want && w.server.ds.Spec.UpdateStrategy.Type != appsv1.OnDeleteDaemonSetStrategyType {
+					w.t.Fatalf("seed %d: pod %s has the image %s, not %s\n%s", seed, p.Name, got, want, w.Transcript())
 				}
 			}
 		}
-		placed := placementOf(&w.server.ds.Spec.Template, false)
-		runs, stays := placed.fits(n)
+		runs, stays := open(n)
 		if runs {
 			wanted++
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 func TestANodeNeverHasTwoPods(t *testing.T) {
-	for seed := range testworld.Seeds(150) {
+	for seed := range testworld.Seeds(t, 150) {
 		w := newWorld(t, seed, daemon(posts("0", fmt.Sprint(1+seed%3))), 4)
 		w.Add(w.times("crash", 3, w.crash), w.times("loss", 5, w.loss), w.times("nodes", 8, w.churn),
 			w.times("user", 3, func() string { return w.change(image(fmt.Sprint("v", w.Rand.IntN(3)))) }))
@@ -19,7 +19,7 @@ func TestANodeNeverHasTwoPods(t *testing.T) {
 }
 
 func TestASurgeNeverHasThreePodsOnANode(t *testing.T) {
-	for seed := range testworld.Seeds(150) {
+	for seed := range testworld.Seeds(t, 150) {
 		w := newWorld(t, seed, daemon(posts(fmt.Sprint(1+seed%3), "0")), 4)
 		w.Add(w.times("crash", 3, w.crash), w.times("loss", 5, w.loss), w.times("nodes", 8, w.churn),
 			w.times("user", 3, func() string { return w.change(image(fmt.Sprint("v", w.Rand.IntN(3)))) }))
@@ -41,7 +41,7 @@ func (w *world) available() (n int) {
 func TestARolloutNeverGoesBelowItsBounds(t *testing.T) {
 	const nodes = 6
 	for _, surge := range []bool{false, true} {
-		for seed := range testworld.Seeds(100) {
+		for seed := range testworld.Seeds(t, 100) {
 			least, most := nodes-2, nodes
 			ds := daemon(posts("0", "2"))
 			if surge {
@@ -79,7 +79,7 @@ func TestARolloutNeverGoesBelowItsBounds(t *testing.T) {
 }
 
 func TestASetLeftToUsersSettlesWithOldPods(t *testing.T) {
-	for seed := range testworld.Seeds(60) {
+	for seed := range testworld.Seeds(t, 60) {
 		w := newWorld(t, seed, daemon(onDelete), 4)
 		w.Add(w.times("crash", 2, w.crash), w.times("nodes", 5, w.churn), w.times("user", 2, func() string { return w.change(image(fmt.Sprint("v", w.Rand.IntN(3)))) }))
 		w.Always(w.crowded(1))

@@ -54,7 +54,7 @@ func (s *sim) story(strategies bool) []change {
 
 func TestRolloutsKeepTheirBoundsInAnyOrder(t *testing.T) {
 	fences := [][2]string{{"25%", "25%"}, {"1", "0"}, {"0", "1"}, {"2", "1"}, {"100%", "0"}, {"0", "100%"}, {"30%", "50%"}, {"0", "0"}}
-	for seed := range testworld.Seeds(400) {
+	for seed := range testworld.Seeds(t, 400) {
 		fence := fences[seed%uint64(len(fences))]
 		d := deploy(int32(1+seed%10), posts(fence[0], fence[1]), func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = ptr.To(int32(seed % 3)) })
 		run(t, seed, d, (&sim{World: testworld.New(seed + 1000)}).story(seed%2 == 0))
@@ -62,7 +62,7 @@ func TestRolloutsKeepTheirBoundsInAnyOrder(t *testing.T) {
 }
 
 func TestRecreateNeverMixesVersionsInAnyOrder(t *testing.T) {
-	for seed := range testworld.Seeds(200) {
+	for seed := range testworld.Seeds(t, 200) {
 		run(t, seed, deploy(int32(1+seed%5), recreateStrategy), (&sim{World: testworld.New(seed + 5000)}).story(false))
 	}
 }

@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
@@ -37,6 +40,8 @@ type sim struct {
 	// reached tells that as many pods were reported available as have to stay so,
 	// since the user changed the numbers or a change of them was carried out.
 	reached bool
+	// scaled is the set that a paused Deployment made larger.
+	scaled types.UID
 	// total is what the sets asked for together before the last step.
 	total int32
 }
@@ -62,6 +67,9 @@ func (s *sim) stepDeployment() string {
 	}
 	for _, e := range p.edits {
 		s.edit(e)
+		if s.d.Spec.Paused && e.to > e.from {
+			s.scaled = e.set.UID
+		}
 		did = append(did, e.String())
 		if e.from != e.to && p.why[:6] == "scaled" || p.why[:6] == "paused" {
 			s.reached = false
@@ -249,18 +257,58 @@ func (s *sim) podsBySet() map[types.UID][]*corev1.Pod {
 	return found
 }
 
+// bounds are how many pods a rollout has to keep available, and how many it may ask
+// for: a share of surge counts up, one of unavailable pods down, and of two that
+// come to nothing one pod may be unavailable.
+func (s *sim) bounds() (least, most int32) {
+	replicas, strategy := *s.d.Spec.Replicas, s.d.Spec.Strategy
+	if strategy.Type != appsv1.RollingUpdateDeploymentStrategyType {
+		return replicas, replicas
+	}
+	surge, unavailable := int32(0), int32(0)
+	if r := strategy.RollingUpdate; r != nil {
+		surge, unavailable = podsOf(r.MaxSurge, replicas, 99), podsOf(r.MaxUnavailable, replicas, 0)
+	}
+	if surge == 0 && unavailable == 0 {
+		unavailable = 1
+	}
+	return max(0, replicas-unavailable), replicas + surge
+}
+
+// podsOf is a number of pods, or so many hundredths of all.
+func podsOf(value *intstr.IntOrString, of, roundUp int32) int32 {
+	if value == nil {
+		return 0
+	}
+	percent, isShare := strings.CutSuffix(value.StrVal, "%")
+	if !isShare {
+		return value.IntVal
+	}
+	n, err := strconv.Atoi(percent)
+	if err != nil {
+		panic(err)
+	}
+	return (int32(n)*of + roundUp) / 100
+}
+
+// isNew reports whether a set has the present template; those of this world differ
+// in their image alone.
+func (s *sim) isNew(set *appsv1.ReplicaSet) bool {
+	return set.Spec.Template.Spec.Containers[0].Image == s.d.Spec.Template.Spec.Containers[0].Image
+}
+
 // staysAvailable holds from the moment that enough pods are available. A set
 // that was told to shrink takes unready pods first, so what it will keep is
 // already decided when it is told.
 func (s *sim) staysAvailable() string {
-	if !rolls(s.d) {
+	if s.d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType {
 		return ""
 	}
 	var have int32
 	for _, set := range s.sets {
 		have += min(s.ready(set.UID), size(set))
 	}
-	least := leastAvailable(s.d)
+	least, _ := s.bounds()
 	if s.reached && have < least {
 		return fmt.Sprintf("%d pods stay available, %d have to", have, least)
 	}
@@ -271,7 +319,8 @@ func (s *sim) staysAvailable() string {
 // staysWithinSurge lets the sets ask for more than is allowed only while they
 // come down from a time when it was.
 func (s *sim) staysWithinSurge() string {
-	total, most := sum(s.sets, size), mostTotal(s.d)
+	total := sum(s.sets, size)
+	_, most := s.bounds()
 	broken := total > most && total > s.total
 	s.total = total
 	if broken {
@@ -280,12 +329,17 @@ func (s *sim) staysWithinSurge() string {
 	return ""
 }
 
-// versionsDoNotMeet is what Recreate is for; a Deployment that has rolled before
-// is left to come to one version first.
+// versionsDoNotMeet is what Recreate is for. A Deployment that is paused only scales,
+// also its latest set while pods of another are still on their way out.
 func (s *sim) versionsDoNotMeet() string {
-	if rolls(s.d) {
+	if s.d.Spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType {
 		return ""
 	}
+	others := slices.ContainsFunc(s.pods, func(p *simPod) bool { return p.set != s.scaled })
+	if s.scaled != "" && others {
+		return ""
+	}
+	s.scaled = ""
 	images := map[string]bool{}
 	for _, p := range s.pods {
 		images[p.image] = true
@@ -299,7 +353,7 @@ func (s *sim) versionsDoNotMeet() string {
 func (s *sim) oneNewSet() string {
 	n := 0
 	for _, set := range s.sets {
-		if sameTemplate(&set.Spec.Template, &s.d.Spec.Template) {
+		if s.isNew(set) {
 			n++
 		}
 	}
@@ -311,15 +365,24 @@ func (s *sim) oneNewSet() string {
 
 // settledWell says what is not as the user wants it in the end.
 func (s *sim) settledWell() string {
-	newSet, old := divide(s.d, s.sets)
+	var newSet *appsv1.ReplicaSet
+	var old []*appsv1.ReplicaSet
+	for _, set := range s.sets {
+		if s.isNew(set) {
+			newSet = set
+		} else {
+			old = append(old, set)
+		}
+	}
+	status, asked := s.d.Status, *s.d.Spec.Replicas
 	switch {
 	case newSet == nil:
 		return "no set of the present template"
-	case size(newSet) != wanted(s.d) || sum(old, size) > 0:
+	case *newSet.Spec.Replicas != asked || sum(old, size) > 0:
 		return fmt.Sprintf("%d new and %d old pods asked for", size(newSet), sum(old, size))
-	case s.ready(newSet.UID) != wanted(s.d) || len(s.pods) != int(wanted(s.d)):
+	case s.ready(newSet.UID) != asked || len(s.pods) != int(asked):
 		return "pods are not as asked for"
-	case !complete(s.d, &s.d.Status):
+	case status.Replicas != asked || status.UpdatedReplicas != asked || status.AvailableReplicas != asked || status.ObservedGeneration != s.d.Generation:
 		return "the status does not say complete"
 	case condition(&s.d.Status, appsv1.DeploymentProgressing).Reason != reasonComplete:
 		return "the rollout is not reported complete"

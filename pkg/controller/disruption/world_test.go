@@ -35,12 +35,13 @@ type world struct {
 	updates  []func() // of the cache, in order
 	writes   int
 	replicas int
+	least    int // as the budget says
 }
 
-func newWorld(t *testing.T, seed uint64, replicas int, options ...budgetOption) *world {
-	w := &world{World: testworld.New(seed), t: t, fixture: newFixture(t), pods: map[string]*corev1.Pod{}, replicas: replicas}
+func newWorld(t *testing.T, seed uint64, replicas, least int) *world {
+	w := &world{World: testworld.New(seed), t: t, fixture: newFixture(t), pods: map[string]*corev1.Pod{}, replicas: replicas, least: least}
 	w.client.PrependReactor("update", "poddisruptionbudgets", w.update)
-	w.putBudget(budget(options...))
+	w.putBudget(budget(minAvailable(strconv.Itoa(least))))
 	w.Add(
 		testworld.Actor{Name: "controller", Step: w.step},
 		testworld.Actor{Name: "watch", Step: w.deliver},
@@ -156,8 +157,8 @@ func (w *world) drain() string {
 	p = p.DeepCopy()
 	p.DeletionTimestamp = ptr.To(ago(0))
 	w.putPod(p)
-	if healthy := w.healthy(); healthy < int(w.truth.Status.DesiredHealthy) {
-		w.tooFar = fmt.Sprintf("%d healthy pods are left of %d", healthy, w.truth.Status.DesiredHealthy)
+	if healthy := w.healthy(); healthy < w.least {
+		w.tooFar = fmt.Sprintf("%d healthy pods are left of %d", healthy, w.least)
 	}
 	return "evicted " + p.Name
 }
@@ -172,8 +173,8 @@ func (w *world) healthy() (n int) {
 }
 
 func TestAWorldOfEvictionsNeverGoesBelowTheBudget(t *testing.T) {
-	for seed := range uint64(200) {
-		w := newWorld(t, seed, 5, minAvailable("3"))
+	for seed := range testworld.Seeds(t, 200) {
+		w := newWorld(t, seed, 5, 3)
 		if err := w.Run(5000); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

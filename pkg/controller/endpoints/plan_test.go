@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 5, time.UTC)
@@ -165,7 +167,7 @@ func TestTheOrderOfThePodsDoesNotMatter(t *testing.T) {
 		pods = append(pods, p)
 	}
 	want := subsetsOf(s, pods)
-	for seed := range uint64(50) {
+	for seed := range testworld.Seeds(t, 50) {
 		rand.New(rand.NewPCG(seed, seed)).Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
 		if diff := cmp.Diff(want, subsetsOf(s, pods)); diff != "" {
 			t.Fatalf("seed %d: %s", seed, diff)

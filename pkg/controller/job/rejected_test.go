@@ -130,7 +130,7 @@ func TestFiveMinutesOfRejections(t *testing.T) {
 		"whatever fails ignored": {func() *batchv1.Job { return newJob(10, fresh, rules(onCondition(ignore, "Rejected")), limit(0)) }, 40, 2, 70},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range testworld.Seeds(tc.seeds) {
+			for seed := range testworld.Seeds(t, tc.seeds) {
 				w := newWorld(t, seed, tc.job())
 				w.patient, w.exact, w.rig.patient = true, true, true
 				w.rejects = func() bool { return w.clock.Sub(noon) < 5*time.Minute }

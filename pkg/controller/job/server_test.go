@@ -111,13 +111,14 @@ func (s *server) end(p *corev1.Pod, phase corev1.PodPhase, code int32) {
 }
 
 // ledger is what the Job has to say in the end.
-func (s *server) ledger() (succeeded int, done indexes, failed int) {
+func (s *server) ledger() (succeeded int, done map[int]bool, failed int) {
+	done = map[int]bool{}
 	for uid, phase := range s.fate {
 		switch phase {
 		case corev1.PodSucceeded:
 			succeeded++
 			if i := s.place[uid]; i != noIndex {
-				done = done.with(i)
+				done[i] = true
 			}
 		case corev1.PodFailed:
 			failed++
@@ -127,18 +128,16 @@ func (s *server) ledger() (succeeded int, done indexes, failed int) {
 }
 
 // givenUpForNothing is an index that the status says has failed, although no pod of it did.
-func (s *server) givenUpForNothing() (int, bool) {
-	lost := indexes{}
+func (s *server) givenUpForNothing(givenUp map[int]bool) (int, bool) {
+	lost := map[int]bool{}
 	for uid, phase := range s.fate {
 		if phase == corev1.PodFailed {
-			lost = lost.with(s.place[uid])
+			lost[s.place[uid]] = true
 		}
 	}
-	for _, run := range parseIndexes(ptr.Deref(s.job.Status.FailedIndexes, ""), int(ptr.Deref(s.job.Spec.Completions, 0))) {
-		for i := run.first; i <= run.last; i++ {
-			if !lost.has(i) {
-				return i, true
-			}
+	for i := range givenUp {
+		if !lost[i] {
+			return i, true
 		}
 	}
 	return 0, false

@@ -264,7 +264,7 @@ func TestAWorldWithKillsAndChangesForgetsNoPod(t *testing.T) {
 		"replaced when failed":  func() *batchv1.Job { return newJob(5, fresh, replaceFailed, parallel(3), limit(1000)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range testworld.Seeds(100) {
+			for seed := range testworld.Seeds(t, 100) {
 				w := newWorld(t, seed, j())
 				w.change(3)
 				w.end(seed)

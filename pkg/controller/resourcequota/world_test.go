@@ -215,7 +215,7 @@ func (w *burstWorld) pass() string {
 // objects that go and creations that fail, watches that lag and answers that are
 // lost. Nothing of it lets more be stored than is allowed.
 func TestABurstNeverExceedsTheLimit(t *testing.T) {
-	for seed := range testworld.Seeds(2000) {
+	for seed := range testworld.Seeds(t, 2000) {
 		world := testworld.New(seed)
 		w := newBurstWorld(t, world.Rand)
 		size := func(things []thing) (sum int64) {

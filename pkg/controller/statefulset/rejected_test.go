@@ -116,7 +116,7 @@ func TestFiveMinutesOfRejections(t *testing.T) {
 		"parallel, many": {100, 101, 200, parallel},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range testworld.Seeds(30) {
+			for seed := range testworld.Seeds(t, 30) {
 				s := newSim(seed, newSet(int32(tc.replicas), tc.start), nil)
 				s.playRejections(true, noon.Add(5*time.Minute))
 				if s.made < tc.least || s.made > tc.most {

@@ -1,6 +1,7 @@
 package testworld
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -34,7 +35,7 @@ func world(seed uint64, goal, limit int) error {
 }
 
 func TestWorldSettlesInEveryOrder(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range Seeds(t, 50) {
 		if err := world(seed, 3, 3); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -55,10 +56,37 @@ func TestSameSeedGivesTheSameRun(t *testing.T) {
 	}
 }
 
-func TestThereIsAlwaysASeed(t *testing.T) {
-	for n, least := range map[uint64]uint64{0: 1, 1: 1, 2: 1, 300: 100} {
-		if got := Seeds(n); got < least || got > max(1, n) {
-			t.Errorf("%d seeds of %d", got, n)
+func TestSeeds(t *testing.T) {
+	first := func(n uint64) (all []uint64) {
+		for seed := range n {
+			all = append(all, seed)
 		}
+		return all
+	}
+	share := uint64(1)
+	if raceEnabled {
+		share = raceShare
+	}
+	for name, tc := range map[string]struct {
+		n                uint64
+		one, moreThanOne string
+		want             []uint64
+		fresh            int
+	}{
+		"all, and a fresh one":  {n: 300, want: first(300 / share), fresh: 1},
+		"at least one of few":   {n: 1, want: first(1), fresh: 1},
+		"and of none":           {n: 0, want: first(1), fresh: 1},
+		"a seed that is named":  {n: 300, one: "4711", want: []uint64{4711}},
+		"more than one of them": {n: 3, moreThanOne: "20", want: first(3 / share), fresh: 20},
+		"no fresh one":          {n: 3, moreThanOne: "0", want: first(3 / share)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("WORLD_SEED", tc.one)
+			t.Setenv("WORLD_FRESH", tc.moreThanOne)
+			got := slices.Collect(Seeds(t, tc.n))
+			if len(got) != len(tc.want)+tc.fresh || !slices.Equal(got[:len(tc.want)], tc.want) {
+				t.Errorf("got %d seeds, want %d and %d fresh ones", len(got), len(tc.want), tc.fresh)
+			}
+		})
 	}
 }
