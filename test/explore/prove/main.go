@@ -4,9 +4,9 @@
 // every fault is found in time. The tree itself is left alone: what is built is a
 // copy of the commit that is checked out.
 //
-// A difference counts when its story passes under the binary without the fault. One
-// that shows there too is none of the fault's, and the explorer goes on after that
-// seed.
+// A difference counts when its story, played again in turns, passes each time under
+// the binary without the fault and differs each time with it. Any other is none of
+// the fault's, and the explorer goes on after that seed.
 package main
 
 import (

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// rounds is how often a story has to tell the two binaries apart.
+const rounds = 2
+
 // slack is what the last seed may take longer than the time given.
 const slack = 10 * time.Minute
 
@@ -71,11 +74,11 @@ func search(e explorer, h hunt, now func() time.Time) (trial, error) {
 		t.seeds += report.Seeds
 		for _, d := range report.Differences {
 			story := filepath.Join(out, d.Story)
-			passes, err := e.passes(h.good, story)
+			shows, err := proves(e, h, story)
 			if err != nil {
 				return t, err
 			}
-			if passes {
+			if shows {
 				t.story, t.seed, t.took = story, d.Seed, now().Sub(began)
 				return t, nil
 			}
@@ -86,6 +89,20 @@ func search(e explorer, h hunt, now func() time.Time) (trial, error) {
 			return t, nil
 		}
 	}
+}
+
+// proves reports whether a story differs with the fault and passes without it, each
+// time: what passes once may be chance.
+func proves(e explorer, h hunt, story string) (bool, error) {
+	for range rounds {
+		if passes, err := e.passes(h.good, story); err != nil || !passes {
+			return false, err
+		}
+		if passes, err := e.passes(h.faulty, story); err != nil || passes {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // commands runs the explorer as a process.
