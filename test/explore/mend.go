@@ -2,6 +2,8 @@ package explore
 
 import (
 	"context"
+	"encoding/json"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -15,12 +17,26 @@ import (
 func (p *Pair) Mend(ctx context.Context, s *Script) {
 	for _, o := range s.Objects {
 		for range 12 {
-			err := p.stages[0].Check(ctx, &unstructured.Unstructured{Object: deepCopy(o)})
+			err := p.stages[0].Check(ctx, &unstructured.Unstructured{Object: standing(o)})
 			if !apierrors.IsInvalid(err) || !prune(o, err) {
 				break
 			}
 		}
 	}
+}
+
+// lookups are the fields of other objects, and the certificate requests, in a script's text.
+var lookups = regexp.MustCompile(`\$(CSR)?\([^()]*\)`)
+
+// standing is an object with something in the place of what only a play knows.
+func standing(o Object) Object {
+	text := strings.ReplaceAll(jsonOf(o), "$NS", "ns")
+	text = lookups.ReplaceAllString(text, "00000000-0000-0000-0000-000000000000")
+	var out Object
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		panic(err)
+	}
+	return out
 }
 
 // prune removes what an answer complains of, and reports whether there was anything.

@@ -3,6 +3,7 @@ package explore
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // The moves that several families have. A target is RES/NAME.
@@ -47,6 +48,14 @@ func Lines(groups ...[]string) func(*Draw, *Script) []string {
 			out = append(out, d.numbered(line))
 		}
 		return out
+	}
+}
+
+// About draws one of the lines, and one of the names for every "%s" in it.
+func About(names []string, lines ...string) func(*Draw, *Script) []string {
+	return func(d *Draw, _ *Script) []string {
+		line := strings.ReplaceAll(One(d, lines...), "%s", One(d, names...))
+		return []string{d.numbered(line)}
 	}
 }
 

@@ -178,7 +178,7 @@ func (g *game) meet(ctx context.Context, resources []string) ([]compare.Finding,
 		}
 		var records [2]*compare.Record
 		if err := g.both(func(i int) error {
-			objects, err := g.sides[i].Objects(ctx, resources...)
+			objects, err := g.sides[i].Objects(ctx, g.named(resources)...)
 			records[i] = compare.NewRecord(g.namespace, plain(objects), nil, nil)
 			return err
 		}); err != nil && !apierrors.IsNotFound(err) {
@@ -193,6 +193,15 @@ func (g *game) meet(ctx context.Context, resources []string) ([]compare.Finding,
 			return nil, err
 		}
 	}
+}
+
+// named are resources in the namespaces of this play.
+func (g *game) named(resources []string) []string {
+	out := make([]string, 0, len(resources))
+	for _, resource := range resources {
+		out = append(out, strings.ReplaceAll(resource, "$NS", g.namespace))
+	}
+	return out
 }
 
 // rest waits until the controllers of both sides write no more.

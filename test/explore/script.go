@@ -46,7 +46,7 @@ func (s *Script) Text(comment string) string {
 
 // head leaves out the proxy that no step needs.
 func (s *Script) head() []string {
-	if slices.ContainsFunc(s.Steps, func(line string) bool { return strings.HasPrefix(line, viaProxy+" ") }) {
+	if slices.ContainsFunc(s.Steps, func(step string) bool { return strings.HasPrefix(step, viaProxy+" ") }) {
 		return s.Head
 	}
 	return slices.DeleteFunc(slices.Clone(s.Head), func(line string) bool { return line == viaProxy })
