@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -118,6 +119,16 @@ func TestAcceptedDifferencesAreExplainedAndStaleOnesFound(t *testing.T) {
 	}
 	if stale := list.Stale(); len(stale) != 1 || stale[0].Pattern != "^never" {
 		t.Errorf("stale: %v", stale)
+	}
+}
+
+func TestTheAcceptedDifferencesCanBeRead(t *testing.T) {
+	content, err := os.ReadFile("accepted.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := ParseAccepted(content); err != nil || len(list) == 0 {
+		t.Errorf("%d entries: %v", len(list), err)
 	}
 }
 
