@@ -43,40 +43,45 @@ func byHand(d *Draw, name string) Object {
 const reordered = `patch endpoints/web {"subsets":[{"ports":[{"name":"a","port":80,"protocol":"TCP"},{"name":"b","port":81,"protocol":"TCP"}],` +
 	`"addresses":[{"ip":"$(pods/a .status.podIP)","nodeName":"$(pods/a .spec.nodeName)","targetRef":{"kind":"Pod","namespace":"$NS","name":"a","uid":"$(pods/a .metadata.uid)"}}]}]}`
 
+// servicePods are the pods that services may have.
+var servicePods = []string{"a", "b", "c"}
+
+func beginServices(d *Draw, s *Script) {
+	if d.Chance(60) {
+		s.Steps = append(s.Steps, "node $NS-a ready zone=east\nnode $NS-b ready zone="+One(d, "east", "west"))
+	}
+	o := Object{"apiVersion": "v1", "kind": "Service", "metadata": d.Metadata("web"), "spec": Object{
+		"selector": Object{"app": "web"}, "ports": servicePorts(d)}}
+	switch d.Int(0, 5) {
+	case 0:
+		Set(o, []string{"spec", "clusterIP"}, "None")
+	case 1:
+		Set(o, []string{"spec", "type"}, One(d, "NodePort", "LoadBalancer", "ExternalName"))
+	case 2:
+		Remove(o, []string{"spec", "selector"})
+	}
+	d.Dress(o, 4, []string{"spec"})
+	s.Add("web.yaml", o)
+	for i, pod := range servicePods {
+		s.Objects[pod+".yaml"] = addressed(d, pod)
+		if i == 0 || d.Chance(50) {
+			s.Steps = append(s.Steps, "apply "+pod+".yaml")
+		}
+	}
+	s.Objects["hand.yaml"] = byHand(d, One(d, "web", "other"))
+	s.Objects["other.yaml"] = Object{"apiVersion": "v1", "kind": "Service", "metadata": d.Metadata("other"), "spec": Object{"ports": servicePorts(d)}}
+	if d.Chance(35) {
+		s.Steps = append(s.Steps, "apply other.yaml", "apply hand.yaml")
+	}
+}
+
 func init() {
-	pods := []string{"a", "b", "c"}
+	pods := servicePods
 	register(&Family{
 		Name:     "service",
 		Start:    []string{"endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller"},
 		Compared: []string{"services", "endpoints", "endpointslices", "pods"},
-		Begin: func(d *Draw, s *Script) {
-			if d.Chance(60) {
-				s.Steps = append(s.Steps, "node $NS-a ready zone=east\nnode $NS-b ready zone="+One(d, "east", "west"))
-			}
-			o := Object{"apiVersion": "v1", "kind": "Service", "metadata": d.Metadata("web"), "spec": Object{
-				"selector": Object{"app": "web"}, "ports": servicePorts(d)}}
-			switch d.Int(0, 5) {
-			case 0:
-				Set(o, []string{"spec", "clusterIP"}, "None")
-			case 1:
-				Set(o, []string{"spec", "type"}, One(d, "NodePort", "LoadBalancer", "ExternalName"))
-			case 2:
-				Remove(o, []string{"spec", "selector"})
-			}
-			d.Dress(o, 4, []string{"spec"})
-			s.Add("web.yaml", o)
-			for i, pod := range pods {
-				s.Objects[pod+".yaml"] = addressed(d, pod)
-				if i == 0 || d.Chance(50) {
-					s.Steps = append(s.Steps, "apply "+pod+".yaml")
-				}
-			}
-			s.Objects["hand.yaml"] = byHand(d, One(d, "web", "other"))
-			s.Objects["other.yaml"] = Object{"apiVersion": "v1", "kind": "Service", "metadata": d.Metadata("other"), "spec": Object{"ports": servicePorts(d)}}
-			if d.Chance(35) {
-				s.Steps = append(s.Steps, "apply other.yaml", "apply hand.yaml")
-			}
-		},
+		Begin:    beginServices,
 		Moves: slices.Concat([]Move{
 			{8, Change("web.yaml", "services/web", "spec")},
 			{2, Change("other.yaml", "services/other", "spec")},
