@@ -79,7 +79,7 @@ func init() {
 	pods := servicePods
 	register(&Family{
 		Name:     "service",
-		Start:    []string{"endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller"},
+		Start:    []string{"endpoints-controller", "endpointslice-controller"},
 		Compared: []string{"services", "endpoints", "endpointslices", "pods"},
 		Begin:    beginServices,
 		Moves: slices.Concat([]Move{
@@ -109,7 +109,7 @@ func init() {
 				"annotate endpoints/web endpoints.kubernetes.io/over-capacity=truncated", "label endpoints/web service.kubernetes.io/headless=", "label endpoints/web endpoints.kubernetes.io/managed-by=x")},
 			{3, Line(`delete endpointslices,kubernetes.io/service-name=web`, `patch endpointslices,kubernetes.io/service-name=web {"endpoints":[]}`,
 				`patch endpointslices,kubernetes.io/service-name=web {"endpoints":[{"addresses":["10.9.0.6"]}]}`, `patch endpointslices,kubernetes.io/service-name=web {"ports":[]}`,
-				`label endpointslices,kubernetes.io/service-name=web kubernetes.io/service-name=other`, `label endpointslices,kubernetes.io/service-name=web endpointslice.kubernetes.io/managed-by=x`,
+				`label endpointslices,kubernetes.io/service-name=web endpointslice.kubernetes.io/managed-by=x`,
 				`label endpointslices,kubernetes.io/service-name=web x.example/y=z`, `annotate endpointslices,kubernetes.io/service-name=web x.example/y=z`)},
 			{1, Line("kubelet off", "kubelet slow-start", "kubelet slow-stop", "kubelet reject OutOfcpu")},
 			{2, Line("kubelet on")},
