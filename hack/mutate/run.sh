@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Mutates packages with gremlins and says how many of the mutants their own tests kill.
 # Without arguments: all of packages.txt. What was found is kept, a file for each package,
-# in _output/mutate; the table is of all that is there. With AGAIN=1 only those that lived
-# are tried again, for a package whose code is as it was: after its tests were mended.
+# in _output/mutate; the table is of all that is there. With AGAIN=1 only those that lived,
+# or timed out, are tried again, for a package whose code is as it was: after its tests
+# were mended, or a machine was busy.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD out=$PWD/_output/mutate tool=$PWD/_output/tools/bin/gremlins
@@ -22,14 +23,14 @@ REAL_GO=$(command -v go)
 export REAL_GO TMPDIR=$work/tmp GOTMPDIR=$work/tmp
 ln -s "$root/hack/mutate/go.sh" "$work/bin/go"
 
-# lived makes the lines with mutants that lived the only ones that git takes for changed.
+# lived makes the lines with mutants that no test failed for the only ones that git takes for changed.
 lived() {
   local file line
   git init -q . && git config diff.context 0
   mkdir "$work/whole" && cp ./*.go "$work/whole"
   while read -r file line; do
     sed -i "${line}s,.*,// lived," "$file"
-  done < <(awk -F'\t' '$6 == "LIVED" { print $2, $7 }' "$1")
+  done < <(awk -F'\t' '$6 == "LIVED" || $6 == "TIMED OUT" { print $2, $7 }' "$1")
   git add -A . && git -c user.name=mutate -c user.email=mutate@localhost commit -qm lived
   mv -f "$work/whole"/*.go . && rmdir "$work/whole"
 }
@@ -46,7 +47,7 @@ for package in "${packages[@]}"; do
   cd "$work/tree/$package"
   again=()
   if [ -n "${AGAIN:-}" ] && [ -e "$kept.tsv" ] && sha256sum --quiet --check "$kept.sum"; then
-    grep -q $'\tLIVED\t' "$kept.tsv" || continue
+    grep -qE $'\t(LIVED|TIMED OUT)\t' "$kept.tsv" || continue
     lived "$kept.tsv"
     again=(--diff HEAD)
   fi
