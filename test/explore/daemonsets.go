@@ -1,6 +1,10 @@
 package explore
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 func init() {
 	image := func(image string) string {
@@ -30,7 +34,7 @@ func init() {
 			{5, Change("web.yaml", "daemonsets/web", "spec", "spec.selector", "spec.template")},
 			{2, Change("web.yaml", "daemonsets/web", "spec.template", "spec.template.metadata")},
 			{6, Line(image("one"), image("two"), image("three"))},
-			{12, nodeMove},
+			{12, wakingNodeMove},
 			{3, Line(strategy(`{"type":"OnDelete","rollingUpdate":null}`), strategy(`{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1,"maxUnavailable":0}}`),
 				strategy(`{"type":"RollingUpdate","rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}`), strategy(`{"type":"RollingUpdate","rollingUpdate":{"maxSurge":"50%","maxUnavailable":0}}`))},
 			{3, Line(`patch daemonsets/web {"spec":{"template":{"spec":{"nodeSelector":{"disk":"ssd"}}}}}`, `patch daemonsets/web {"spec":{"template":{"spec":{"nodeSelector":null}}}}`,
@@ -42,6 +46,16 @@ func init() {
 			{1, Quota},
 		}, PodMoves("daemonsets/web"), Disturbances("pods", "daemonsets", "controllerrevisions")),
 	})
+}
+
+// wakingNodeMove is something that happens to a node, and then to the set where
+// the original waits for that.
+func wakingNodeMove(d *Draw, s *Script) []string {
+	lines := nodeMove(d, s)
+	if word := strings.Fields(lines[0]); slices.Contains([]string{"delete", "taint", "untaint", "silent", "notready"}, word[2]) {
+		return []string{lines[0] + "\npass 300ms\nannotate daemonsets/web x.example/wake=" + fmt.Sprint(d.Int(0, 999))}
+	}
+	return lines
 }
 
 // nodeMove is something that happens to a node.

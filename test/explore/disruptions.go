@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -33,7 +34,7 @@ func init() {
 				[]string{"unready %s#%d", "unready %s#%d", "pass 600ms", "evict %s#%d"}, []string{"unready %s#0", "pass 600ms", "evict %s#0"},
 				[]string{"evict %s#0", "evict %s#1"})},
 			{1, guarded("delete %s background", "delete %s orphan", "delete poddisruptionbudgets/web", "delete poddisruptionbudgets/more")},
-			{2, Line("apply budget.yaml", "apply more.yaml", "apply guarded.yaml")},
+			{2, applyAgain},
 			{1, Line(`status poddisruptionbudgets/web {"conditions":null}`, `status poddisruptionbudgets/web {"disruptionsAllowed":%d}`, `status poddisruptionbudgets/web {"expectedPods":%d,"currentHealthy":%d}`,
 				`status poddisruptionbudgets/web {"disruptedPods":{"gone":"2020-01-01T00:00:00Z"}}`)},
 			{2, Line("proxy delay 100ms update poddisruptionbudgets/status", "proxy delay 200ms update poddisruptionbudgets/status")},
@@ -46,6 +47,11 @@ func init() {
 // guarded draws one of the lines about what the budget is over, which is "%s".
 func guarded(lines ...string) func(*Draw, *Script) []string {
 	return func(d *Draw, s *Script) []string { return []string{d.numbered(aboutGuarded(d, s, One(d, lines...)))} }
+}
+
+// applyAgain applies one of the files that there are.
+func applyAgain(d *Draw, s *Script) []string {
+	return []string{"apply " + One(d, slices.Sorted(maps.Keys(s.Objects))...)}
 }
 
 // scaleGuarded changes how many pods there should be.

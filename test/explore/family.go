@@ -24,6 +24,9 @@ type Family struct {
 	Begin func(*Draw, *Script)
 	// Moves are what may happen then.
 	Moves []Move
+	// Leave reports whether a step has no sense after those before it, because what
+	// both do then is known to differ.
+	Leave func(before []string, step string) bool
 }
 
 // Move is a kind of step.
@@ -74,6 +77,15 @@ func (f *Family) Script(schemas *Schemas, seed int) *Script {
 	f.Begin(d, s)
 	for end := len(s.Steps) + d.Int(5, 20); len(s.Steps) < end; {
 		s.Steps = append(s.Steps, f.move(d)(d, s)...)
+	}
+	if f.Leave != nil {
+		var kept []string
+		for _, step := range s.Steps {
+			if !f.Leave(kept, step) {
+				kept = append(kept, step)
+			}
+		}
+		s.Steps = kept
 	}
 	return s
 }

@@ -189,7 +189,12 @@ func successRules(d *Draw) any {
 
 func claims(d *Draw) any {
 	out := []any{}
-	for _, name := range []string{"data", "more"}[:d.Int(1, 2)] {
+	names := []string{"data"}
+	// The original lists the volumes of several claims in any order.
+	if d.Chance(5) {
+		names = append(names, "more")
+	}
+	for _, name := range names {
 		c := Object{"metadata": Object{"name": name}, "spec": Object{"accessModes": []any{"ReadWriteOnce"}, "resources": Object{"requests": Object{"storage": One(d, "1Gi", "2Gi")}}}}
 		if d.Chance(30) {
 			Set(c, []string{"metadata", "labels"}, Object{"tier": "a"})

@@ -1,6 +1,9 @@
 package explore
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 func init() {
 	register(&Family{
@@ -27,13 +30,24 @@ func init() {
 			{5, Line("succeed jobs/web#%d", "succeed jobs/web#%d", "succeed jobs/web")},
 			{3, Line("fail jobs/web#%d exitcode=%d", "fail jobs/web#%d exitcode=%d container=c", "fail jobs/web exitcode=%d")},
 			{2, endedPods},
+			{1, Line("kubelet reject OutOfcpu", "kubelet reject OutOfcpu", "kubelet on")},
 			{1, Line(`status pods,app=web {"conditions":[{"type":"DisruptionTarget","status":"True","reason":"a"}]}`,
 				`status pods,app=web {"conditions":[{"type":"x.example/gate","status":"True"}]}`)},
 			{1, Line(`patch jobs/web {"metadata":{"finalizers":null}}`, "label jobs/web app=other", "annotate jobs/web x.example/note=n",
 				`status jobs/web {"conditions":null}`)},
 			{1, Quota},
 		}, PodMoves("jobs/web"), Disturbances("pods", "jobs")),
+		Leave: func(before []string, step string) bool {
+			return step == "restart" && slices.ContainsFunc(before, failsPods)
+		},
 	})
+}
+
+// failsPods reports whether pods of a Job may fail in a step. After a restart the
+// original begins its backoff again.
+func failsPods(step string) bool {
+	word, rest, _ := strings.Cut(step, " ")
+	return slices.Contains([]string{"fail", "kill", "lose"}, word) || word == "status" && strings.HasPrefix(rest, "pods") || strings.HasPrefix(step, "kubelet reject")
 }
 
 func drawJob(d *Draw) Object {

@@ -74,16 +74,21 @@ func (d *Draw) numbered(line string) string {
 
 // PodMoves are what happens to the pods of an object.
 func PodMoves(target string) []Move {
+	// Jobs look after a finalizer of their own.
+	tracking, hold := "null", `["x.example/hold"]`
+	if strings.HasPrefix(target, "jobs/") {
+		tracking, hold = `["batch.kubernetes.io/job-tracking"]`, `["batch.kubernetes.io/job-tracking","x.example/hold"]`
+	}
 	return []Move{
 		{3, Line("unready "+target+"#%d", "ready "+target+"#%d")},
 		{3, Line("fail "+target+"#%d exitcode=%d", "fail "+target+" exitcode=1", "fail "+target+"#%d reason=Evicted")},
 		{1, Line("succeed " + target + "#%d")},
 		{2, Line("kill "+target+"#%d", "kill "+target+"#%d now", "kill "+target+"#%d orphan", "lose "+target+"#%d")},
 		{2, Line("label-pod "+target+"#%d app=other", "label-pod "+target+"#%d app-", "label pods,app=other app=web")},
-		{2, Line("kubelet off", "kubelet pending", "kubelet slow-start", "kubelet slow-stop", "kubelet reject OutOfcpu")},
+		{2, Line("kubelet off", "kubelet pending", "kubelet slow-start", "kubelet slow-stop")},
 		{3, Line("kubelet on")},
-		{1, Line(`patch pods,app=web {"metadata":{"finalizers":null}}`, `patch pods,app=web {"metadata":{"ownerReferences":null}}`,
-			`patch pods,app=web {"metadata":{"finalizers":["x.example/hold"]}}`, `annotate pods,app=web controller.kubernetes.io/pod-deletion-cost=5`,
+		{1, Line(`patch pods,app=web {"metadata":{"finalizers":`+tracking+`}}`, `patch pods,app=web {"metadata":{"ownerReferences":null}}`,
+			`patch pods,app=web {"metadata":{"finalizers":`+hold+`}}`, `annotate pods,app=web controller.kubernetes.io/pod-deletion-cost=5`,
 			`patch pods,app=web {"spec":{"schedulingGates":null}}`)},
 	}
 }
