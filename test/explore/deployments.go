@@ -8,11 +8,14 @@ func init() {
 		Start:    []string{"deployment-controller", "replicaset-controller", "garbage-collector-controller"},
 		Compared: []string{"deployments", "replicasets", "pods"},
 		Begin: func(d *Draw, s *Script) {
-			o := Object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": d.Metadata("web"), "spec": Object{
-				"replicas": d.Int(0, 4), "selector": Object{"matchLabels": Object{"app": "web"}}, "template": PodTemplate(Object{"app": "web"})}}
-			d.Dress(o, 3, []string{"spec"}, "spec.template", "spec.selector")
-			d.Dress(o, 1, []string{"spec.template"}, "spec.template.metadata")
-			s.Add("web.yaml", o)
+			if d.Chance(15) {
+				s.Add("bare.yaml", bareReplicaSet(d))
+			}
+			s.Add("web.yaml", drawDeployment(d, "web"))
+			if d.Chance(10) {
+				// Its selector covers the pods of the first one.
+				s.Add("more.yaml", drawDeployment(d, "more"))
+			}
 		},
 		Moves: slices.Concat([]Move{
 			{6, Change("web.yaml", "deployments/web", "spec", "spec.selector", "spec.template")},
@@ -26,7 +29,42 @@ func init() {
 			{1, Line("delete deployments/web background", "delete deployments/web foreground", "delete deployments/web orphan", "delete replicasets,app=web", "delete replicasets,app=web orphan")},
 			{2, Line("apply web.yaml")},
 			{1, Line("scale replicasets,app=web %d", "annotate replicasets,app=web deployment.kubernetes.io/desired-replicas=7", "label replicasets,app=web app=other")},
+			{1, Line("scale replicasets/bare %d", "delete replicasets/bare orphan", `patch replicasets/bare {"metadata":{"ownerReferences":null}}`, "scale deployments/more %d")},
+			{1, Line(`patch deployments/web {"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}`,
+				`patch deployments/web {"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":"50%","maxUnavailable":1}}}}`,
+				`patch deployments/web {"spec":{"progressDeadlineSeconds":2,"minReadySeconds":1}}`, `patch deployments/web {"spec":{"minReadySeconds":0}}`)},
+			{1, Quota},
 			{1, Line("annotate deployments/web deployment.kubernetes.io/revision=5", "annotate deployments/web x.example/note=n")},
 		}, PodMoves("deployments/web"), Disturbances("pods", "replicasets")),
 	})
+}
+
+func drawDeployment(d *Draw, name string) Object {
+	selector := Object{"matchLabels": Object{"app": "web"}}
+	if d.Chance(20) {
+		selector = Object{"matchExpressions": expressions(d)}
+	}
+	o := Object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": d.Metadata(name), "spec": Object{
+		"replicas": d.Int(0, 4), "selector": selector, "template": d.Template(Object{"app": "web"})}}
+	if d.Chance(25) {
+		Set(o, []string{"spec", "strategy"}, Object{"type": "RollingUpdate", "rollingUpdate": rollingUpdate(d, "maxSurge", "maxUnavailable")})
+	}
+	d.Dress(o, 3, []string{"spec"}, "spec.template", "spec.selector")
+	d.Dress(o, 1, []string{"spec.template"}, "spec.template.metadata")
+	return o
+}
+
+// bareReplicaSet may be adopted, as the one of the template or as an old one.
+func bareReplicaSet(d *Draw) Object {
+	labels := Object{"app": "web"}
+	template := PodTemplate(labels)
+	if d.Chance(50) {
+		Set(template, []string{"spec", "containers"}, []any{Object{"name": "c", "image": "two"}})
+	}
+	o := Object{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": Object{"name": "bare", "labels": Object{"app": "web"}}, "spec": Object{
+		"replicas": d.Int(0, 3), "selector": Object{"matchLabels": Object{"app": "web"}}, "template": template}}
+	if d.Chance(30) {
+		Set(o, []string{"metadata", "annotations"}, Object{"deployment.kubernetes.io/revision": One(d, "1", "3", "x")})
+	}
+	return o
 }
