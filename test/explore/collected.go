@@ -137,7 +137,7 @@ func init() {
 				`patch %s {"metadata":{"finalizers":["x.example/hold","orphan"]}}`, `patch %s {"metadata":{"finalizers":["foregroundDeletion","orphan"]}}`)},
 			{4, onVertex(`patch %s {"metadata":{"finalizers":null}}`)},
 			{2, onVertex("label %s team=x", "annotate %s x.example/note=n")},
-			{4, again},
+			{9, again},
 			{1, Line("kubelet slow-stop", "kubelet on")},
 		}, Disturbances("configmaps", "secrets", "replicasets")),
 	})

@@ -20,6 +20,9 @@ import (
 const (
 	// forStep is how long a step waits for what it is about.
 	forStep = 2 * time.Second
+	// forObject is how long it waits for an object: both sides are at rest, so what is
+	// not there does not come.
+	forObject = 200 * time.Millisecond
 	// together is how long two sides may differ before that is a difference.
 	together = 15 * time.Second
 )
@@ -157,11 +160,20 @@ func (g *game) steps(ctx context.Context) error {
 // do carries out a line on both sides.
 func (g *game) do(ctx context.Context, line string) (errs [2]error) {
 	_ = g.both(func(side int) error {
-		errs[side] = g.sides[side].Do(ctx, line, forStep)
+		errs[side] = g.sides[side].Do(ctx, line, waitFor(line))
 		g.sides[side].Stir()
 		return nil
 	})
 	return errs
+}
+
+// waitFor is how long a line waits for what it is about.
+func waitFor(line string) time.Duration {
+	switch command, _, _ := strings.Cut(line, " "); command {
+	case "patch", "status", "label", "annotate", "delete", "approval":
+		return forObject
+	}
+	return forStep
 }
 
 func (g *game) finding(kind, subject, format string, args ...any) {

@@ -61,7 +61,7 @@ func planFor(service *corev1.Service, pods []*corev1.Pod, current *corev1.Endpoi
 		current = &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
 	case !sameSubsets(current.Subsets, subsets):
 		p.Action, p.Why = update, "the addresses or ports differ"
-	case !maps.Equal(current.Labels, labels):
+	case !sameLabels(current.Labels, labels):
 		p.Action, p.Why = update, "the labels differ"
 	case !saysCapacity(current, overCapacity):
 		p.Action, p.Why = update, "the over-capacity annotation differs"
@@ -94,6 +94,21 @@ var equality = conversion.EqualitiesOrDie(func(a, b corev1.ObjectReference) bool
 // same ports, however they are ordered and divided.
 func sameSubsets(a, b []corev1.EndpointSubset) bool {
 	return equality.DeepEqual(a, b) || equality.DeepEqual(repacked(a), repacked(b))
+}
+
+// sameLabels compares labels as the original does: that Endpoints are headless is
+// written with the next change, and no reason for one.
+func sameLabels(a, b map[string]string) bool {
+	return maps.Equal(withoutHeadless(a), withoutHeadless(b))
+}
+
+func withoutHeadless(labels map[string]string) map[string]string {
+	if _, set := labels[corev1.IsHeadlessService]; !set {
+		return labels
+	}
+	labels = maps.Clone(labels)
+	delete(labels, corev1.IsHeadlessService)
+	return labels
 }
 
 // labelsFor are the Service's labels, who manages the object, and whether the Service is headless.

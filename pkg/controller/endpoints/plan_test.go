@@ -253,7 +253,8 @@ func TestPlan(t *testing.T) {
 		"a label of the service is followed":     {service(func(s *corev1.Service) { s.Labels["tier"] = "1" }), settled(), update, "the labels differ"},
 		"a label the service lacks is removed":   {service(), settled(func(e *corev1.Endpoints) { e.Labels["foo"] = "bar" }), update, "the labels differ"},
 		"the managing label is put back":         {service(), settled(func(e *corev1.Endpoints) { delete(e.Labels, LabelManagedBy) }), update, "the labels differ"},
-		"a service that turns headless shows it": {service(headless), settled(), update, "the labels differ"},
+		"a lost word headless is no change":      {service(headless), settled(), nothing, "the endpoints are as they should be"},
+		"a wrong word headless is no change":     {service(), settled(func(e *corev1.Endpoints) { e.Labels[corev1.IsHeadlessService] = "" }), nothing, "the endpoints are as they should be"},
 		"a wrong claim of truncation is removed": {service(), settled(func(e *corev1.Endpoints) { e.Annotations[corev1.EndpointsOverCapacity] = "warning" }), update, "the over-capacity annotation differs"},
 	} {
 		t.Run(name, func(t *testing.T) {
