@@ -19,8 +19,9 @@ func init() {
 			}
 		},
 		Moves: slices.Concat([]Move{
-			{5, Change("web.yaml", "jobs/web", "spec", "spec.selector", "spec.template", "spec.completionMode", "spec.podFailurePolicy", "spec.successPolicy")},
-			{2, Change("web.yaml", "jobs/web", "spec.template", "spec.template.metadata.ownerReferences")},
+			{5, Change("web.yaml", "jobs/web", "spec", "spec.selector", "spec.template", "spec.completionMode", "spec.podFailurePolicy", "spec.successPolicy",
+				"spec.managedBy", "spec.manualSelector", "spec.backoffLimitPerIndex", "spec.completions")},
+			{2, changeSuspended},
 			{4, Line("scale jobs/web %d")},
 			{3, Line(`patch jobs/web {"spec":{"completions":1,"parallelism":1}}`, `patch jobs/web {"spec":{"completions":3,"parallelism":3}}`,
 				`patch jobs/web {"spec":{"completions":2,"parallelism":2}}`, `patch jobs/web {"spec":{"completions":0,"parallelism":0}}`)},
@@ -41,6 +42,16 @@ func init() {
 			return step == "restart" && slices.ContainsFunc(before, failsPods)
 		},
 	})
+}
+
+// changeSuspended changes the template, which only a suspended Job allows.
+func changeSuspended(d *Draw, s *Script) []string {
+	change := Change("web.yaml", "jobs/web", "spec.template", "spec.template.metadata.ownerReferences")(d, s)
+	if d.Chance(40) {
+		change = []string{One(d, `patch jobs/web {"spec":{"template":{"spec":{"nodeSelector":{"disk":"ssd"}}}}}`, `patch jobs/web {"spec":{"template":{"metadata":{"labels":{"tier":"a"}}}}}`,
+			`patch jobs/web {"spec":{"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}`, `patch jobs/web {"spec":{"template":{"metadata":{"annotations":{"x.example/y":"new"}}}}}`)}
+	}
+	return append([]string{`patch jobs/web {"spec":{"suspend":true}}`}, change...)
 }
 
 // failsPods reports whether pods of a Job may fail in a step. After a restart the

@@ -28,7 +28,7 @@ var words = map[string][]any{
 	"loadBalancerClass":             {"x.example/y"},
 	"loadBalancerIP":                {"192.0.2.3"},
 	"loadBalancerSourceRange":       {"192.0.2.0/24", "198.51.100.0/24"},
-	"managedBy":                     {"kubernetes.io/job-controller", "x.example/y"},
+	"managedBy":                     {"kubernetes.io/job-controller", "kubernetes.io/job-controller", "kubernetes.io/job-controller", "x.example/y"},
 	"maxFailedIndexes":              {0, 1, 2},
 	"maxReplicas":                   {1, 2, 4, 6},
 	"minReadySeconds":               {0, 1, 2, 30},
