@@ -37,7 +37,7 @@ func init() {
 			{4, func(d *Draw, s *Script) []string { return ownJob(fmt.Sprint("old-", d.Int(0, 4)))(d, s) }},
 			{2, Line("delete jobs/old-%d", "delete jobs/old-%d orphan", "delete jobs/old-%d foreground", "delete jobs/web-*", "delete jobs/web-* orphan", "delete jobs/web-* foreground")},
 			{1, Line(`patch jobs/web-* {"metadata":{"ownerReferences":null}}`, `patch jobs/old-%d {"metadata":{"ownerReferences":null}}`, `patch jobs/old-%d {"metadata":{"finalizers":["x.example/hold"]}}`,
-				`patch jobs/old-%d {"metadata":{"finalizers":null}}`, `status cronjobs/web {"active":null}`)},
+				`patch jobs/old-%d {"metadata":{"finalizers":null}}`)},
 			{3, Line("succeed jobs/web-*", "fail jobs/web-* exitcode=%d", "succeed jobs/old-%d", `patch jobs/web-* {"spec":{"suspend":true}}`, `patch jobs/web-* {"spec":{"activeDeadlineSeconds":1}}`)},
 			{1, Line("delete cronjobs/web background", "delete cronjobs/web foreground", "delete cronjobs/web orphan")},
 			{1, Line("apply web.yaml")},
