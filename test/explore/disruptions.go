@@ -111,7 +111,8 @@ func drawGuarded(d *Draw, s *Script) {
 	default:
 		s.Add("guarded.yaml", Object{"apiVersion": "apps/v1", "kind": kind, "metadata": Object{"name": "web"}, "spec": Object{
 			"replicas": d.Int(1, 5), "selector": Object{"matchLabels": Object{"app": "web"}}, "template": PodTemplate(Object{"app": "web"})}})
-		if d.Chance(15) {
+		// A ReplicaSet would adopt it, and who goes first then is chance.
+		if kind == "Deployment" && d.Chance(15) {
 			s.Add("one.yaml", pod("one"))
 		}
 	}
