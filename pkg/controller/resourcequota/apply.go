@@ -25,7 +25,7 @@ func (c *Controller) apply(ctx context.Context, key types.NamespacedName, q *cor
 	wrote, err := c.client.CoreV1().ResourceQuotas(q.Namespace).UpdateStatus(ctx, changed, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) {
 		// The API server has charged the quota meanwhile; its event brings the newer one.
-		return soon, nil
+		return c.notes.conflicted(key, q.ResourceVersion), nil
 	}
 	c.pacer.Sent(key, began)
 	switch {

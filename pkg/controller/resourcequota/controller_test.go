@@ -3,6 +3,7 @@ package resourcequota
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,5 +170,21 @@ func TestErrorsOfWrites(t *testing.T) {
 				t.Errorf("got %v and %v", again, err)
 			}
 		})
+	}
+}
+
+func TestTheSameConflictIsLookedAtEverLater(t *testing.T) {
+	n := newNotes(patience{})
+	var waits []time.Duration
+	for _, version := range []string{"1", "1", "1", "2", "2"} {
+		waits = append(waits, n.conflicted(key("q"), version))
+	}
+	if want := []time.Duration{soon, 2 * soon, 4 * soon, soon, 2 * soon}; !slices.Equal(waits, want) {
+		t.Errorf("got %v, want %v", waits, want)
+	}
+	for range 50 {
+		if wait := n.conflicted(key("q"), "3"); wait < soon || wait > 32*soon {
+			t.Fatalf("it waits %v", wait)
+		}
 	}
 }

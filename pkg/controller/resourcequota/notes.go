@@ -21,6 +21,9 @@ type note struct {
 	charges charges
 	// told are the resources that an event said cannot be read.
 	told map[schema.GroupResource]bool
+	// conflicts are how often the status of version was refused, one after the other.
+	version   string
+	conflicts int
 }
 
 func newNotes(p patience) *notes {
@@ -61,6 +64,19 @@ func (n *notes) ahead(key types.NamespacedName, counted, grown corev1.ResourceLi
 		}
 	})
 	return q, ahead, next
+}
+
+// conflicted notes that the status of a version was refused because there is a
+// newer one, and returns when to look again: ever later while that does not come.
+func (n *notes) conflicted(key types.NamespacedName, version string) (wait time.Duration) {
+	n.change(key, func(one *note) {
+		if one.version != version {
+			one.version, one.conflicts = version, 0
+		}
+		wait = soon << min(one.conflicts, 5)
+		one.conflicts++
+	})
+	return wait
 }
 
 func (n *notes) forget(key types.NamespacedName) {
