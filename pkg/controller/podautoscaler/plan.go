@@ -84,6 +84,9 @@ func decide(w world, h history, s settings, now time.Time) plan {
 	p.history = h.begun(w.current, now)
 	switch {
 	case w.disabled(s):
+		if !s.toZero {
+			p.status.Conditions = withoutCondition(p.status.Conditions, autoscalingv2.ScaledToZero)
+		}
 		p.say(autoscalingv2.ScalingActive, isDisabled, now)
 		p.finish(w, nil)
 	case w.current > w.hpa.Spec.MaxReplicas:
