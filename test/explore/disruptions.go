@@ -16,7 +16,8 @@ func init() {
 		Begin: func(d *Draw, s *Script) {
 			drawGuarded(d, s)
 			s.Add("budget.yaml", drawBudget(d, "web"))
-			if d.Chance(20) {
+			// Of budgets over the same pods the original wakes one by chance.
+			if d.Chance(5) {
 				s.Add("more.yaml", drawBudget(d, "more"))
 			}
 		},

@@ -242,29 +242,40 @@ func pause(ctx context.Context, d time.Duration) error {
 // end compares all that the script has left behind: objects, events, statuses on
 // the way and requests.
 func (g *game) end(ctx context.Context) error {
-	if _, err := g.meet(ctx, g.family.Compared); err != nil {
-		return err
-	}
 	killed := slices.Contains(g.script.Steps, "restart")
-	if err := g.both(func(i int) error {
-		g.sides[i].Judge()
-		objects, err := g.sides[i].Objects(ctx)
-		if err != nil {
+	// An object may change between the last look and the end, on one side first.
+	for look := 0; look < 3; look++ {
+		if _, err := g.meet(ctx, g.family.Compared); err != nil {
 			return err
 		}
-		g.outcome.Records[i] = compare.NewRecord(g.namespace, plain(objects), g.sides[i].Requests(), g.ears[i].failures)
-		g.outcome.Records[i].Killed = killed
-		return nil
-	}); err != nil {
-		return err
+		if err := g.both(func(i int) error { return g.record(ctx, i, look == 0, killed) }); err != nil {
+			return err
+		}
+		g.outcome.Findings = compare.Compare(g.script.Name(), g.outcome.Records[0], g.outcome.Records[1])
+		if !slices.ContainsFunc(g.outcome.Findings, func(f compare.Finding) bool { return f.Kind == compare.KindObject }) {
+			break
+		}
 	}
-	g.outcome.Findings = compare.Compare(g.script.Name(), g.outcome.Records[0], g.outcome.Records[1])
 	var now [2]map[string]float64
 	if err := g.count(&now); err != nil || killed {
 		return err
 	}
 	g.outcome.Findings = append(g.outcome.Findings,
 		metricFindings(g.script.Name(), grown(g.counted[0], now[0]), grown(g.counted[1], now[1]))...)
+	return nil
+}
+
+// record keeps all that a side has left behind.
+func (g *game) record(ctx context.Context, side int, judge, killed bool) error {
+	if judge {
+		g.sides[side].Judge()
+	}
+	objects, err := g.sides[side].Objects(ctx)
+	if err != nil {
+		return err
+	}
+	g.outcome.Records[side] = compare.NewRecord(g.namespace, plain(objects), g.sides[side].Requests(), g.ears[side].failures)
+	g.outcome.Records[side].Killed = killed
 	return nil
 }
 
