@@ -38,12 +38,8 @@ func (c *Controller) apply(ctx context.Context, do plan) (again time.Duration, e
 
 func (c *Controller) remove(ctx context.Context, bundle *certificatesv1beta1.ClusterTrustBundle) error {
 	err := c.api.remove(ctx, bundle.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &bundle.UID}})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil: // a conflict may be another one of the name, or a webhook's refusal
+	if _, err = c.writes.DeleteAnswered(ctx, SignerName, bundleResource, bundle, err); err != nil {
 		return fmt.Errorf("delete cluster trust bundle %s: %w", bundle.Name, err)
 	}
-	c.writes.Deleted(SignerName, bundleResource, bundle)
 	return nil
 }

@@ -74,8 +74,7 @@ func TestErrorsOfWrites(t *testing.T) {
 		"one that appeared meanwhile is looked at again":       {"create", apierrors.NewAlreadyExists(bundleResource, "x"), false, untilCached, false},
 		"while publishing fails the old one stays":             {"create", apierrors.NewForbidden(bundleResource, "x", errors.New("policy")), true, 0, false},
 		"an old one that has gone is no error":                 {"delete", apierrors.NewNotFound(bundleResource, "x"), false, 0, false},
-		"an old one that was made again is looked at again":    {"delete", apierrors.NewConflict(bundleResource, "x", errors.New("uid")), true, 0, false},
-		"a webhook that refuses with 409 is asked again":       {"delete", &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 409, Message: "not now"}}, true, 0, false},
+		"an old one that a webhook keeps is tried again":       {"delete", apierrors.NewConflict(bundleResource, "x", errors.New("denied")), true, 0, false},
 		"an old one that may not be deleted is tried again":    {"delete", apierrors.NewForbidden(bundleResource, "x", errors.New("policy")), true, 0, false},
 		"with all permitted the old one goes after publishing": {"patch", nil, false, 0, true},
 	} {
@@ -101,5 +100,33 @@ func TestErrorsOfWrites(t *testing.T) {
 				t.Errorf("the old one: %v", err)
 			}
 		})
+	}
+}
+
+func TestARefusedDeletionIsTriedAgain(t *testing.T) {
+	old, kept := bundle("kubernetes.io:kube-apiserver-serving:old", SignerName, "old"), bundle(nameOf(rootCA), SignerName, rootCA)
+	client := fake.NewClientset(old, kept)
+	refuse := true
+	client.PrependReactor("delete", "clustertrustbundles", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return refuse, nil, apierrors.NewConflict(bundleResource, "x", errors.New("denied by a webhook"))
+	})
+	api := Beta(Informers(client, 0), client)
+	c, err := New(api, Options{RootCA: []byte(rootCA)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.LookLive(testrig.Live(client))
+	if err := errors.Join(api.informer.GetStore().Add(old), api.informer.GetStore().Add(kept)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.sync(t.Context(), SignerName).Err(); !apierrors.IsConflict(err) || len(c.writes.Behind(SignerName)) > 0 {
+		t.Errorf("got %v, and waits for %v", err, c.writes.Behind(SignerName))
+	}
+	refuse = false
+	if err := c.sync(t.Context(), SignerName).Err(); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.CertificatesV1beta1().ClusterTrustBundles().Get(t.Context(), old.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the old one: %v", err)
 	}
 }

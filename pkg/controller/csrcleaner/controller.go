@@ -70,8 +70,8 @@ func (c *Controller) sync(ctx context.Context, _ string) runner.Result {
 	return runner.Done(errs...).LookAgain(period).Because(do)
 }
 
-// remove deletes the request as it was judged. A conflict may be a change, or a
-// webhook's refusal: either is judged again.
+// remove deletes the request as it was judged. A conflict may be the refusal of
+// an admission webhook, or the request has changed: both are looked at again soon.
 func (c *Controller) remove(ctx context.Context, r removal) error {
 	klog.FromContext(ctx).Info("Deleting a certificate signing request", "csr", r.csr.Name, "why", r.why)
 	err := c.client.CertificatesV1().CertificateSigningRequests().Delete(ctx, r.csr.Name, metav1.DeleteOptions{

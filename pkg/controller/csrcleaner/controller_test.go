@@ -60,17 +60,14 @@ func TestALookAtTheStartAndOneAnHour(t *testing.T) {
 
 func TestErrorsOfDeletions(t *testing.T) {
 	broken := errors.New("connection refused")
-	// What an admission webhook may answer.
-	refusal := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 409, Message: "not now"}}
 	for name, tc := range map[string]struct {
 		err  error
 		fail bool
 	}{
-		"a request that is gone is gone":               {apierrors.NewNotFound(certificates.Resource, "a"), false},
-		"one that has changed is judged again":         {apierrors.NewConflict(certificates.Resource, "a", broken), true},
-		"a refusal is retried":                         {apierrors.NewForbidden(certificates.Resource, "a", broken), true},
-		"a refusal in the words of a conflict is one":  {refusal, true},
-		"a server that does not answer is asked again": {broken, true},
+		"a request that is gone is gone":       {apierrors.NewNotFound(certificates.Resource, "a"), false},
+		"a webhook may refuse with a conflict": {apierrors.NewConflict(certificates.Resource, "a", broken), true},
+		"a refusal is retried":                 {apierrors.NewForbidden(certificates.Resource, "a", broken), true},
+		"so is a server that does not answer":  {broken, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset()
@@ -108,5 +105,31 @@ func TestErrorsOfDeletions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestARefusedDeletionIsTriedAgain(t *testing.T) {
+	client := fake.NewClientset(made("a", 48*time.Hour))
+	refuse := true
+	client.PrependReactor("delete", "certificatesigningrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return refuse, nil, apierrors.NewConflict(certificates.Resource, "a", errors.New("denied by a webhook"))
+	})
+	informer := informers.NewSharedInformerFactory(client, 0).Certificates().V1().CertificateSigningRequests()
+	c, err := New(informer, client, Options{Clock: testclock.NewFakeClock(noon)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := informer.Informer().GetStore().Add(made("a", 48*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.sync(t.Context(), pass).Err(); !apierrors.IsConflict(err) {
+		t.Errorf("got %v, which is not tried again", err)
+	}
+	refuse = false
+	if err := c.sync(t.Context(), pass).Err(); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.CertificatesV1().CertificateSigningRequests().Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the request: %v", err)
 	}
 }

@@ -22,7 +22,7 @@ func (c *Controller) empty(ctx context.Context, namespace *corev1.Namespace, f f
 		_, unread := f.unread[r.gvr]
 		failed := len(o.failed)
 		if t, held := f.held[r.gvr]; held {
-			c.deleteAll(ctx, namespace, f.known, r, t, o)
+			c.deleteAll(ctx, namespace, r, t, o)
 		}
 		o.podsFirst = unread || len(o.remaining) > 0 || len(o.failed) > failed
 	}
@@ -33,9 +33,9 @@ func (c *Controller) empty(ctx context.Context, namespace *corev1.Namespace, f f
 		t, held := f.held[r.gvr]
 		switch {
 		case held:
-			c.deleteAll(ctx, namespace, f.known, r, t, o)
-		case !f.known.can(r, list):
-			_, err := c.deleteCollection(ctx, namespace.Name, f.known, r)
+			c.deleteAll(ctx, namespace, r, t, o)
+		case !r.list:
+			_, err := c.deleteCollection(ctx, namespace.Name, r)
 			o.add(r, remainder{}, err) // what cannot be listed cannot be waited for
 		}
 	}
@@ -43,8 +43,9 @@ func (c *Controller) empty(ctx context.Context, namespace *corev1.Namespace, f f
 }
 
 // deleteAll deletes the objects of one kind, of which a list has shown t, and
-// notes what is left. A kind that does not answer is left to the probes.
-func (c *Controller) deleteAll(ctx context.Context, namespace *corev1.Namespace, known *catalog, r resource, t tally, o *outcome) {
+// notes what is left. A kind that does not answer is left to the probes, and so is
+// one that is answered as if it were not served while discovery offers it.
+func (c *Controller) deleteAll(ctx context.Context, namespace *corev1.Namespace, r resource, t tally, o *outcome) {
 	if err := c.waiting.silent(r.gvr); err != nil {
 		c.lose(namespace, r, err, o)
 		return
@@ -53,12 +54,19 @@ func (c *Controller) deleteAll(ctx context.Context, namespace *corev1.Namespace,
 	if r.gvr == podResource {
 		remove = c.deletePods
 	}
-	t, grace, err := remove(ctx, namespace, known, r, t)
+	t, grace, err := remove(ctx, namespace, r, t)
 	switch {
 	case err != nil && ctx.Err() == nil && unreachable(err):
 		err = naming(r.gvr, err)
 		c.waiting.note(r.gvr, err, c.clock.Now())
 		c.lose(namespace, r, err, o)
+	case unserved(err):
+		c.library.doubt()
+		if c.library.since(c.clock.Now()).serves(r.gvr.GroupResource()) {
+			c.lose(namespace, r, naming(r.gvr, err), o)
+			return
+		}
+		c.waiting.left(namespace.Name, namespace.UID, r.gvr, tally{})
 	case err != nil:
 		o.add(r, remainder{}, err)
 	default:
@@ -76,7 +84,7 @@ func (c *Controller) lose(namespace *corev1.Namespace, r resource, err error, o 
 }
 
 // deletePods deletes the pods and estimates from their grace periods how long they take.
-func (c *Controller) deletePods(ctx context.Context, namespace *corev1.Namespace, known *catalog, r resource, _ tally) (tally, int64, error) {
+func (c *Controller) deletePods(ctx context.Context, namespace *corev1.Namespace, r resource, _ tally) (tally, int64, error) {
 	pods, err := c.client.CoreV1().Pods(namespace.Name).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return tally{}, 0, err
@@ -86,54 +94,54 @@ func (c *Controller) deletePods(ctx context.Context, namespace *corev1.Namespace
 		t.add(&pods.Items[i])
 	}
 	grace := podGrace(pods.Items, namespace.DeletionTimestamp.Time, c.clock.Now())
-	t, err = c.deleteOpen(ctx, namespace.Name, known, r, t)
+	t, err = c.deleteOpen(ctx, namespace.Name, r, t)
 	return t, grace, err
 }
 
 // deleteKind deletes the objects of any other kind. Those that were on their way
 // out already may have gone since.
-func (c *Controller) deleteKind(ctx context.Context, namespace *corev1.Namespace, known *catalog, r resource, t tally) (tally, int64, error) {
+func (c *Controller) deleteKind(ctx context.Context, namespace *corev1.Namespace, r resource, t tally) (tally, int64, error) {
 	var err error
 	if t.open == 0 {
-		if t, err = c.tally(ctx, namespace.Name, known, r); err != nil {
+		if t, err = c.tally(ctx, namespace.Name, r); err != nil {
 			return t, 0, err
 		}
 	}
-	t, err = c.deleteOpen(ctx, namespace.Name, known, r, t)
+	t, err = c.deleteOpen(ctx, namespace.Name, r, t)
 	return t, 0, err
 }
 
 // deleteOpen deletes what is not on its way out and looks what is left.
-func (c *Controller) deleteOpen(ctx context.Context, namespace string, known *catalog, r resource, t tally) (tally, error) {
+func (c *Controller) deleteOpen(ctx context.Context, namespace string, r resource, t tally) (tally, error) {
 	if t.open == 0 {
 		return t, nil
 	}
-	done, err := c.deleteCollection(ctx, namespace, known, r)
+	done, err := c.deleteCollection(ctx, namespace, r)
 	if err == nil && !done {
-		err = c.deleteEach(ctx, namespace, known, r)
+		err = c.deleteEach(ctx, namespace, r)
 	}
 	if err != nil {
 		return t, err
 	}
-	return c.tally(ctx, namespace, known, r)
+	return c.tally(ctx, namespace, r)
 }
 
-// deleteCollection reports false when the kind has no such verb.
-func (c *Controller) deleteCollection(ctx context.Context, namespace string, known *catalog, r resource) (bool, error) {
-	if !known.can(r, deleteCollection) {
+// deleteCollection reports false when the kind has no such verb, or this once
+// none that works.
+func (c *Controller) deleteCollection(ctx context.Context, namespace string, r resource) (bool, error) {
+	if !r.deleteCollection {
 		return false, nil
 	}
 	err := c.metadata.Resource(r.gvr).Namespace(namespace).DeleteCollection(ctx,
 		metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
-	if unknownVerb(err) {
-		known.cannot(r, deleteCollection)
-		return false, nil
+	if unserved(err) {
+		return false, nil // one by one, then; what is left, a list says
 	}
 	return true, err
 }
 
-func (c *Controller) deleteEach(ctx context.Context, namespace string, known *catalog, r resource) error {
-	return c.each(ctx, namespace, known, r, pageSize, func(o *metav1.PartialObjectMetadata) error {
+func (c *Controller) deleteEach(ctx context.Context, namespace string, r resource) error {
+	return c.each(ctx, namespace, r, pageSize, func(o *metav1.PartialObjectMetadata) error {
 		if !needDeleting(o) {
 			return nil
 		}

@@ -3,7 +3,6 @@ package namespace
 import (
 	"slices"
 	"strings"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,7 +16,8 @@ type resource struct {
 }
 
 // catalog is what discovery said at one time. Two passes that see the same APIs
-// share one, and with it what was learnt about verbs that do not work.
+// share one. What a kind can do is what discovery says of it: an answer to one
+// request says nothing about the next.
 type catalog struct {
 	resources []resource
 	// incomplete is why some groups are missing, nil if none are.
@@ -26,8 +26,6 @@ type catalog struct {
 	failing []string
 	// unparsed are the group versions that are not understood.
 	unparsed []error
-
-	unsupported sync.Map // verbOf → struct{}
 }
 
 // The verbs of a kind that matter here.
@@ -36,30 +34,33 @@ const (
 	deleteCollection = "deletecollection"
 )
 
-type verbOf struct {
-	gvr  schema.GroupVersionResource
-	verb string
-}
-
-// can tells whether a verb is offered and has not been refused as unknown.
-func (c *catalog) can(r resource, verb string) bool {
-	offered := (verb == list && r.list) || (verb == deleteCollection && r.deleteCollection)
-	_, refused := c.unsupported.Load(verbOf{r.gvr, verb})
-	return offered && !refused
-}
-
-// cannot remembers that the server does not know the verb.
-func (c *catalog) cannot(r resource, verb string) {
-	c.unsupported.Store(verbOf{r.gvr, verb}, struct{}{})
-}
-
 // listed are the kinds that can be listed.
 func (c *catalog) listed() map[schema.GroupVersionResource]bool {
 	all := make(map[schema.GroupVersionResource]bool, len(c.resources))
 	for _, r := range c.resources {
-		all[r.gvr] = c.can(r, list)
+		all[r.gvr] = r.list
 	}
 	return all
+}
+
+// serves reports whether a kind is served in some version, as far as is known.
+func (c *catalog) serves(kind schema.GroupResource) bool {
+	return !c.whole() || slices.ContainsFunc(c.resources, func(r resource) bool { return r.gvr.GroupResource() == kind })
+}
+
+// with returns the catalog with kinds that discovery lacks.
+func (c *catalog) with(more []resource) *catalog {
+	if len(more) == 0 {
+		return c
+	}
+	all := *c
+	all.resources = append(slices.Clone(c.resources), more...)
+	all.sort()
+	return &all
+}
+
+func (c *catalog) sort() {
+	slices.SortFunc(c.resources, func(a, b resource) int { return compareResources(a.gvr, b.gvr) })
 }
 
 // same tells whether two catalogs hold the same kinds.
@@ -100,9 +101,7 @@ func newCatalog(lists []*metav1.APIResourceList, incomplete error, failing []str
 			})
 		}
 	}
-	slices.SortFunc(c.resources, func(a, b resource) int {
-		return compareResources(a.gvr, b.gvr)
-	})
+	c.sort()
 	slices.SortFunc(c.unparsed, compareErrors)
 	return c
 }

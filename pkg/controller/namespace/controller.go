@@ -91,6 +91,7 @@ func New(namespaces coreinformers.NamespaceInformer, client kubernetes.Interface
 			namespaceResource: namespaces.Informer().GetStore(),
 		}),
 	}
+	c.library.answers = c.answers
 	c.Runner = runner.New(runner.Options[string]{
 		Name: name, Queue: queue, Workers: o.Workers, Clock: o.Clock, Writes: c.writes, StuckAfter: stuckAfter,
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, longestBackoff),
@@ -150,7 +151,7 @@ func (c *Controller) sync(ctx context.Context, key string) runner.Result {
 	}
 	live, err := c.confirm(ctx, cached)
 	if err != nil || live == nil {
-		return runner.Done(err).Because(plan{Why: "not terminating, or emptied already"})
+		return runner.Done(err).LookAgain(settle).Because(plan{Why: "not terminating, or emptied already"})
 	}
 	return c.pass(ctx, live, found)
 }

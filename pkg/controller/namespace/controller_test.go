@@ -132,36 +132,6 @@ func TestABrokenKindDoesNotHoldUpTheOthers(t *testing.T) {
 	}
 }
 
-func TestVerbsTheServerDoesNotKnowAreNotTriedAgain(t *testing.T) {
-	p := newPlace(t, ending(nil), object("configmaps", "a", "x/y"))
-	refused := apierrors.NewMethodNotSupported(schema.GroupResource{Resource: "configmaps"}, "deletecollection")
-	p.meta.PrependReactor("delete-collection", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
-	p.meta.PrependReactor("delete", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
-	p.meta.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "widgets"}, "")
-	})
-	p.pass(t.Context())
-	if done := p.requests(); !slices.Contains(done, "delete configmaps") {
-		t.Errorf("objects are not deleted one by one: %v", done)
-	}
-	p.pass(t.Context())
-	if done := p.requests(); !slices.Contains(done, "delete configmaps") || slices.Contains(done, "delete-collection configmaps") || slices.Contains(done, "list widgets") {
-		t.Errorf("refused verbs are tried again: %v", done)
-	}
-	p.clock.Step(time.Minute)
-	p.lists = append(p.lists, &metav1.APIResourceList{GroupVersion: "new.example.com/v1",
-		APIResources: []metav1.APIResource{{Name: "widgets", Verbs: metav1.Verbs{"delete", "list"}}}})
-	p.meta.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, &metav1.List{}, nil
-	})
-	_ = p.meta.Tracker().Delete(configMaps.gvr, "team", "a")
-	p.pass(t.Context())
-	p.pass(t.Context())
-	if !slices.Contains(p.requests(), "list widgets") {
-		t.Error("with other APIs, what was learnt of the old ones is not forgotten")
-	}
-}
-
 func TestDiscoveryThatIsNotCompleteDeletesTheRestAndDoesNotFinalize(t *testing.T) {
 	p := newPlace(t, ending(nil), object("configmaps", "a"))
 	p.incomplete = &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{{Group: "down.example.com", Version: "v1"}: errors.New("no answer")}}

@@ -13,7 +13,9 @@
 // whichever is less. Only the kinds that a namespace holds are deleted there.
 // The finalizer goes when a survey of the last half minute, with discovery
 // complete, has read every kind, and every kind that held something has been
-// seen empty since; what was not read is never taken for empty.
+// seen empty since; what was not read is never taken for empty. A list that is
+// answered with 404 or 405 was not read: discovery is asked again, and then the
+// list. Only a kind that neither of them knows is served no more.
 //
 // A group that cannot be discovered and a kind that cannot be read hold the
 // namespaces, and nothing else: all other kinds are deleted. They are asked again

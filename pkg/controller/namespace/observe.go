@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
@@ -42,15 +43,7 @@ func (c *Controller) look(ctx context.Context, first bool) runner.Result {
 	if !first {
 		oldest = oldest.Add(-fresh)
 	}
-	l.known = c.library.since(oldest)
-	l.errands = c.waiting.missing(l)
-	l.readings = make([]reading, len(l.errands))
-	for i, e := range l.errands {
-		l.readings[i] = nothingRead(e, errNotRead)
-	}
-	workqueue.ParallelizeUntil(ctx, c.readers, len(l.errands), func(i int) {
-		l.readings[i] = c.read(ctx, l.known, l.errands[i])
-	})
+	c.readErrands(ctx, l, oldest)
 	l.ended = c.clock.Now()
 	wake, blocked := c.waiting.end(l, c.library.latest.Load())
 	for _, name := range wake {
@@ -66,13 +59,56 @@ func (c *Controller) look(ctx context.Context, first bool) runner.Result {
 	return runner.Done().Because(shown)
 }
 
-// read runs one errand, unless the kind has failed a moment ago.
-func (c *Controller) read(ctx context.Context, known *catalog, e errand) reading {
+// readErrands makes the errands of a look and runs them. If a list that discovery
+// offers is not served, it asks discovery again, and then once more for the list.
+func (c *Controller) readErrands(ctx context.Context, l *look, oldest time.Time) {
+	type report struct {
+		errand
+		reading
+	}
+	done := map[schema.GroupVersionResource]report{}
+	for _, last := range []bool{false, true} {
+		l.known = c.library.since(oldest)
+		l.errands = c.waiting.missing(l)
+		l.readings = make([]reading, len(l.errands))
+		for i, e := range l.errands {
+			l.readings[i] = nothingRead(e, errNotRead)
+			if earlier, ok := done[e.resource.gvr]; ok {
+				l.errands[i], l.readings[i] = earlier.errand, earlier.reading
+			}
+		}
+		workqueue.ParallelizeUntil(ctx, c.readers, len(l.errands), func(i int) {
+			if _, ok := done[l.errands[i].resource.gvr]; !ok {
+				l.readings[i] = c.read(ctx, l.errands[i], last)
+			}
+		})
+		contradicted := false
+		for i, e := range l.errands {
+			if l.readings[i].unserved {
+				contradicted = true
+				continue
+			}
+			done[e.resource.gvr] = report{e, l.readings[i]}
+		}
+		if !contradicted {
+			return
+		}
+		c.library.doubt()
+	}
+}
+
+// read runs one errand, unless the kind has failed a moment ago. That a list is
+// not served is a failure only the last time.
+func (c *Controller) read(ctx context.Context, e errand, last bool) reading {
 	r := e.resource.gvr
 	if err := c.waiting.claim(r, c.clock.Now()); err != nil {
 		return nothingRead(e, err)
 	}
-	got, err := c.readAll(ctx, known, e)
+	got, err := c.readAll(ctx, e)
+	got.unserved = unserved(err)
+	if got.unserved && !last {
+		return got
+	}
 	if err != nil {
 		err = naming(r, err)
 		for name, failed := range got.unread {
@@ -93,19 +129,19 @@ func (c *Controller) read(ctx context.Context, known *catalog, e errand) reading
 
 // readAll reads the whole cluster's objects of a kind where that is better than
 // those of each namespace.
-func (c *Controller) readAll(ctx context.Context, known *catalog, e errand) (reading, error) {
+func (c *Controller) readAll(ctx context.Context, e errand) (reading, error) {
 	if limit, ok := wholesale(len(e.namespaces)); ok && !c.waiting.partly(e.resource.gvr) {
-		got, done, err := c.readCluster(ctx, known, e, limit)
+		got, done, err := c.readCluster(ctx, e, limit)
 		if done || err != nil && unreachable(err) {
 			return got, err
 		}
 	}
-	return c.readEach(ctx, known, e)
+	return c.readEach(ctx, e)
 }
 
 // readCluster lists a kind in the whole cluster. It gives up, and is not done,
 // when that turns out to be more than the lists of each namespace.
-func (c *Controller) readCluster(ctx context.Context, known *catalog, e errand, limit int64) (got reading, done bool, err error) {
+func (c *Controller) readCluster(ctx context.Context, e errand, limit int64) (got reading, done bool, err error) {
 	got = nothingRead(e, errNotRead)
 	held := make(map[string]tally, len(e.namespaces))
 	for _, name := range e.namespaces {
@@ -113,7 +149,7 @@ func (c *Controller) readCluster(ctx context.Context, known *catalog, e errand, 
 	}
 	options := metav1.ListOptions{Limit: limit}
 	for pages := 1; ; pages++ {
-		found, err := c.page(ctx, "", known, e.resource, options)
+		found, err := c.page(ctx, "", e.resource, options)
 		if err != nil {
 			return got, false, err
 		}
@@ -134,10 +170,10 @@ func (c *Controller) readCluster(ctx context.Context, known *catalog, e errand, 
 }
 
 // readEach lists a kind in one namespace after the other, up to the first that fails.
-func (c *Controller) readEach(ctx context.Context, known *catalog, e errand) (reading, error) {
+func (c *Controller) readEach(ctx context.Context, e errand) (reading, error) {
 	got := nothingRead(e, errNotRead)
 	for _, name := range e.namespaces {
-		t, err := c.tally(ctx, name, known, e.resource)
+		t, err := c.tally(ctx, name, e.resource)
 		if err != nil {
 			got.unread[name] = failure{err: err, at: c.clock.Now()}
 			return got, err
@@ -152,25 +188,25 @@ func (c *Controller) readEach(ctx context.Context, known *catalog, e errand) (re
 
 // tally counts the objects of a kind in a namespace. A list that expires between
 // two pages is made again in one piece.
-func (c *Controller) tally(ctx context.Context, namespace string, known *catalog, r resource) (tally, error) {
+func (c *Controller) tally(ctx context.Context, namespace string, r resource) (tally, error) {
 	t := tally{}
 	count := func(o *metav1.PartialObjectMetadata) error {
 		t.add(o)
 		return nil
 	}
-	err := c.each(ctx, namespace, known, r, pageSize, count)
+	err := c.each(ctx, namespace, r, pageSize, count)
 	if apierrors.IsResourceExpired(err) {
 		t = tally{}
-		err = c.each(ctx, namespace, known, r, 0, count)
+		err = c.each(ctx, namespace, r, 0, count)
 	}
 	return t, err
 }
 
 // each calls do for every object of a kind in a namespace, page by page.
-func (c *Controller) each(ctx context.Context, namespace string, known *catalog, r resource, limit int64, do func(*metav1.PartialObjectMetadata) error) error {
+func (c *Controller) each(ctx context.Context, namespace string, r resource, limit int64, do func(*metav1.PartialObjectMetadata) error) error {
 	options := metav1.ListOptions{Limit: limit}
 	for {
-		found, err := c.page(ctx, namespace, known, r, options)
+		found, err := c.page(ctx, namespace, r, options)
 		if err != nil {
 			return err
 		}
@@ -186,14 +222,15 @@ func (c *Controller) each(ctx context.Context, namespace string, known *catalog,
 	}
 }
 
-// page makes one request. A kind that the server does not know how to list has no objects.
-func (c *Controller) page(ctx context.Context, namespace string, known *catalog, r resource, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+// page makes one request.
+func (c *Controller) page(ctx context.Context, namespace string, r resource, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	found, err := c.metadata.Resource(r.gvr).Namespace(namespace).List(ctx, options)
-	if unknownVerb(err) {
-		known.cannot(r, list)
-		return &metav1.PartialObjectMetadataList{}, nil
-	}
-	return found, err
+	return c.metadata.Resource(r.gvr).Namespace(namespace).List(ctx, options)
+}
+
+// answers reports whether a kind can be listed, as far as is known.
+func (c *Controller) answers(r resource) bool {
+	_, err := c.page(context.Background(), "", r, metav1.ListOptions{Limit: 1})
+	return !unserved(err)
 }

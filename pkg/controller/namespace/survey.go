@@ -62,6 +62,8 @@ type errand struct {
 type reading struct {
 	held   map[string]tally
 	unread map[string]failure
+	// unserved tells that the answer was that nothing is served there.
+	unserved bool
 }
 
 // failure is why a kind could not be read for a namespace.
@@ -119,8 +121,10 @@ func unreachable(err error) bool {
 	return false
 }
 
-// unknownVerb tells that the server does not serve a collection in this way, or not at all.
-func unknownVerb(err error) bool {
+// unserved reports whether the answer is that a collection is not served in this
+// way, or not at all. It is about this request: a server that has just begun, or
+// one of several that does not know of a kind yet, answers so too.
+func unserved(err error) bool {
 	return apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err)
 }
 
@@ -149,7 +153,7 @@ func pause(since, now time.Time) time.Duration {
 func surveyAll(known *catalog, namespaces []string) []errand {
 	var errands []errand
 	for _, r := range known.resources {
-		if known.can(r, list) {
+		if r.list {
 			errands = append(errands, errand{r, namespaces})
 		}
 	}
@@ -162,7 +166,7 @@ func surveyAll(known *catalog, namespaces []string) []errand {
 func surveyMissing(known *catalog, waiters map[string]*waiter) []errand {
 	var errands []errand
 	for _, r := range known.resources {
-		if !known.can(r, list) {
+		if !r.list {
 			continue
 		}
 		var names []string

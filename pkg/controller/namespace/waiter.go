@@ -43,7 +43,7 @@ func (w *waiter) covers(known *catalog) bool {
 	if known == nil || known == w.known {
 		return len(w.unread) == 0
 	}
-	return !slices.ContainsFunc(known.resources, func(r resource) bool { return known.can(r, list) && !w.knows(r.gvr) })
+	return !slices.ContainsFunc(known.resources, func(r resource) bool { return r.list && !w.knows(r.gvr) })
 }
 
 // blocked tells that the namespace cannot go before something else is read.

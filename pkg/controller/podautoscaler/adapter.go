@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 	resourceclient "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
 	"k8s.io/metrics/pkg/client/custom_metrics"
 	"k8s.io/metrics/pkg/client/external_metrics"
@@ -29,13 +31,31 @@ type Metrics struct {
 	External external_metrics.ExternalMetricsClient
 }
 
-// read asks for one metric.
-func (m Metrics) read(ctx context.Context, spec *autoscalingv2.MetricSpec, namespace string, selector labels.Selector) reading {
+// uses is what the pods of a target use, by container.
+type uses = func() ([]metricsv1beta1.PodMetrics, error)
+
+// uses asks once, when it is first wanted: an autoscaler by several resources
+// costs the metrics API no more than one by a single resource.
+func (m Metrics) uses(ctx context.Context, namespace string, selector labels.Selector) uses {
+	return sync.OnceValues(func() ([]metricsv1beta1.PodMetrics, error) {
+		list, err := m.Resource.PodMetricses(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("unable to fetch metrics from resource metrics API: %w", err)
+		case len(list.Items) == 0:
+			return nil, errors.New("no metrics returned from resource metrics API")
+		}
+		return list.Items, nil
+	})
+}
+
+// read reads one metric.
+func (m Metrics) read(spec *autoscalingv2.MetricSpec, namespace string, selector labels.Selector, pods uses) reading {
 	switch {
 	case spec.Resource != nil && spec.Type == autoscalingv2.ResourceMetricSourceType:
-		return m.usage(ctx, spec.Resource.Name, "", namespace, selector)
+		return usage(spec.Resource.Name, "", pods)
 	case spec.ContainerResource != nil && spec.Type == autoscalingv2.ContainerResourceMetricSourceType:
-		return m.usage(ctx, spec.ContainerResource.Name, spec.ContainerResource.Container, namespace, selector)
+		return usage(spec.ContainerResource.Name, spec.ContainerResource.Container, pods)
 	case spec.Pods != nil && spec.Type == autoscalingv2.PodsMetricSourceType:
 		return m.ofPods(spec.Pods.Metric, namespace, selector)
 	case spec.Object != nil && spec.Type == autoscalingv2.ObjectMetricSourceType:
@@ -46,17 +66,15 @@ func (m Metrics) read(ctx context.Context, spec *autoscalingv2.MetricSpec, names
 	return reading{}
 }
 
-func (m Metrics) usage(ctx context.Context, of corev1.ResourceName, container, namespace string, selector labels.Selector) reading {
-	list, err := m.Resource.PodMetricses(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
-	switch {
-	case err != nil:
-		return reading{err: fmt.Errorf("unable to fetch metrics from resource metrics API: %w", err)}
-	case len(list.Items) == 0:
-		return reading{err: errors.New("no metrics returned from resource metrics API")}
+// usage is what pods use of a resource, or one container of each.
+func usage(of corev1.ResourceName, container string, pods uses) reading {
+	items, err := pods()
+	if err != nil {
+		return reading{err: err}
 	}
-	r := reading{pods: make(samples, len(list.Items))}
-	for i := range list.Items {
-		pod := &list.Items[i]
+	r := reading{pods: make(samples, len(items))}
+	for i := range items {
+		pod := &items[i]
 		one, complete := sample{at: pod.Timestamp.Time, window: pod.Window.Duration}, container == "" && len(pod.Containers) > 0
 		for j := range pod.Containers {
 			c := &pod.Containers[j]

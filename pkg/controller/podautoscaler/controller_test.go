@@ -71,14 +71,16 @@ func (s *scales) touch() { s.is.ResourceVersion += "1" }
 // test is a controller on fakes, with one autoscaler of a Deployment called web.
 type test struct {
 	*Controller
-	t       testing.TB
-	client  *fake.Clientset
-	target  *scales
-	used    string
-	clock   *clocktesting.FakeClock
-	events  chan string
-	hpas    toolscache.Indexer
-	factory informers.SharedInformerFactory
+	t      testing.TB
+	client *fake.Clientset
+	target *scales
+	used   string
+	// measured is how often it was asked what pods use.
+	measured int
+	clock    *clocktesting.FakeClock
+	events   chan string
+	hpas     toolscache.Indexer
+	factory  informers.SharedInformerFactory
 }
 
 func newTest(t testing.TB, replicas int32, hpas ...*autoscalingv2.HorizontalPodAutoscaler) *test {
@@ -117,6 +119,7 @@ func (w *test) start(recorder record.EventRecorder) {
 
 // measure tells of every pod that it uses the same.
 func (w *test) measure(clienttesting.Action) (bool, runtime.Object, error) {
+	w.measured++
 	list := &metricsv1beta1.PodMetricsList{}
 	for i := range w.target.is.Status.Replicas {
 		list.Items = append(list.Items, metricsv1beta1.PodMetrics{
@@ -296,6 +299,17 @@ func TestBadTargetsAreToldOf(t *testing.T) {
 				t.Errorf("got %q", got)
 			}
 		})
+	}
+}
+
+// What pods use is one answer, however many resources are asked about.
+func TestAllResourcesAreReadAtOnce(t *testing.T) {
+	w := newTest(t, 2, autoscaler(by(cpuAt(50), memoryAt("1Gi"), cpuAt(60))))
+	if w.look("web"); w.measured != 1 {
+		t.Errorf("read %d times", w.measured)
+	}
+	if w.look("web"); w.measured != 2 {
+		t.Errorf("read %d times at two looks", w.measured)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestPodsWithoutContainersHaveNoSample(t *testing.T) {
 		return true, &metricsv1beta1.PodMetricsList{Items: []metricsv1beta1.PodMetrics{uses("both", "web", "log"), uses("one", "web"), uses("empty"), none}}, nil
 	})
 	for container, want := range map[string]map[string]int64{"": {"both": 200, "one": 100}, "log": {"both": 100}, "absent": {}} {
-		r := Metrics{Resource: fake}.usage(t.Context(), corev1.ResourceCPU, container, "ns", labels.Everything())
+		r := usage(corev1.ResourceCPU, container, Metrics{Resource: fake}.uses(t.Context(), "ns", labels.Everything()))
 		if r.err != nil || len(r.pods) != len(want) {
 			t.Errorf("container %q: got %v, %v", container, r.pods, r.err)
 		}
@@ -57,11 +57,11 @@ func TestWhatIsCounted(t *testing.T) {
 		// desired is the series of the wanted number; below zero where there is none.
 		desired float64
 	}{
-		"at the first look all is more than nothing": {seen(2, []reading{usage(500, 500)}), none, []string{"none", "none"}, []string{"scale_up", "none", "Resource"}, 2},
-		"as many as the status says":                 {seen(2, []reading{usage(500, 500)}, counted(2)), none, []string{"none", "none"}, []string{"none", "none", "Resource"}, 2},
-		"fewer than the status says":                 {seen(2, []reading{usage(500, 500)}, counted(4)), none, []string{"none", "none"}, []string{"scale_down", "none", "Resource"}, 2},
+		"at the first look all is more than nothing": {seen(2, []reading{using(500, 500)}), none, []string{"none", "none"}, []string{"scale_up", "none", "Resource"}, 2},
+		"as many as the status says":                 {seen(2, []reading{using(500, 500)}, counted(2)), none, []string{"none", "none"}, []string{"none", "none", "Resource"}, 2},
+		"fewer than the status says":                 {seen(2, []reading{using(500, 500)}, counted(4)), none, []string{"none", "none"}, []string{"scale_down", "none", "Resource"}, 2},
 		"the only metric fails":                      {seen(2, []reading{broken("none here")}, counted(2)), none, []string{"none", "internal"}, []string{"none", "internal", "Resource"}, -1},
-		"one of two metrics fails": {seen(2, []reading{usage(1000, 1000), broken("none here")}, counted(2), by(cpuAt(50), podsAt("1"))), scaleUp,
+		"one of two metrics fails": {seen(2, []reading{using(1000, 1000), broken("none here")}, counted(2), by(cpuAt(50), podsAt("1"))), scaleUp,
 			[]string{"scale_up", "internal"}, []string{"none", "internal", "Pods"}, 4},
 		"shared pods":                {shared(), none, []string{"none", "internal"}, nil, -1},
 		"somebody scaled it to zero": {seen(0, nil, counted(2)), none, []string{"none", "none"}, nil, 0},
@@ -91,7 +91,7 @@ func TestWhatIsCounted(t *testing.T) {
 func TestTheWantedNumberAfterAFailure(t *testing.T) {
 	register()
 	desiredReplicas.Reset()
-	w := seen(2, []reading{usage(1000, 1000)})
+	w := seen(2, []reading{using(1000, 1000)})
 	p := decide(w, settled, usual, noon)
 	p.notRescaled(&w.hpa.Status, errors.New("refused"), noon)
 	count(named("web"), &p, none, time.Second)

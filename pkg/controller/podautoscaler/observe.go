@@ -37,10 +37,11 @@ func (c *Controller) observe(ctx context.Context, key types.NamespacedName, hpa 
 	if selector, w.pods, w.unselectable = c.selection(key, to.scale); w.unselectable != nil {
 		return w, to
 	}
+	used := c.metrics.uses(ctx, hpa.Namespace, selector)
 	w.readings = make([]reading, len(hpa.Spec.Metrics))
 	for i := range hpa.Spec.Metrics {
 		began := c.clock.Now()
-		w.readings[i] = c.metrics.read(ctx, &hpa.Spec.Metrics[i], hpa.Namespace, selector)
+		w.readings[i] = c.metrics.read(&hpa.Spec.Metrics[i], hpa.Namespace, selector, used)
 		w.readings[i].took = c.clock.Since(began)
 	}
 	return w, to

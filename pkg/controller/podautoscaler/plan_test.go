@@ -26,7 +26,7 @@ func seen(n int32, readings []reading, change ...hpaOption) world {
 	return world{hpa: autoscaler(change...), current: n, reported: n, pods: runningPods(int(n)), readings: readings}
 }
 
-func usage(values ...int64) reading { return reading{pods: measuredAt(values...)} }
+func using(values ...int64) reading { return reading{pods: measuredAt(values...)} }
 
 func broken(text string) reading { return reading{err: errors.New(text)} }
 
@@ -72,34 +72,34 @@ func TestDecide(t *testing.T) {
 		w    world
 		want outcome
 	}{
-		"as it should be": {seen(2, []reading{usage(500, 500)}), outcome{-1, "", all(inRange), nil, ""}},
-		"too much":        {seen(2, []reading{usage(1000, 1000)}), outcome{4, cpuAbove, all(inRange), nil, ""}},
-		"too little":      {seen(2, []reading{usage(200, 200)}), outcome{1, reasonTooIdle, all(inRange), nil, ""}},
-		"the highest":     {seen(6, []reading{usage(900, 900, 900, 900, 900, 900)}), outcome{10, cpuAbove, all("ScalingLimited=True TooManyReplicas"), nil, ""}},
-		"the lowest": {seen(6, []reading{usage(1, 1, 1, 1, 1, 1)}, between(2, 10)),
+		"as it should be": {seen(2, []reading{using(500, 500)}), outcome{-1, "", all(inRange), nil, ""}},
+		"too much":        {seen(2, []reading{using(1000, 1000)}), outcome{4, cpuAbove, all(inRange), nil, ""}},
+		"too little":      {seen(2, []reading{using(200, 200)}), outcome{1, reasonTooIdle, all(inRange), nil, ""}},
+		"the highest":     {seen(6, []reading{using(900, 900, 900, 900, 900, 900)}), outcome{10, cpuAbove, all("ScalingLimited=True TooManyReplicas"), nil, ""}},
+		"the lowest": {seen(6, []reading{using(1, 1, 1, 1, 1, 1)}, between(2, 10)),
 			outcome{2, reasonTooIdle, all("ScalingLimited=True TooFewReplicas"), nil, ""}},
 		"above the highest": {seen(12, nil), outcome{10, reasonAboveMax, []string{able}, nil, ""}},
 		"below the lowest":  {seen(1, nil, between(2, 10)), outcome{2, reasonBelowMin, []string{able}, nil, ""}},
 		"scaled to zero":    {seen(0, nil), outcome{-1, "", []string{able, "ScalingActive=False ScalingDisabled"}, nil, ""}},
-		"the larger of two": {seen(2, []reading{usage(500, 500), usage(3000, 3000)}, by(cpuAt(50), podsAt("1"))),
+		"the larger of two": {seen(2, []reading{using(500, 500), using(3000, 3000)}, by(cpuAt(50), podsAt("1"))),
 			outcome{4, "pods metric hits above target", all("ScalingLimited=True ScaleUpLimit"), nil, ""}},
 		"the only metric fails": {seen(2, []reading{broken("none here")}), outcome{-1, "", []string{able, "ScalingActive=False FailedGetResourceMetric"},
 			[]string{"FailedGetResourceMetric: failed to get cpu utilization: unable to get metrics for resource cpu: none here",
 				"FailedComputeMetricsReplicas: invalid metrics (1 invalid out of 1), first error is: failed to get cpu resource metric value: failed to get cpu utilization: unable to get metrics for resource cpu: none here"},
 			"failed to compute desired number of replicas based on listed metrics: invalid metrics (1 invalid out of 1), first error is: failed to get cpu resource metric value: failed to get cpu utilization: unable to get metrics for resource cpu: none here"}},
-		"one of two fails, the other asks for more": {seen(2, []reading{broken("none here"), usage(2000, 2000)}, by(cpuAt(50), podsAt("1"))),
+		"one of two fails, the other asks for more": {seen(2, []reading{broken("none here"), using(2000, 2000)}, by(cpuAt(50), podsAt("1"))),
 			outcome{4, "pods metric hits above target", all(inRange),
 				[]string{"FailedGetResourceMetric: failed to get cpu utilization: unable to get metrics for resource cpu: none here"},
 				"invalid metrics (1 invalid out of 2), first error is: failed to get cpu resource metric value: failed to get cpu utilization: unable to get metrics for resource cpu: none here"}},
-		"the larger of two comes first": {seen(2, []reading{usage(3000, 3000), usage(1200, 1200)}, by(podsAt("1"), podsAt("1"))),
+		"the larger of two comes first": {seen(2, []reading{using(3000, 3000), using(1200, 1200)}, by(podsAt("1"), podsAt("1"))),
 			outcome{4, "pods metric hits above target", all("ScalingLimited=True ScaleUpLimit"), nil, ""}},
-		"two ask for as many, and the first has the say": {seen(2, []reading{usage(1000, 1000), usage(2000, 2000)}, by(cpuAt(50), podsAt("1"))),
+		"two ask for as many, and the first has the say": {seen(2, []reading{using(1000, 1000), using(2000, 2000)}, by(cpuAt(50), podsAt("1"))),
 			outcome{4, cpuAbove, all(inRange), nil, ""}},
-		"one of two fails, the other asks for no change": {seen(2, []reading{broken("none here"), usage(1000, 1000)}, by(cpuAt(50), podsAt("1"))),
+		"one of two fails, the other asks for no change": {seen(2, []reading{broken("none here"), using(1000, 1000)}, by(cpuAt(50), podsAt("1"))),
 			outcome{-1, "", all(inRange),
 				[]string{"FailedGetResourceMetric: failed to get cpu utilization: unable to get metrics for resource cpu: none here"},
 				"invalid metrics (1 invalid out of 2), first error is: failed to get cpu resource metric value: failed to get cpu utilization: unable to get metrics for resource cpu: none here"}},
-		"one of two fails, the other asks for less": {seen(2, []reading{usage(10, 10), broken("none here")}, by(cpuAt(50), podsAt("1"))),
+		"one of two fails, the other asks for less": {seen(2, []reading{using(10, 10), broken("none here")}, by(cpuAt(50), podsAt("1"))),
 			outcome{-1, "", []string{able, "ScalingActive=False FailedGetPodsMetric"},
 				[]string{"FailedGetPodsMetric: unable to get metric hits: none here",
 					"FailedComputeMetricsReplicas: invalid metrics (1 invalid out of 2), first error is: failed to get pods metric value: unable to get metric hits: none here"},
@@ -116,8 +116,11 @@ func TestDecide(t *testing.T) {
 // At zero nothing is found either when all metrics fail.
 func TestAllMetricsFailAtZero(t *testing.T) {
 	w := seen(0, []reading{broken("none here")}, by(externalAt(averageOf("10"))), between(0, 10))
-	p := decide(w, settled, usual, noon)
-	if d := cmp.Diff([]string{able, "ScalingActive=False FailedGetExternalMetric"}, outcomeOf(p).Conditions); d != "" {
+	w.hpa.Status.Conditions = withCondition(w.hpa.Status.Conditions, autoscalingv2.ScaledToZero, scaledToZero, noon)
+	gated := usual
+	gated.toZero = true
+	p := decide(w, settled, gated, noon)
+	if d := cmp.Diff([]string{"ScaledToZero=True ScaledToZero", able, "ScalingActive=False FailedGetExternalMetric"}, outcomeOf(p).Conditions); d != "" {
 		t.Error(d)
 	}
 }
@@ -128,10 +131,10 @@ func TestWhatTheDebugPageSays(t *testing.T) {
 		w    world
 		want summary
 	}{
-		"nothing to do": {seen(2, []reading{usage(500, 500)}), summary{2, 2, readyForNewScale.message, nil}},
-		"too much":      {seen(2, []reading{usage(1000, 1000)}), summary{2, 4, cpuAbove, nil}},
-		"held back":     {seen(10, []reading{usage(900, 900, 900, 900, 900, 900, 900, 900, 900, 900)}), summary{10, 10, cpuAbove, nil}},
-		"one of two fails, the other asks for no change": {seen(2, []reading{broken("none here"), usage(1000, 1000)}, by(cpuAt(50), podsAt("1"))),
+		"nothing to do": {seen(2, []reading{using(500, 500)}), summary{2, 2, readyForNewScale.message, nil}},
+		"too much":      {seen(2, []reading{using(1000, 1000)}), summary{2, 4, cpuAbove, nil}},
+		"held back":     {seen(10, []reading{using(900, 900, 900, 900, 900, 900, 900, 900, 900, 900)}), summary{10, 10, cpuAbove, nil}},
+		"one of two fails, the other asks for no change": {seen(2, []reading{broken("none here"), using(1000, 1000)}, by(cpuAt(50), podsAt("1"))),
 			summary{2, 2, "", failing}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +144,7 @@ func TestWhatTheDebugPageSays(t *testing.T) {
 			}
 		})
 	}
-	p := decide(seen(2, []reading{usage(1000, 1000)}), settled, usual, noon)
+	p := decide(seen(2, []reading{using(1000, 1000)}), settled, usual, noon)
 	p.rescaled(usual, noon)
 	if got := p.explain(seen(2, nil)); got.Failing != nil {
 		t.Errorf("a rescale is told of among what fails: %v", got.Failing)
@@ -181,10 +184,10 @@ func TestWhatMetricsAreCalled(t *testing.T) {
 		spec autoscalingv2.MetricSpec
 		r    reading
 	}{
-		"cpu resource utilization (percentage of request)": {cpuAt(50), usage(4000)},
-		"memory resource": {memoryAt("1"), usage(4000)},
-		"cpu container resource utilization (percentage of request)": {container, usage(4000)},
-		"pods metric hits":           {podsAt("1"), usage(4000)},
+		"cpu resource utilization (percentage of request)": {cpuAt(50), using(4000)},
+		"memory resource": {memoryAt("1"), using(4000)},
+		"cpu container resource utilization (percentage of request)": {container, using(4000)},
+		"pods metric hits":           {podsAt("1"), using(4000)},
 		"Service metric hits":        {objectAt(valueOf("1")), reading{value: 4000}},
 		"external metric hits(nil)":  {objectAt(averageOf("1")), reading{value: 4000}},
 		"external metric queue(nil)": {externalAt(valueOf("1")), reading{value: 4000}},
@@ -206,7 +209,7 @@ func TestWhatMetricsAreCalled(t *testing.T) {
 func TestWhatAnAverageOfAContainerIsCalled(t *testing.T) {
 	spec := autoscalingv2.MetricSpec{Type: autoscalingv2.ContainerResourceMetricSourceType, ContainerResource: &autoscalingv2.ContainerResourceMetricSource{
 		Name: corev1.ResourceCPU, Container: "web", Target: averageOf("1")}}
-	p := decide(seen(1, []reading{usage(4000)}, by(spec)), history{}, usual, noon)
+	p := decide(seen(1, []reading{using(4000)}, by(spec)), history{}, usual, noon)
 	if p.desired != 4 || p.reason != "cpu resource above target" || p.status.CurrentMetrics[0].ContainerResource == nil {
 		t.Errorf("got %d, %q, %v", p.desired, p.reason, p.err)
 	}
@@ -258,7 +261,7 @@ func TestWhatIsSaidOfFailures(t *testing.T) {
 func TestMemoryIsWrittenInPowersOfTwo(t *testing.T) {
 	const mebibyte = 1 << 20 * 1000
 	for want, spec := range map[string]autoscalingv2.MetricSpec{"1Mi": memoryAt("1M"), "1048576": podsAt("1M")} {
-		p := decide(seen(1, []reading{usage(mebibyte)}, by(spec)), history{}, usual, noon)
+		p := decide(seen(1, []reading{using(mebibyte)}, by(spec)), history{}, usual, noon)
 		current := p.status.CurrentMetrics[0]
 		got := current.Resource
 		if got == nil {
@@ -298,7 +301,7 @@ func TestASharedPodStopsScaling(t *testing.T) {
 }
 
 func TestStatusAfterARescale(t *testing.T) {
-	p := decide(seen(2, []reading{usage(1000, 1000)}), history{}, usual, noon)
+	p := decide(seen(2, []reading{using(1000, 1000)}), history{}, usual, noon)
 	failed := p
 	p.rescaled(usual, noon)
 	if p.status.LastScaleTime == nil || p.status.DesiredReplicas != 4 || p.status.CurrentReplicas != 2 {
@@ -317,7 +320,7 @@ func TestStatusAfterARescale(t *testing.T) {
 }
 
 func TestAConditionKeepsItsTime(t *testing.T) {
-	w := seen(2, []reading{usage(500, 500)})
+	w := seen(2, []reading{using(500, 500)})
 	first := decide(w, history{}, usual, noon)
 	w.hpa.Status = first.status
 	second := decide(w, first.history, usual, noon.Add(time.Minute))

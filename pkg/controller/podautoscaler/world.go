@@ -70,13 +70,7 @@ func lowest(hpa *autoscalingv2.HorizontalPodAutoscaler) int32 {
 // disabled reports whether somebody scaled the target to zero in order to have the
 // autoscaler leave it alone.
 func (w world) disabled(s settings) bool {
-	switch {
-	case w.current != 0:
-		return false
-	case s.toZero:
-		return !holds(w.hpa.Status.Conditions, autoscalingv2.ScaledToZero)
-	}
-	return lowest(w.hpa) != 0
+	return w.current == 0 && !(s.toZero && holds(w.hpa.Status.Conditions, autoscalingv2.ScaledToZero))
 }
 
 // tooFew reports whether the target has less than the least number of pods. At a

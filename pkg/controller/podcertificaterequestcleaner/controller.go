@@ -105,12 +105,8 @@ func (c *Controller) apply(ctx context.Context, k key, request *certificatesv1be
 	err := c.client.CertificatesV1beta1().PodCertificateRequests(k.Namespace).Delete(ctx, k.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &request.UID},
 	})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil: // a conflict may be another one of the name, or a webhook's refusal
+	if _, err = c.writes.DeleteAnswered(ctx, k, Resource.GroupResource(), request, err); err != nil {
 		return fmt.Errorf("delete pod certificate request %s: %w", k, err)
 	}
-	c.writes.Deleted(k, Resource.GroupResource(), request)
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -58,8 +60,7 @@ func TestErrorsOfDelete(t *testing.T) {
 	}{
 		"a deletion is done":                               {nil, false},
 		"one that has gone is no error":                    {apierrors.NewNotFound(resource, "r"), false},
-		"another one of the name is looked at again":       {apierrors.NewConflict(resource, "r", errors.New("uid")), true},
-		"a refusal in the words of a conflict is one":      {&apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 409, Message: "not now"}}, true},
+		"a webhook may refuse with a conflict":             {apierrors.NewConflict(resource, "r", errors.New("denied")), true},
 		"a refusal is retried":                             {apierrors.NewForbidden(resource, "r", errors.New("policy")), true},
 		"an API server that cannot be reached is no reply": {errors.New("connection refused"), true},
 	} {
@@ -83,5 +84,33 @@ func TestErrorsOfDelete(t *testing.T) {
 				t.Errorf("got %v after a deletion of UID %q, want an error: %v", got.Err(), uid, tc.fail)
 			}
 		})
+	}
+}
+
+func TestARefusedDeletionIsTriedAgain(t *testing.T) {
+	client := fake.NewClientset(request(time.Hour))
+	refuse := true
+	client.PrependReactor("delete", "podcertificaterequests", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return refuse, nil, apierrors.NewConflict(Resource.GroupResource(), "r", errors.New("denied by a webhook"))
+	})
+	requests := informers.NewSharedInformerFactory(client, 0).Certificates().V1beta1().PodCertificateRequests()
+	c, err := New(requests, client, Options{Clock: testingclock.NewFakeClock(noon)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.LookLive(testrig.Live(client))
+	if err := requests.Informer().GetStore().Add(request(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	k := key{Namespace: "team", Name: "r"}
+	if err := c.sync(t.Context(), k).Err(); !apierrors.IsConflict(err) || len(c.writes.Behind(k)) > 0 {
+		t.Errorf("got %v, and waits for %v", err, c.writes.Behind(k))
+	}
+	refuse = false
+	if err := c.sync(t.Context(), k).Err(); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.CertificatesV1beta1().PodCertificateRequests("team").Get(t.Context(), "r", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the request: %v", err)
 	}
 }

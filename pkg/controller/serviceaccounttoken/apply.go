@@ -42,7 +42,7 @@ func (c *Controller) deleteToken(ctx context.Context, secret *corev1.Secret) err
 	err := c.client.CoreV1().Secrets(secret.Namespace).Delete(ctx, secret.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &secret.UID, ResourceVersion: &secret.ResourceVersion},
 	})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if _, err = c.writes.DeleteAnswered(ctx, keyOf(secret), secretResource, secret, err); err != nil {
 		return fmt.Errorf("delete token secret %s/%s: %w", secret.Namespace, secret.Name, err)
 	}
 	return nil

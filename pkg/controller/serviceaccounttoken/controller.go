@@ -67,6 +67,13 @@ type secretKey struct {
 
 func (k secretKey) String() string { return k.namespace + "/" + k.name }
 
+func keyOf(secret *corev1.Secret) secretKey {
+	return secretKey{
+		namespace: secret.Namespace, name: secret.Name, uid: secret.UID,
+		account: secret.Annotations[corev1.ServiceAccountNameKey],
+	}
+}
+
 // Controller fills and deletes token secrets.
 type Controller struct {
 	*runner.Group
@@ -126,10 +133,7 @@ func wakeSecret(change runner.Change[corev1.Secret], wake runner.Wake[secretKey]
 	if !isToken(secret) {
 		return
 	}
-	wake.Add(secretKey{
-		namespace: secret.Namespace, name: secret.Name, uid: secret.UID,
-		account: secret.Annotations[corev1.ServiceAccountNameKey],
-	})
+	wake.Add(keyOf(secret))
 }
 
 // plan is shown at the debug endpoint.

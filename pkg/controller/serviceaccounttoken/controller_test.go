@@ -45,10 +45,6 @@ func did(client *fake.Clientset) []string {
 	return verbs
 }
 
-func keyOf(s *corev1.Secret) secretKey {
-	return secretKey{s.Namespace, s.Name, s.UID, s.Annotations["kubernetes.io/service-account.name"]}
-}
-
 // listing is account builder that lists the secret and another one.
 func listing() *corev1.ServiceAccount {
 	a := account("builder", "1")
@@ -187,4 +183,31 @@ func TestFromNewSecretToDeletedAccount(t *testing.T) {
 		_, err := secrets.Get(t.Context(), "builder-token", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
+}
+
+func TestARefusedDeletionIsTriedAgain(t *testing.T) {
+	gone := accountKey{"team", "builder", "uid-1"}
+	for name, refusal := range map[string]error{
+		"as a webhook may refuse it": apierrors.NewConflict(corev1.Resource("secrets"), "x", errors.New("denied")),
+		"as an odd answer":           apierrors.NewNotFound(corev1.Resource("secrets"), "x"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, client := world(t, objects(secret(nil)), objects(secret(nil)))
+			c.LookLive(testrig.Live(client))
+			refuse := true
+			client.PrependReactor("delete", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return refuse, nil, refusal })
+			for _, err := range []error{c.syncAccount(t.Context(), gone).Err(), c.syncSecret(t.Context(), keyOf(secret(nil))).Err()} {
+				if !errors.Is(err, refusal) || len(c.writes.Behind(keyOf(secret(nil)))) > 0 {
+					t.Errorf("got %v, and waits for %v", err, c.writes.Behind(keyOf(secret(nil))))
+				}
+			}
+			refuse = false
+			if err := c.syncAccount(t.Context(), gone).Err(); err != nil {
+				t.Error(err)
+			}
+			if _, err := client.CoreV1().Secrets("team").Get(t.Context(), "builder-token", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				t.Errorf("the token: %v", err)
+			}
+		})
+	}
 }

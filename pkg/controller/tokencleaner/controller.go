@@ -84,13 +84,12 @@ func (c *Controller) deleteToken(ctx context.Context, key types.NamespacedName, 
 	err := c.client.CoreV1().Secrets(key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &secret.UID, ResourceVersion: &secret.ResourceVersion},
 	})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
+	done, err := c.writes.DeleteAnswered(ctx, key, secretResource, secret, err)
 	if err != nil {
 		return fmt.Errorf("delete bootstrap token %s: %w", key, err)
 	}
-	klog.FromContext(ctx).V(3).Info("Deleted a bootstrap token", "secret", key, "why", why)
-	c.writes.Deleted(key, secretResource, secret)
+	if done == consistency.Deleted {
+		klog.FromContext(ctx).V(3).Info("Deleted a bootstrap token", "secret", key, "why", why)
+	}
 	return nil
 }

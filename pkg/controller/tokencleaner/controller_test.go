@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -101,5 +102,29 @@ func TestATokenThatIsGoneIsNothingToDo(t *testing.T) {
 	c, client := judging(t, token("soon"))
 	if err := c.sync(t.Context(), types.NamespacedName{Namespace: "kube-system", Name: "other"}).Err(); err != nil || len(client.Actions()) > 0 {
 		t.Errorf("got %v and sent %v", err, client.Actions())
+	}
+}
+
+func TestARefusedDeletionIsTriedAgain(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"as a webhook may refuse it": apierrors.NewConflict(corev1.Resource("secrets"), key.Name, errors.New("denied")),
+		"as an odd answer":           apierrors.NewNotFound(corev1.Resource("secrets"), key.Name),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, client := judging(t, token("soon"))
+			c.LookLive(testrig.Live(client))
+			refuse := true
+			client.PrependReactor("delete", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return refuse, nil, refusal })
+			if err := c.sync(t.Context(), key).Err(); !errors.Is(err, refusal) || len(c.writes.Behind(key)) > 0 {
+				t.Errorf("got %v, and waits for %v", err, c.writes.Behind(key))
+			}
+			refuse = false
+			if err := c.sync(t.Context(), key).Err(); err != nil {
+				t.Error(err)
+			}
+			if _, err := client.CoreV1().Secrets(key.Namespace).Get(t.Context(), key.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				t.Errorf("the token: %v", err)
+			}
+		})
 	}
 }
