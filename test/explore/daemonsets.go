@@ -40,6 +40,8 @@ func init() {
 			{3, Line(`patch daemonsets/web {"spec":{"template":{"spec":{"nodeSelector":{"disk":"ssd"}}}}}`, `patch daemonsets/web {"spec":{"template":{"spec":{"nodeSelector":null}}}}`,
 				`patch daemonsets/web {"spec":{"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}`, `patch daemonsets/web {"spec":{"template":{"spec":{"tolerations":null}}}}`)},
 			{2, Line("unready daemonsets/web", "ready daemonsets/web")},
+			{1, Lines([]string{"unready daemonsets/web", "node $NS-b taint a=1:NoSchedule", image("two")},
+				[]string{`patch daemonsets/web {"spec":{"template":{"spec":{"nodeSelector":{"disk":"ssd"}}}}}`, "label nodes/$NS-b disk=ssd", "label nodes/$NS-b disk-"})},
 			{1, Line("delete daemonsets/web background", "delete daemonsets/web foreground", "delete daemonsets/web orphan", "delete controllerrevisions,app=web",
 				"label controllerrevisions,app=web app=other")},
 			{2, Line("apply web.yaml")},

@@ -30,7 +30,7 @@ func init() {
 			{1, Line("apply web.yaml")},
 			{5, Line("succeed jobs/web#%d", "succeed jobs/web#%d", "succeed jobs/web")},
 			{3, Line("fail jobs/web#%d exitcode=%d", "fail jobs/web#%d exitcode=%d container=c", "fail jobs/web exitcode=%d")},
-			{2, endedPods},
+			{4, endedPods},
 			{1, Line("kubelet reject OutOfcpu", "kubelet reject OutOfcpu", "kubelet on")},
 			{1, Line(`status pods,app=web {"conditions":[{"type":"DisruptionTarget","status":"True","reason":"a"}]}`,
 				`status pods,app=web {"conditions":[{"type":"x.example/gate","status":"True"}]}`)},
@@ -86,7 +86,7 @@ func drawJob(d *Draw) Object {
 		put("podFailurePolicy", Object{"rules": failureRules(d)})
 		Set(template, []string{"spec", "restartPolicy"}, "Never")
 	}
-	if d.Chance(20) {
+	if d.Chance(30) {
 		Set(template, []string{"spec", "initContainers"}, initContainers(d))
 	}
 	if d.Chance(8) {
