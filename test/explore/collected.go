@@ -167,5 +167,6 @@ func again(d *Draw, s *Script) []string {
 	if d.Chance(50) {
 		return []string{"apply " + v.name + ".yaml"}
 	}
-	return []string{"delete " + v.target + One(d, "", " foreground", " orphan") + "\napply " + v.name + ".yaml"}
+	// At once, as whether a finalizer is off by then would be chance.
+	return []string{"delete " + v.target + "\napply " + v.name + ".yaml"}
 }
