@@ -26,6 +26,7 @@ func init() {
 			{3, Line(`patch jobs/web {"spec":{"completions":1,"parallelism":1}}`, `patch jobs/web {"spec":{"completions":3,"parallelism":3}}`,
 				`patch jobs/web {"spec":{"completions":2,"parallelism":2}}`, `patch jobs/web {"spec":{"completions":0,"parallelism":0}}`)},
 			{6, Line(`patch jobs/web {"spec":{"suspend":true}}`, `patch jobs/web {"spec":{"suspend":false}}`)},
+			{3, Lines([]string{"kubelet slow-stop", `patch jobs/web {"spec":{"suspend":true}}`}, []string{"kubelet slow-stop", "scale jobs/web %d"})},
 			{1, Line("delete jobs/web background", "delete jobs/web foreground", "delete jobs/web orphan")},
 			{1, Line("apply web.yaml")},
 			{5, Line("succeed jobs/web#%d", "succeed jobs/web#%d", "succeed jobs/web")},
