@@ -82,3 +82,15 @@ func TestPruneTakesOutWhatIsInvalid(t *testing.T) {
 		})
 	}
 }
+
+func TestRemoveAtGoesThroughLists(t *testing.T) {
+	o := Object{"spec": Object{"containers": []any{Object{"name": "c", "tty": true}}}}
+	for field, removed := range map[string]bool{"spec.containers[0].tty": true, "spec.containers[1].tty": false, "spec.containers[0]": false, "spec.other": false} {
+		if got := removeAt(o, fieldPath(field)); got != removed {
+			t.Errorf("%s: removed %v, want %v", field, got, removed)
+		}
+	}
+	if text := jsonOf(o); text != `{"spec":{"containers":[{"name":"c"}]}}` {
+		t.Errorf("left %s", text)
+	}
+}
