@@ -53,7 +53,7 @@ test: test-unit test-worlds scenarios test-integration compare-quick explore-qui
 .PHONY: test-unit
 test-unit: ## unit tests, shuffled, with the race detector; verify vets them
 	$(GO) test -race -vet=off -shuffle=on $(UNIT)
-	$(GO) test -race -vet=off -skip='TestStories|TestStatic' ./test/compare/...
+	$(GO) test -race -vet=off -skip='TestStories|TestStatic|TestExplore|TestFields|TestReplay' ./test/compare/... ./test/explore
 	cd staging/controllerkit && $(GO) test -race -vet=off -shuffle=on ./...
 
 # The packages with small worlds that are played in the order of a seed.
