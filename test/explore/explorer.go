@@ -134,6 +134,7 @@ func (e *Explorer) seed(ctx context.Context, t testing.TB, pair *Pair, f *Family
 // difference were not played.
 func (s *Script) without(o *Outcome) *Script {
 	out := s.Clone()
+	out.Most = 0
 	for i := len(o.Refused) - 1; i >= 0; i-- {
 		at := o.Refused[i]
 		out.Steps = append(out.Steps[:at], out.Steps[at+1:]...)

@@ -66,6 +66,9 @@ func Families(names ...string) ([]*Family, error) {
 // manager. A story that needs no proxy is written without it.
 const viaProxy = "proxy"
 
+// spare is how many times as many steps are drawn as are played: many are refused.
+const spare = 3
+
 // Script draws the script of a seed.
 func (f *Family) Script(schemas *Schemas, seed int) *Script {
 	d := NewDraw(schemas, seed)
@@ -75,7 +78,8 @@ func (f *Family) Script(schemas *Schemas, seed int) *Script {
 	}
 	s.Head = append(s.Head, "start "+strings.Join(f.Start, " "), viaProxy)
 	f.Begin(d, s)
-	for end := len(s.Steps) + d.Int(5, 20); len(s.Steps) < end; {
+	s.Most = len(s.Steps) + d.Int(5, 20)
+	for len(s.Steps) < spare*s.Most {
 		s.Steps = append(s.Steps, f.move(d)(d, s)...)
 	}
 	if f.Leave != nil {

@@ -47,28 +47,11 @@ type Outcome struct {
 	Findings []compare.Finding
 	// At is the number of the step after which they showed; the number of steps if at the end.
 	At int
-	// Refused are the steps that both sides refused, so that they did nothing.
+	// Refused are the steps that did nothing: both sides refused them, or there were enough.
 	Refused []int
 	// Records are what each side left behind.
 	Records [2]*compare.Record
 }
-
-// listener takes the failures of a side.
-type listener struct {
-	testing.TB
-	mu       sync.Mutex
-	failures []string
-}
-
-// Errorf keeps the failure.
-func (l *listener) Errorf(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.failures = append(l.failures, strings.TrimSpace(fmt.Sprintf(format, args...)))
-}
-
-// Error keeps the failure.
-func (l *listener) Error(args ...any) { l.Errorf("%s", fmt.Sprint(args...)) }
 
 // game is one play of a script on both sides.
 type game struct {
@@ -130,6 +113,12 @@ func (g *game) both(do func(side int) error) error {
 
 func (g *game) steps(ctx context.Context) error {
 	for i, line := range g.script.Steps {
+		if g.script.Most > 0 && i-len(g.outcome.Refused) == g.script.Most {
+			for rest := i; rest < len(g.script.Steps); rest++ {
+				g.outcome.Refused = append(g.outcome.Refused, rest)
+			}
+			break
+		}
 		g.outcome.At = i
 		done := false
 		for text := range strings.SplitSeq(line, "\n") {

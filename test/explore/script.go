@@ -26,6 +26,8 @@ type Script struct {
 	// Steps are the lines. Several lines in one step follow upon each other before
 	// the sides come to rest.
 	Steps []string
+	// Most is how many steps are played that are not refused; zero means all.
+	Most int
 }
 
 // Object is decoded YAML.
