@@ -48,7 +48,7 @@ stop: ## stop the local cluster that run left running
 	@hack/stop.sh
 
 .PHONY: test
-test: test-unit test-worlds scenarios test-integration compare-quick explore-quick test-e2e ## run all tests, quick ones first
+test: test-unit test-worlds scenarios test-integration compare-quick test-e2e ## run all tests, quick ones first
 
 .PHONY: test-unit
 test-unit: ## unit tests, shuffled, with the race detector; verify vets them
