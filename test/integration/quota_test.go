@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -150,7 +151,7 @@ func TestABrokenWebhookFreezesOnlyTheNumbersThatCountItsKind(t *testing.T) {
 	})
 	t.Logf("counted again %s after it was healed", uses(t, client, "default", thingsCount, 0).Round(time.Millisecond))
 	harness.Eventually(t, patient, func(context.Context) error {
-		if _, text, err := manager.GetAsAdmin("/metrics"); err != nil || strings.Contains(text, "resource_quota_controller_frozen_quotas{") {
+		if code, text, err := manager.Get("/metrics"); err != nil || code != http.StatusOK || strings.Contains(text, "resource_quota_controller_frozen_quotas{") {
 			return fmt.Errorf("the metric still tells of frozen quotas: %v", err)
 		}
 		return nil
@@ -168,7 +169,7 @@ func saysWhatIsFrozen(ctx context.Context, client kubernetes.Interface, manager 
 	}) {
 		return fmt.Errorf("no event says it: %v", events.Items)
 	}
-	_, text, err := manager.GetAsAdmin("/metrics")
+	_, text, err := manager.Get("/metrics")
 	if line := `resource_quota_controller_frozen_quotas{group="quota.example.com",resource="things"} 1`; err != nil || !strings.Contains(text, line) {
 		return fmt.Errorf("the metrics lack %s: %v", line, err)
 	}
