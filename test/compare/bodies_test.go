@@ -65,7 +65,7 @@ func TestWhatOursSendsTheReferenceHasSent(t *testing.T) {
 		"another":                         {bodies(made, "a\nb\n"), bodies(made, "a\nc\n"), "body create pods web-*:   a\n- b\n+ c"},
 		"another that is nearer to one":   {bodies(made, "a\nb\n", "x\ny\n"), bodies(made, "x\nz\n"), "body create pods web-*:   x\n- y\n+ z"},
 		"another name":                    {bodies("create pods a", "a"), bodies("create pods b", "a"), "body create pods b: only with ours:\na"},
-		"another verb is told elsewhere":  {bodies(made, "a"), bodies(sets, "a"), ""},
+		"another verb is found elsewhere": {bodies(made, "a"), bodies(sets, "a"), ""},
 		"a request with a like beginning": {bodies("create pods/eviction a", "a"), bodies("create pods a", "a"), ""},
 		"the same guards":                 {guards("uid"), guards("uid"), ""},
 		"more guards":                     {guards("none"), guards("uid"), "guard delete pods: - none\n+ uid"},

@@ -8,12 +8,12 @@ import (
 )
 
 // missing: a field or a condition of a status that the reference has set, and ours
-// at no time. That ours skips one of its values is told by fewer; so is an entry of
+// at no time. That ours skips one of its values is for fewer to find; so is an entry of
 // a map, which may come and go.
 func (c *comparison) missing() {
 	for _, identity := range slices.Sorted(maps.Keys(c.reference.Statuses)) {
 		if len(c.ours.Statuses[identity]) == 0 {
-			continue // Nothing was written there, or an object is missing, which is told as that.
+			continue // Nothing was written there, or an object is missing, which is a finding of its own.
 		}
 		for _, field := range slices.Sorted(maps.Keys(c.reference.Statuses[identity])) {
 			if theirs := c.reference.Statuses[identity][field]; controlled(identity, field) && len(c.ours.Statuses[identity][field]) == 0 {

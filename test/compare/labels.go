@@ -44,7 +44,7 @@ func ParseLabels(text string) map[string]string {
 }
 
 // CompareLabels finds the values that one side has only. A family that is there
-// in one only is told elsewhere.
+// in one only is another finding.
 func CompareLabels(reference, ours map[string]string) []Finding {
 	var findings []Finding
 	for _, key := range both(reference, ours) {

@@ -6,7 +6,7 @@ import (
 )
 
 // schedules have few times, so that none falls into a play; those of each hour and
-// each minute have missed too many once the last is told to be years ago.
+// each minute have missed too many once their status says that the last was years ago.
 var schedules = []any{"0 0 1 1 *", "0 0 2 1 *", "0 0 3 1 *", "0 0 1 1 *", "@yearly", "30 4 * 2 *", "0 0 31 2 *", "@every 9000h"}
 
 func init() {

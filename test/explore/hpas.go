@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// measured is a metric of an autoscaler; some are of nothing that is told.
+// measured is a metric of an autoscaler; some are of objects that have none.
 func measured(d *Draw) any {
 	target := func(kinds ...string) Object {
 		switch kind := One(d, kinds...); kind {

@@ -262,7 +262,7 @@ func (w *world) amongThem(done map[int]bool) map[int]bool {
 	told := listed(w.t, w.server.job.Status.CompletedIndexes)
 	for i := range told {
 		if !done[i] {
-			w.t.Fatalf("index %d is told to be complete, and no pod of it succeeded\n%s", i, w.Transcript())
+			w.t.Fatalf("index %d counts as complete, and no pod of it succeeded\n%s", i, w.Transcript())
 		}
 	}
 	return told

@@ -147,7 +147,7 @@ func TestWhatTheDebugPageSays(t *testing.T) {
 	p := decide(seen(2, []reading{using(1000, 1000)}), settled, usual, noon)
 	p.rescaled(usual, noon)
 	if got := p.explain(seen(2, nil)); got.Failing != nil {
-		t.Errorf("a rescale is told of among what fails: %v", got.Failing)
+		t.Errorf("a rescale is listed among what fails: %v", got.Failing)
 	}
 }
 
