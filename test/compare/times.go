@@ -167,7 +167,7 @@ func (c *comparison) compareTimes() {
 			theirs, ours := c.reference.Times[identity][field], c.ours.Times[identity][field]
 			var odd []string
 			for _, what := range without(ours, theirs) {
-				if len(theirs) > 0 && contradicts(what, theirs) {
+				if len(theirs) > 0 && contradicts(what, theirs) && !lateWrite(what, ours, theirs) {
 					odd = append(odd, what)
 				}
 			}
@@ -176,6 +176,21 @@ func (c *comparison) compareTimes() {
 			}
 		}
 	}
+}
+
+// lateWrite reports whether a time lies elsewhere to the birth of the object only
+// because the write came later on one side: both set it to the moment of the write.
+func lateWrite(what string, ours, theirs []string) bool {
+	if what != "after metadata.creationTimestamp" {
+		return false
+	}
+	for _, said := range [][]string{ours, theirs} {
+		if !slices.Contains(said, "set at the write") ||
+			slices.Contains(said, "set before the write") || slices.Contains(said, "set after the write") {
+			return false
+		}
+	}
+	return true
 }
 
 func contradicts(what string, theirs []string) bool {

@@ -75,6 +75,8 @@ func TestWhatIsSaidOfATimeOfOursIsTrueOfTheReference(t *testing.T) {
 		"another form":                      {"written as <time>", "written as <time micro>", "written as <time micro>"},
 		"before, not after":                 {"after x", "before x", "before x"},
 		"nearer":                            {"after x", "at x", ""},
+		"a later write":                     {"at metadata.creationTimestamp, set at the write", "after metadata.creationTimestamp, set at the write", ""},
+		"later, and not that of the write":  {"at metadata.creationTimestamp, set before the write", "after metadata.creationTimestamp", "after metadata.creationTimestamp"},
 		"it moves alone":                    {"set at the write", "moves when nothing changes", "moves when nothing changes"},
 		"it stays where it should move":     {"moves when the status changes", "stays when the status changes", "stays when the status changes"},
 		"it moves where it should stay":     {"stays when the reason changes", "moves when the reason changes", "moves when the reason changes"},
