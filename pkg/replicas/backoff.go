@@ -8,23 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
 )
 
-// judge looks at all pods of the set, also those that have ended, and at those
-// that were adopted just now.
-func (e *Engine) judge(set *Set, adopted []*corev1.Pod, now time.Time) (*rejections.Verdict, error) {
-	owned, err := cache.Lookup[corev1.Pod](e.pods, cache.ByController, string(set.Object.GetUID()))
-	if err != nil {
-		return nil, err
-	}
-	verdict := rejections.Judge(append(owned, adopted...), set.Replicas, now)
-	return &verdict, nil
-}
-
 // holdBack makes of the pods that are missing only as many as may be tried now.
-func (o Observed) holdBack(p Plan) Plan {
+func (o Observed) holdBack(p change) change {
 	v := o.Judged
 	if v == nil || v.Allowed >= p.Create {
 		return p
@@ -38,7 +26,7 @@ func (o Observed) holdBack(p Plan) Plan {
 }
 
 // wait is how long until a pod that was held back may be made; zero if none was.
-func (p Plan) wait(now time.Time) time.Duration {
+func (p change) wait(now time.Time) time.Duration {
 	if p.Until.IsZero() {
 		return 0
 	}
@@ -52,7 +40,7 @@ func rejectionMessage(v *rejections.Verdict) string {
 // withBackoff adds the condition when a pod is held back, and removes it when
 // there is nothing more to hold back for, or pods are not held back any more.
 // Between two tries it stays as it is.
-func withBackoff(conditions []appsv1.ReplicaSetCondition, v *rejections.Verdict, p Plan, now time.Time) []appsv1.ReplicaSetCondition {
+func withBackoff(conditions []appsv1.ReplicaSetCondition, v *rejections.Verdict, p change, now time.Time) []appsv1.ReplicaSetCondition {
 	var told *appsv1.ReplicaSetCondition
 	if !p.Until.IsZero() {
 		told = &appsv1.ReplicaSetCondition{

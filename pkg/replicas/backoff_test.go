@@ -33,21 +33,21 @@ func TestDecideHoldsBack(t *testing.T) {
 			"3 short of 3, held back: pods are rejected by their nodes (5 in a row, the last with reason OutOfcpu)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := decide(Observed{Set: set(3), Judged: tc.judged}, true, noon)
+			p := Observed{Set: set(3), Judged: tc.judged}.decide(nil, noon)
 			if p.Create != tc.create || p.Until != tc.until || p.Why != tc.why {
 				t.Errorf("got %+v", p)
 			}
 		})
 	}
-	if got := (Plan{Until: until}).wait(noon); got != 10*time.Second {
+	if got := (change{Until: until}).wait(noon); got != 10*time.Second {
 		t.Errorf("waits %v", got)
 	}
 }
 
 func TestWithBackoff(t *testing.T) {
 	until := noon.Add(10 * time.Second)
-	held := func(inARow int) (*rejections.Verdict, Plan) {
-		return &rejections.Verdict{InARow: inARow, Reason: "OutOfcpu", Until: until}, Plan{Until: until}
+	held := func(inARow int) (*rejections.Verdict, change) {
+		return &rejections.Verdict{InARow: inARow, Reason: "OutOfcpu", Until: until}, change{Until: until}
 	}
 	is := func(message string, since time.Duration) appsv1.ReplicaSetCondition {
 		return appsv1.ReplicaSetCondition{Type: "ReplacementBackoff", Status: "True", Reason: "PodsRejected", Message: message, LastTransitionTime: ago(since)}
@@ -58,16 +58,16 @@ func TestWithBackoff(t *testing.T) {
 	for name, tc := range map[string]struct {
 		have    []appsv1.ReplicaSetCondition
 		verdict *rejections.Verdict
-		plan    Plan
+		plan    change
 		want    []appsv1.ReplicaSetCondition
 	}{
 		"it is added":                          {[]appsv1.ReplicaSetCondition{other}, verdict, plan, []appsv1.ReplicaSetCondition{other, is(two, 0)}},
 		"it says the next time":                {[]appsv1.ReplicaSetCondition{is("before", time.Hour), other}, verdict, plan, []appsv1.ReplicaSetCondition{is(two, time.Hour), other}},
-		"it stays while a try is under way":    {[]appsv1.ReplicaSetCondition{is("before", time.Hour)}, verdict, Plan{}, []appsv1.ReplicaSetCondition{is("before", time.Hour)}},
-		"it goes when a pod was accepted":      {[]appsv1.ReplicaSetCondition{is("before", time.Hour), other}, &rejections.Verdict{}, Plan{}, []appsv1.ReplicaSetCondition{other}},
-		"it goes when pods are not held back":  {[]appsv1.ReplicaSetCondition{is("before", time.Hour)}, nil, Plan{}, []appsv1.ReplicaSetCondition{}},
-		"without it nothing changes":           {[]appsv1.ReplicaSetCondition{other}, nil, Plan{}, []appsv1.ReplicaSetCondition{other}},
-		"the first replacement needs no words": {nil, &rejections.Verdict{Allowed: 1, InARow: 1}, Plan{Create: 1}, nil},
+		"it stays while a try is under way":    {[]appsv1.ReplicaSetCondition{is("before", time.Hour)}, verdict, change{}, []appsv1.ReplicaSetCondition{is("before", time.Hour)}},
+		"it goes when a pod was accepted":      {[]appsv1.ReplicaSetCondition{is("before", time.Hour), other}, &rejections.Verdict{}, change{}, []appsv1.ReplicaSetCondition{other}},
+		"it goes when pods are not held back":  {[]appsv1.ReplicaSetCondition{is("before", time.Hour)}, nil, change{}, []appsv1.ReplicaSetCondition{}},
+		"without it nothing changes":           {[]appsv1.ReplicaSetCondition{other}, nil, change{}, []appsv1.ReplicaSetCondition{other}},
+		"the first replacement needs no words": {nil, &rejections.Verdict{Allowed: 1, InARow: 1}, change{Create: 1}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := append([]appsv1.ReplicaSetCondition{}, tc.have...)

@@ -13,7 +13,7 @@
 // status of the set, events on the set. It never writes a set's spec or a
 // pod's spec or status.
 //
-// Where to look: plan.go says how many pods to make or take away, victims.go
-// which go first, status.go what is reported; these are pure. engine.go reads
-// the caches and joins the steps, apply.go writes.
+// Where to look: observe.go reads the caches, plan.go says how many pods to make
+// or take away, victims.go which go first, status.go what is reported. All but
+// observe.go and controller.go, which wires the watches, is pure.
 package replicas

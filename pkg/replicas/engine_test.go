@@ -21,7 +21,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
@@ -468,7 +467,7 @@ func TestASetThatIsHeldForLongIsTold(t *testing.T) {
 	if got := b.object(Key{Namespace: "ns", Name: "gone"}); got != nil {
 		t.Errorf("the object of a key without one is %v", got)
 	}
-	testrig.HoldForLong(b.writes, key, podwriter.Resource, noon)
+	testrig.HoldForLong(b.writes, key, corev1.Resource("pods"), noon)
 	testrig.Run(t, client, b.Run, b.caches)
 	b.Add(key)
 	testrig.Eventually(t, "the event", func() bool {

@@ -1,7 +1,6 @@
 package replicas
 
 import (
-	"context"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,19 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 // testKind is a set of the least kind: a ReplicaSet with a map as its selector.
 type testKind struct {
-	sets   toolscache.Indexer
-	client kubernetes.Interface
+	sets toolscache.Indexer
 }
 
 func (testKind) Type() schema.GroupVersionKind {
@@ -65,14 +64,8 @@ func (k testKind) Selecting(pod *corev1.Pod) ([]Key, error) {
 	return keys, nil
 }
 
-func (k testKind) Live(ctx context.Context, key Key) (Object, error) {
-	return k.client.AppsV1().ReplicaSets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-}
-
-func (k testKind) WriteStatus(ctx context.Context, object Object, status appsv1.ReplicaSetStatus) (Object, error) {
-	rs := object.(*appsv1.ReplicaSet).DeepCopy()
-	rs.Status = status
-	return k.client.AppsV1().ReplicaSets(rs.Namespace).UpdateStatus(ctx, rs, metav1.UpdateOptions{})
+func (testKind) SetStatus(object Object, status appsv1.ReplicaSetStatus) {
+	object.(*appsv1.ReplicaSet).Status = status
 }
 
 var key = Key{Namespace: "ns", Name: "web"}
@@ -86,20 +79,18 @@ type bench struct {
 	caches     informers.SharedInformerFactory
 }
 
-func newBench(t testing.TB, client kubernetes.Interface, cached ...Object) *bench {
+func newBench(t testing.TB, client *fake.Clientset, cached ...Object) *bench {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	sets, podInformer := factory.Apps().V1().ReplicaSets().Informer(), factory.Core().V1().Pods()
 	b := &bench{clock: clocktesting.NewFakeClock(noon), sets: sets, pods: podInformer.Informer(), events: record.NewFakeRecorder(10000), caches: factory}
 	var err error
-	b.Engine, err = New(testKind{sets.GetIndexer(), client}, sets, podInformer, client, b.events,
+	b.Engine, err = New(testKind{sets.GetIndexer()}, sets, podInformer, reconcile.Hand{Client: testrig.Client(client), Events: b.events},
 		Options{Name: "replicaset-controller", Clock: b.clock, TerminatingReplicas: true, PodDeletionCost: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if live, ok := client.(testrig.Fake); ok {
-		b.writes.LookLive(testrig.Live(live))
-	}
+	b.writes.LookLive(testrig.Live(client))
 	for _, object := range cached {
 		informer := b.pods
 		if _, ok := object.(*appsv1.ReplicaSet); ok {

@@ -2,35 +2,116 @@ package replicas
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
-	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 // burst is how many pods one reconcile creates or deletes at most.
 const burst = 500
 
-// Observed is what the decision is made on.
-type Observed struct {
-	Set *Set
-	// Active are the set's pods that have neither ended nor been asked to.
-	Active []*corev1.Pod
-	// Terminating are the set's pods that have been asked to end.
-	Terminating []*corev1.Pod
-	// OnNode counts by node the active pods of the set and of its siblings. It
-	// is only filled in when there are too many pods, and empty without siblings.
-	OnNode map[string]int
-	// Judged is what pods that kubelets rejected mean for the next ones; nil when
-	// every pod is replaced at once.
-	Judged *rejections.Verdict
+// plan brings the set to the number of pods it asks for. Pods are adopted and let
+// go first, because whether there are enough hangs on it.
+func plan(o Observed, now time.Time) act.Plan {
+	if err := o.Set.Check(); err != nil {
+		return act.Plan{Why: "the set cannot have pods", Terminal: fmt.Errorf("read %s: %w", o.Form.Type().Kind, err)}
+	}
+	var claims []act.Step
+	for _, pod := range o.Claims.Adopt {
+		claims = append(claims, act.Adopt{Child: pod, Owner: o.Set.Object, Kind: o.Form.Type(), Selector: o.Set.Selector})
+	}
+	for _, pod := range o.Claims.Release {
+		claims = append(claims, act.Release{Child: pod, Owner: o.Set.Object})
+	}
+	if len(claims) == 0 {
+		return o.scale(o.Claims.Owned, now)
+	}
+	return act.Plan{
+		Why:    fmt.Sprintf("%d pods to adopt, %d to let go", len(o.Claims.Adopt), len(o.Claims.Release)),
+		Stages: []act.Stage{act.Each(claims...)},
+		Then: func(r act.Results) act.Plan {
+			active := slices.Clone(o.Claims.Owned)
+			for _, adopted := range act.Succeeded[act.Adopt](r) {
+				active = append(active, adopted.Object.(*corev1.Pod))
+			}
+			return o.scale(active, now)
+		},
+	}
 }
 
-// Plan is how many pods to create, or which to delete, and why.
-type Plan struct {
+// scale makes the pods that are missing, or takes away those that are too many, and
+// reports.
+func (o Observed) scale(active []*corev1.Pod, now time.Time) act.Plan {
+	wanted := o.decide(active, now)
+	p := act.Plan{
+		Why:          wanted.Why,
+		RequeueAfter: sooner(o.nextLook(active, now), wanted.wait(now)),
+		Status: func(r act.Results) act.Step {
+			status := statusOf(o, active, failureOf(r), now)
+			status.Conditions = withBackoff(status.Conditions, o.Judged, wanted, now)
+			return o.report(status, r)
+		},
+	}
+	switch {
+	case wanted.Create > 0:
+		p.Stages = []act.Stage{act.SlowStart(o.creations(wanted.Create)...)}
+	case len(wanted.Delete) > 0:
+		p.Stages = []act.Stage{act.Together(o.deletions(wanted.Delete)...)}
+		p.Counts = func(act.Results) []act.Count {
+			var counts []act.Count
+			for _, ratio := range ageRatios(active, wanted.Delete, now) {
+				counts = append(counts, act.Count{Observes: deletionAgeRatio, Value: ratio})
+			}
+			return counts
+		}
+	}
+	return p
+}
+
+func (o Observed) creations(count int) []act.Step {
+	steps := make([]act.Step, count)
+	for i := range steps {
+		steps[i] = act.Create{
+			Object: pods.FromTemplate(o.Set.Template, o.Set.Object, ownership.ControllerRef(o.Set.Object, o.Form.Type())),
+			Owner:  o.Set.Object, Siblings: o.Set.Selector, Events: pods.Created(o.Set.Object),
+		}
+	}
+	return steps
+}
+
+func (o Observed) deletions(victims []*corev1.Pod) []act.Step {
+	steps := make([]act.Step, len(victims))
+	for i, pod := range victims {
+		steps[i] = act.Delete{Of: pod, Events: pods.Deleted(o.Set.Object)}
+	}
+	return steps
+}
+
+// report writes the status if it differs. One that is only a step on the way can
+// wait, but not while pods cannot be made or deleted, as the next try may be minutes
+// away. On a conflict it is put once more, because the pods were counted regardless
+// of what changed.
+func (o Observed) report(status appsv1.ReplicaSetStatus, r act.Results) act.Step {
+	if reported(o.Set.Status, status) {
+		return nil
+	}
+	_, failed := r.Failed()
+	return act.Status{
+		Of: o.Set.Object, Set: func(object client.Object) { o.Form.SetStatus(object, status) },
+		Again: true, MayWait: failed == nil && underWay(o.Set, status),
+	}
+}
+
+// change is how many pods to create, or which to delete, and why.
+type change struct {
 	Create int
 	Delete []*corev1.Pod
 	Why    string
@@ -38,31 +119,28 @@ type Plan struct {
 	Until time.Time
 }
 
-// idle tells whether there is nothing to do.
-func (p Plan) idle() bool { return p.Create == 0 && len(p.Delete) == 0 }
-
-// decide plans the way to the wanted number of pods.
-func decide(o Observed, byCost bool, now time.Time) Plan {
-	short := o.Set.Replicas - len(o.Active)
+// decide returns the way from these pods to the wanted number.
+func (o Observed) decide(active []*corev1.Pod, now time.Time) change {
+	short := o.Set.Replicas - len(active)
 	switch {
 	case o.Set.Object.GetDeletionTimestamp() != nil:
-		return Plan{Why: "being deleted: its pods belong to the garbage collector"}
+		return change{Why: "being deleted: its pods belong to the garbage collector"}
 	case short > 0:
-		return o.holdBack(Plan{Create: min(short, burst), Why: fmt.Sprintf("%d short of %d", short, o.Set.Replicas)})
+		return o.holdBack(change{Create: min(short, burst), Why: fmt.Sprintf("%d short of %d", short, o.Set.Replicas)})
 	case short < 0:
-		return Plan{
-			Delete: victims(o.Active, min(-short, burst), ranking{onNode: o.OnNode, byCost: byCost, now: now}),
+		return change{
+			Delete: victims(active, min(-short, burst), ranking{onNode: o.OnNode, byCost: o.ByCost, now: now}),
 			Why:    fmt.Sprintf("%d more than %d", -short, o.Set.Replicas),
 		}
 	}
-	return Plan{Why: fmt.Sprintf("%d as wanted", o.Set.Replicas)}
+	return change{Why: fmt.Sprintf("%d as wanted", o.Set.Replicas)}
 }
 
 // nextLook is how long until the next ready pod becomes available, which no
 // event tells; zero if none will.
-func nextLook(o Observed, now time.Time) time.Duration {
+func (o Observed) nextLook(active []*corev1.Pod, now time.Time) time.Duration {
 	var soonest time.Duration
-	for _, pod := range o.Active {
+	for _, pod := range active {
 		if wait := pods.UntilAvailable(pod, o.Set.MinReadySeconds, now); wait > 0 && (soonest == 0 || wait < soonest) {
 			soonest = wait
 		}
@@ -78,27 +156,7 @@ func sooner(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// shown is how many pods an explanation names.
-const shown = 10
-
-// explanation is a plan as the debug endpoint shows it. It holds no pods,
-// because it is kept for long.
-type explanation struct {
-	Create int      `json:"create,omitempty"`
-	Delete int      `json:"delete,omitempty"`
-	First  []string `json:"first,omitempty"`
-	Why    string   `json:"why"`
-}
-
-func (p Plan) explain() explanation {
-	e := explanation{Create: p.Create, Delete: len(p.Delete), Why: p.Why}
-	for _, pod := range p.Delete[:min(len(p.Delete), shown)] {
-		e.First = append(e.First, pod.Name)
-	}
-	return e
-}
-
-// owns tells whether the set controls the pod.
+// owns reports whether the set controls the pod.
 func (s *Set) owns(pod *corev1.Pod) bool {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	return ref != nil && ref.UID == s.Object.GetUID()

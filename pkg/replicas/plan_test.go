@@ -1,6 +1,8 @@
 package replicas
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 func leaving(s *Set) *Set {
@@ -15,24 +20,53 @@ func leaving(s *Set) *Set {
 	return s
 }
 
-func TestDecide(t *testing.T) {
+// have are pods of the set that match its selector.
+func have(pods []*corev1.Pod) ownership.Claims[*corev1.Pod] {
+	return ownership.Claims[*corev1.Pod]{Owned: pods}
+}
+
+// shown is a plan in a line: why, and how many pods are made or which go.
+func shown(p act.Plan) string {
+	var made int
+	var gone []string
+	for _, stage := range p.Stages {
+		for _, step := range stage.Steps {
+			switch step := step.(type) {
+			case act.Create:
+				made++
+			case act.Delete:
+				gone = append(gone, step.Of.GetName())
+			}
+		}
+	}
+	line := p.Why
+	if made > 0 {
+		line += fmt.Sprintf("; create %d", made)
+	}
+	if len(gone) > 0 {
+		line += "; delete " + strings.Join(gone, " ")
+	}
+	return line
+}
+
+func TestPlan(t *testing.T) {
 	for name, tc := range map[string]struct {
 		o    Observed
-		want explanation
+		want string
 	}{
-		"an empty set gets all its pods":                   {Observed{Set: set(3)}, explanation{Create: 3, Why: "3 short of 3"}},
-		"missing pods are made":                            {Observed{Set: set(3), Active: many(1)}, explanation{Create: 2, Why: "2 short of 3"}},
-		"a pod on its way out is not waited for":           {Observed{Set: set(1), Terminating: many(1)}, explanation{Create: 1, Why: "1 short of 1"}},
-		"no more than a burst is made at once":             {Observed{Set: set(1200)}, explanation{Create: 500, Why: "1200 short of 1200"}},
-		"enough is enough":                                 {Observed{Set: set(2), Active: many(2)}, explanation{Why: "2 as wanted"}},
-		"pods over the number go":                          {Observed{Set: set(1), Active: many(2)}, explanation{Delete: 1, First: []string{"aaa"}, Why: "1 more than 1"}},
-		"all pods of an empty set go":                      {Observed{Set: set(0), Active: many(2)}, explanation{Delete: 2, First: []string{"aaa", "aab"}, Why: "2 more than 0"}},
-		"a set that is being deleted leaves its pods":      {Observed{Set: leaving(set(0)), Active: many(2)}, explanation{Why: "being deleted: its pods belong to the garbage collector"}},
-		"a set that is being deleted makes no pods":        {Observed{Set: leaving(set(2))}, explanation{Why: "being deleted: its pods belong to the garbage collector"}},
-		"a negative number, written past the API, is none": {Observed{Set: set(-1), Active: many(1)}, explanation{Delete: 1, First: []string{"aaa"}, Why: "2 more than -1"}},
+		"an empty set gets all its pods":                   {Observed{Form: testKind{}, Set: set(3)}, "3 short of 3; create 3"},
+		"missing pods are made":                            {Observed{Form: testKind{}, Set: set(3), Claims: have(many(1))}, "2 short of 3; create 2"},
+		"a pod on its way out is not waited for":           {Observed{Form: testKind{}, Set: set(1), Terminating: many(1)}, "1 short of 1; create 1"},
+		"no more than a burst is made at once":             {Observed{Form: testKind{}, Set: set(1200)}, "1200 short of 1200; create 500"},
+		"enough is enough":                                 {Observed{Form: testKind{}, Set: set(2), Claims: have(many(2))}, "2 as wanted"},
+		"pods over the number go":                          {Observed{Form: testKind{}, Set: set(1), Claims: have(many(2))}, "1 more than 1; delete aaa"},
+		"all pods of an empty set go":                      {Observed{Form: testKind{}, Set: set(0), Claims: have(many(2))}, "2 more than 0; delete aaa aab"},
+		"a set that is being deleted leaves its pods":      {Observed{Form: testKind{}, Set: leaving(set(0)), Claims: have(many(2))}, "being deleted: its pods belong to the garbage collector"},
+		"a set that is being deleted makes no pods":        {Observed{Form: testKind{}, Set: leaving(set(2))}, "being deleted: its pods belong to the garbage collector"},
+		"a negative number, written past the API, is none": {Observed{Form: testKind{}, Set: set(-1), Claims: have(many(1))}, "2 more than -1; delete aaa"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.want, decide(tc.o, true, noon).explain()); d != "" {
+			if d := cmp.Diff(tc.want, shown(plan(tc.o, noon))); d != "" {
 				t.Error(d)
 			}
 		})
@@ -40,7 +74,7 @@ func TestDecide(t *testing.T) {
 }
 
 func TestNoMoreThanABurstIsDeletedAtOnce(t *testing.T) {
-	if got := len(decide(Observed{Set: set(0), Active: many(501)}, true, noon).Delete); got != 500 {
+	if got := len(plan(Observed{Form: testKind{}, Set: set(0), Claims: have(many(501))}, noon).Stages[0].Steps); got != 500 {
 		t.Errorf("got %d", got)
 	}
 }
@@ -52,14 +86,14 @@ func TestNextLook(t *testing.T) {
 		o    Observed
 		want time.Duration
 	}{
-		"nothing to wait for without a minimum": {Observed{Set: set(1), Active: many(1)}, 0},
-		"available pods need no look":           {Observed{Set: patient, Active: many(1)}, 0},
-		"an unready pod needs no look":          {Observed{Set: patient, Active: []*corev1.Pod{pod("a", unready)}}, 0},
-		"the next pod to become available is awaited, to the second": {Observed{Set: patient, Active: []*corev1.Pod{
-			pod("a", ready(ago(5*time.Second))), pod("b", ready(ago(20*time.Second))), pod("c")}}, 10 * time.Second},
+		"nothing to wait for without a minimum": {Observed{Form: testKind{}, Set: set(1), Claims: have(many(1))}, 0},
+		"available pods need no look":           {Observed{Form: testKind{}, Set: patient, Claims: have(many(1))}, 0},
+		"an unready pod needs no look":          {Observed{Form: testKind{}, Set: patient, Claims: have([]*corev1.Pod{pod("a", unready)})}, 0},
+		"the next pod to become available is awaited, to the second": {Observed{Form: testKind{}, Set: patient, Claims: have([]*corev1.Pod{
+			pod("a", ready(ago(5*time.Second))), pod("b", ready(ago(20*time.Second))), pod("c")})}, 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := nextLook(tc.o, noon); got != tc.want {
+			if got := plan(tc.o, noon).RequeueAfter; got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})

@@ -1,27 +1,22 @@
 package replicas
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Key names a set.
 type Key = types.NamespacedName
 
 // Object is an API object.
-type Object interface {
-	metav1.Object
-	runtime.Object
-}
+type Object = client.Object
 
 // Set is what a ReplicaSet or a ReplicationController asks for, and what it
 // last reported.
@@ -55,12 +50,18 @@ func (s *Set) Check() error {
 	return nil
 }
 
-// Kind is what differs between the kinds of sets. Cached, Siblings and
-// Selecting read caches; Live and WriteStatus call the API server.
-type Kind interface {
+// Form is how sets of a kind are named and reported to. It is pure.
+type Form interface {
 	// Type is the kind that pods name as their owner.
 	Type() schema.GroupVersionKind
-	// Resource is where status is written.
+	// SetStatus puts a status into an object of the kind.
+	SetStatus(object Object, status appsv1.ReplicaSetStatus)
+}
+
+// Kind is what differs between the kinds of sets. It reads caches.
+type Kind interface {
+	Form
+	// Resource is where the sets are written.
 	Resource() schema.GroupResource
 	// Cached returns the set of this key, nil if there is none.
 	Cached(key Key) (*Set, error)
@@ -69,8 +70,4 @@ type Kind interface {
 	Siblings(set *Set) ([]types.UID, error)
 	// Selecting returns the sets whose selector matches the pod.
 	Selecting(pod *corev1.Pod) ([]Key, error)
-	// Live reads the object of this key from the API server.
-	Live(ctx context.Context, key Key) (Object, error)
-	// WriteStatus writes status to a copy of the object.
-	WriteStatus(ctx context.Context, object Object, status appsv1.ReplicaSetStatus) (Object, error)
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // failure is what kept the plan from being carried out.
@@ -18,16 +19,27 @@ type failure struct {
 	reason, message string
 }
 
+// failureOf says the first error of a create or a deletion, in the words of the API server.
+func failureOf(r act.Results) *failure {
+	switch step, err := r.Failed(); step.(type) {
+	case act.Create:
+		return &failure{pods.FailedCreate, err.Error()}
+	case act.Delete:
+		return &failure{pods.FailedDelete, "unable to delete pods: " + err.Error()} // as the original says it
+	}
+	return nil
+}
+
 // statusOf is what the set reports of its pods and of what failed. Terminating
 // pods are reported only when they are counted.
-func statusOf(o Observed, countTerminating bool, failed *failure, now time.Time) appsv1.ReplicaSetStatus {
+func statusOf(o Observed, active []*corev1.Pod, failed *failure, now time.Time) appsv1.ReplicaSetStatus {
 	template := labels.SelectorFromSet(o.Set.Template.Labels)
 	status := appsv1.ReplicaSetStatus{
-		Replicas:           int32(len(o.Active)),
+		Replicas:           int32(len(active)),
 		ObservedGeneration: o.Set.Object.GetGeneration(),
 		Conditions:         withFailure(o.Set.Status.Conditions, failed, now),
 	}
-	for _, pod := range o.Active {
+	for _, pod := range active {
 		if template.Matches(labels.Set(pod.Labels)) {
 			status.FullyLabeledReplicas++
 		}
@@ -38,14 +50,14 @@ func statusOf(o Observed, countTerminating bool, failed *failure, now time.Time)
 			}
 		}
 	}
-	if countTerminating {
+	if o.CountTerminating {
 		status.TerminatingReplicas = ptr.To(int32(len(o.Terminating)))
 	}
 	return status
 }
 
 // withFailure adds the condition ReplicaFailure when something failed and
-// removes it when nothing did. One that is there stays as it is: it tells of
+// removes it when nothing did. One that is there stays as it is: it is about
 // the first failure, and retries do not rewrite it.
 func withFailure(conditions []appsv1.ReplicaSetCondition, failed *failure, now time.Time) []appsv1.ReplicaSetCondition {
 	var others []appsv1.ReplicaSetCondition
@@ -72,12 +84,12 @@ func withFailure(conditions []appsv1.ReplicaSetCondition, failed *failure, now t
 	})
 }
 
-// reported tells whether the API server has this status already.
+// reported reports whether the API server has this status already.
 func reported(old, now appsv1.ReplicaSetStatus) bool {
 	return apiequality.Semantic.DeepEqual(old, now)
 }
 
-// underWay tells whether the status is only a step towards the wanted number of
+// underWay reports whether the status is only a step towards the wanted number of
 // pods: more of them than were reported, and not all yet, or fewer on their way
 // out. Losses, failures and the end are no steps, for others act on them.
 func underWay(set *Set, now appsv1.ReplicaSetStatus) bool {

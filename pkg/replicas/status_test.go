@@ -22,26 +22,26 @@ func TestStatusOf(t *testing.T) {
 	failing.Status.Conditions = []appsv1.ReplicaSetCondition{first, foreign}
 	for name, tc := range map[string]struct {
 		o      Observed
-		count  bool
+		active []*corev1.Pod
 		failed *failure
 		want   appsv1.ReplicaSetStatus
 	}{
 		"the generation is noted even without pods": {
 			o: Observed{Set: set(1)}, want: appsv1.ReplicaSetStatus{ObservedGeneration: 3}},
 		"ready pods are counted": {
-			o: Observed{Set: set(2), Active: []*corev1.Pod{pod("a"), pod("b", unready)}},
+			active: []*corev1.Pod{pod("a"), pod("b", unready)}, o: Observed{Set: set(2)},
 			want: appsv1.ReplicaSetStatus{ObservedGeneration: 3, Replicas: 2, FullyLabeledReplicas: 2,
 				ReadyReplicas: 1, AvailableReplicas: 1}},
 		"a pod is available when it was ready for long enough": {
-			o: Observed{Set: patient, Active: []*corev1.Pod{pod("a"), pod("b", ready(ago(time.Minute))), pod("c", ready(ago(59*time.Second)))}},
+			active: []*corev1.Pod{pod("a"), pod("b", ready(ago(time.Minute))), pod("c", ready(ago(59*time.Second)))}, o: Observed{Set: patient},
 			want: appsv1.ReplicaSetStatus{ObservedGeneration: 3, Replicas: 3, FullyLabeledReplicas: 3,
 				ReadyReplicas: 3, AvailableReplicas: 2}},
 		"a pod without all the template's labels is not fully labeled": {
-			o: Observed{Set: canary, Active: []*corev1.Pod{pod("a"), pod("b", labeled("track", "canary"))}},
+			active: []*corev1.Pod{pod("a"), pod("b", labeled("track", "canary"))}, o: Observed{Set: canary},
 			want: appsv1.ReplicaSetStatus{ObservedGeneration: 3, Replicas: 2, FullyLabeledReplicas: 1,
 				ReadyReplicas: 2, AvailableReplicas: 2}},
 		"pods on their way out are counted apart": {
-			o: Observed{Set: set(1), Active: many(1), Terminating: many(2)}, count: true,
+			active: many(1), o: Observed{Set: set(1), Terminating: many(2), CountTerminating: true},
 			want: appsv1.ReplicaSetStatus{ObservedGeneration: 3, Replicas: 1, FullyLabeledReplicas: 1,
 				ReadyReplicas: 1, AvailableReplicas: 1, TerminatingReplicas: ptr.To(int32(2))}},
 		"pods on their way out are not counted where that is off": {
@@ -58,7 +58,7 @@ func TestStatusOf(t *testing.T) {
 			want: appsv1.ReplicaSetStatus{ObservedGeneration: 3, Conditions: []appsv1.ReplicaSetCondition{foreign}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.want, statusOf(tc.o, tc.count, tc.failed, noon)); d != "" {
+			if d := cmp.Diff(tc.want, statusOf(tc.o, tc.active, tc.failed, noon)); d != "" {
 				t.Error(d)
 			}
 		})

@@ -22,7 +22,7 @@ func WatchSets[T any](e *Engine, informer toolscache.SharedInformer) error {
 		}
 		key := Key{Namespace: set.GetNamespace(), Name: set.GetName()}
 		if c.New == nil {
-			e.writer.Forget(key)
+			e.writes.Forget(key)
 		}
 		wake.Add(key)
 	})

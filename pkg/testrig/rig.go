@@ -14,6 +14,9 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 // Rig is what a controller works with under test: an API server that fails as
@@ -28,6 +31,14 @@ type Rig struct {
 // New returns a rig with this API server, at that time.
 func New(client *fake.Clientset, now time.Time) *Rig {
 	return &Rig{client, informers.NewSharedInformerFactory(client, 0), record.NewFakeRecorder(10000), clocktesting.NewFakeClock(now)}
+}
+
+// Hand writes to the rig's API server and tells its recorder.
+func (r *Rig) Hand() reconcile.Hand { return Hand(r.Client, r.Events) }
+
+// Hand writes to a fake API server.
+func Hand(client Invoker, events act.EventRecorder) reconcile.Hand {
+	return reconcile.Hand{Client: Client(client), Events: events}
 }
 
 // Cache puts objects into the caches of their kinds.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
@@ -73,6 +74,7 @@ type ControllerContext struct {
 	narrow      *[]informers.SharedInformerFactory
 	monitors    *monitor.Set
 	live        consistency.List
+	kinds       meta.RESTMapper // of the built-in kinds, as served at the start of the term
 }
 
 func newControllerContext(ctx context.Context, p *process, termName string, fence *fence) (ControllerContext, error) {
@@ -174,7 +176,7 @@ func (cc *ControllerContext) addDiscovery(ctx context.Context) error {
 	cc.background(ctx, func(ctx context.Context) {
 		wait.UntilWithContext(ctx, func(context.Context) { cc.RESTMapper.Reset() }, mapperReset)
 	})
-	if cc.Available, err = availableResources(ctx, client); err != nil {
+	if cc.Available, cc.kinds, err = availableResources(ctx, client); err != nil {
 		return err
 	}
 	return cc.addMonitors(ctx, client)

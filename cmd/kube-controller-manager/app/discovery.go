@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -20,10 +21,10 @@ const groupPatience = 10 * time.Second
 
 // availableResources asks the API server what it serves. A group whose server
 // does not answer only costs what needs that group.
-func availableResources(ctx context.Context, client discovery.DiscoveryInterface) (map[schema.GroupVersionResource]bool, error) {
+func availableResources(ctx context.Context, client discovery.DiscoveryInterface) (map[schema.GroupVersionResource]bool, meta.RESTMapper, error) {
 	lists, err := discover(ctx, client)
 	if len(lists) == 0 && err != nil {
-		return nil, fmt.Errorf("discover the served resources: %w", err)
+		return nil, nil, fmt.Errorf("discover the served resources: %w", err)
 	}
 	if err != nil {
 		klog.FromContext(ctx).Info("Some API groups cannot be discovered, what needs them is not started", "err", err)
@@ -32,13 +33,13 @@ func availableResources(ctx context.Context, client discovery.DiscoveryInterface
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			return nil, fmt.Errorf("parse served version %q: %w", list.GroupVersion, err)
+			return nil, nil, fmt.Errorf("parse served version %q: %w", list.GroupVersion, err)
 		}
 		for _, resource := range list.APIResources {
 			available[version.WithResource(resource.Name)] = true
 		}
 	}
-	return available, nil
+	return available, kindsOf(lists), nil
 }
 
 // discover asks what is served, again while the API server refuses for now. It

@@ -38,11 +38,11 @@ func startReplicaSetController(ctx context.Context, cc ControllerContext) (http.
 	if err := cc.require(replicaSetsResource); err != nil {
 		return nil, false, err
 	}
-	client, events, err := cc.clientAndEvents(ctx, "replicaset-controller", "replicaset-controller")
+	hand, err := cc.hand(ctx, "replicaset-controller", "replicaset-controller")
 	if err != nil {
 		return nil, false, err
 	}
-	c, err := replicaset.New(cc.Informers.Apps().V1().ReplicaSets(), cc.Informers.Core().V1().Pods(), client, events, replicaset.Options{
+	c, err := replicaset.New(cc.Informers.Apps().V1().ReplicaSets(), cc.Informers.Core().V1().Pods(), hand, replicaset.Options{
 		Workers:             int(cc.Config.ReplicaSetController.ConcurrentRSSyncs),
 		Clock:               cc.Clock,
 		TerminatingReplicas: cc.Gates.Enabled(features.DeploymentReplicaSetTerminatingReplicas),
@@ -53,12 +53,12 @@ func startReplicaSetController(ctx context.Context, cc ControllerContext) (http.
 }
 
 func startReplicationControllerController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	client, events, err := cc.clientAndEvents(ctx, "replication-controller", "replication-controller")
+	hand, err := cc.hand(ctx, "replication-controller", "replication-controller")
 	if err != nil {
 		return nil, false, err
 	}
 	core := cc.Informers.Core().V1()
-	c, err := replicationcontroller.New(core.ReplicationControllers(), core.Pods(), client, events, replicationcontroller.Options{
+	c, err := replicationcontroller.New(core.ReplicationControllers(), core.Pods(), hand, replicationcontroller.Options{
 		Workers:         int(cc.Config.ReplicationController.ConcurrentRCSyncs),
 		Clock:           cc.Clock,
 		PodDeletionCost: cc.Gates.Enabled(features.PodDeletionCost),

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	typedapps "k8s.io/client-go/kubernetes/typed/apps/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
@@ -19,7 +18,6 @@ import (
 // kind reads and reports ReplicaSets for the engine.
 type kind struct {
 	sets      toolscache.Indexer
-	client    typedapps.ReplicaSetsGetter
 	selectors *cache.Selectors
 }
 

@@ -4,12 +4,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/replicas"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 // Names of the controller and its queue.
@@ -39,13 +38,12 @@ type Controller struct {
 
 // New returns a controller that is not running yet. A ReplicaSet is woken by
 // its own changes, by those of its pods, and by pods that it could adopt.
-func New(sets appsinformers.ReplicaSetInformer, pods coreinformers.PodInformer,
-	client kubernetes.Interface, events record.EventRecorder, o Options) (*Controller, error) {
+func New(sets appsinformers.ReplicaSetInformer, pods coreinformers.PodInformer, hand reconcile.Hand, o Options) (*Controller, error) {
 	informer := sets.Informer()
 	if err := cache.Ensure(informer, cache.ByController, cache.BySelector); err != nil {
 		return nil, err
 	}
-	engine, err := replicas.New(kind{informer.GetIndexer(), client.AppsV1(), cache.NewSelectors()}, informer, pods, client, events, replicas.Options{
+	engine, err := replicas.New(kind{informer.GetIndexer(), cache.NewSelectors()}, informer, pods, hand, replicas.Options{
 		Name: controllerName, Queue: queueName, Workers: o.Workers, Clock: o.Clock,
 		TerminatingReplicas: o.TerminatingReplicas, PodDeletionCost: o.PodDeletionCost, RejectedPodBackoff: o.RejectedPodBackoff,
 	})

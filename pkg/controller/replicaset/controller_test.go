@@ -21,6 +21,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/replicas"
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -44,7 +45,7 @@ func world(t *testing.T, sets ...*appsv1.ReplicaSet) (*Controller, kind, *fake.C
 	client := fake.NewClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Apps().V1().ReplicaSets()
-	c, err := New(informer, factory.Core().V1().Pods(), client, record.NewFakeRecorder(100), Options{Workers: 5, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), TerminatingReplicas: true})
+	c, err := New(informer, factory.Core().V1().Pods(), testrig.Hand(client, record.NewFakeRecorder(100)), Options{Workers: 5, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), TerminatingReplicas: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func world(t *testing.T, sets ...*appsv1.ReplicaSet) (*Controller, kind, *fake.C
 			t.Fatal(err)
 		}
 	}
-	return c, kind{informer.Informer().GetIndexer(), client.AppsV1(), cache.NewSelectors()}, client
+	return c, kind{informer.Informer().GetIndexer(), cache.NewSelectors()}, client
 }
 
 var web = map[string]string{"app": "web"}

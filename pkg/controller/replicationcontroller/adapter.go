@@ -5,7 +5,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
@@ -15,7 +14,6 @@ import (
 // kind reads and reports ReplicationControllers for the engine.
 type kind struct {
 	controllers toolscache.Indexer
-	client      typedcore.ReplicationControllersGetter
 }
 
 var _ replicas.Kind = kind{}

@@ -3,12 +3,11 @@ package replicationcontroller
 import (
 	corev1 "k8s.io/api/core/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/replicas"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 // Names of the controller and its queue.
@@ -36,13 +35,12 @@ type Controller struct {
 
 // New returns a controller that is not running yet. A ReplicationController is
 // woken by its own changes, by those of its pods, and by pods that it could adopt.
-func New(sets coreinformers.ReplicationControllerInformer, pods coreinformers.PodInformer,
-	client kubernetes.Interface, events record.EventRecorder, o Options) (*Controller, error) {
+func New(sets coreinformers.ReplicationControllerInformer, pods coreinformers.PodInformer, hand reconcile.Hand, o Options) (*Controller, error) {
 	informer := sets.Informer()
 	if err := cache.Ensure(informer, cache.ByController, cache.BySelector); err != nil {
 		return nil, err
 	}
-	engine, err := replicas.New(kind{informer.GetIndexer(), client.CoreV1()}, informer, pods, client, events, replicas.Options{
+	engine, err := replicas.New(kind{informer.GetIndexer()}, informer, pods, hand, replicas.Options{
 		Name: controllerName, Queue: queueName, Workers: o.Workers, Clock: o.Clock, PodDeletionCost: o.PodDeletionCost,
 		RejectedPodBackoff: o.RejectedPodBackoff,
 	})

@@ -1,33 +1,15 @@
 package replicationcontroller
 
 import (
-	"context"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/replicas"
 )
 
-// Live reads the ReplicationController from the API server.
-func (k kind) Live(ctx context.Context, key replicas.Key) (replicas.Object, error) {
-	rc, err := k.client.ReplicationControllers(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return rc, nil
-}
-
-// WriteStatus writes status to a copy of the ReplicationController.
-func (k kind) WriteStatus(ctx context.Context, object replicas.Object, status appsv1.ReplicaSetStatus) (replicas.Object, error) {
-	rc := object.(*corev1.ReplicationController).DeepCopy()
-	rc.Status = asControllerStatus(status)
-	written, err := k.client.ReplicationControllers(rc.Namespace).UpdateStatus(ctx, rc, metav1.UpdateOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return written, nil
+// SetStatus puts a status into the ReplicationController.
+func (kind) SetStatus(object replicas.Object, status appsv1.ReplicaSetStatus) {
+	object.(*corev1.ReplicationController).Status = asControllerStatus(status)
 }
 
 // asSetStatus puts the status into the engine's form.

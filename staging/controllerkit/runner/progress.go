@@ -93,3 +93,6 @@ func stackOf(number string) string {
 	}
 	return "not found"
 }
+
+// Clock is the clock that the runner takes its times from.
+func (r *Runner[K]) Clock() clock.PassiveClock { return r.o.Clock }

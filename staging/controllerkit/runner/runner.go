@@ -61,6 +61,9 @@ type Options[K comparable] struct {
 	Object func(K) runtime.Object
 	// OnHeld is called when a key is held because caches are behind, for metrics.
 	OnHeld func([]consistency.Behind)
+	// Decisions returns the latest decisions about a key, which the debug endpoint
+	// shows; it must be JSON-encodable. Nil shows what came with the last Result.
+	Decisions func(K) any
 	// Synced must all be true before the workers start, besides the watches.
 	Synced []cache.InformerSynced
 	// StuckAfter fails the health check when nothing that a worker asked for its key

@@ -50,6 +50,7 @@ type KeySnapshot struct {
 	LastSync    string   `json:"lastSync,omitempty"`
 	Took        string   `json:"took,omitempty"`
 	LastPlan    any      `json:"lastPlan,omitempty"`
+	Decisions   any      `json:"decisions,omitempty"`
 }
 
 // Snapshot returns the state of the runner.
@@ -81,23 +82,31 @@ func (r *Runner[K]) Snapshot() Snapshot {
 
 // Key returns what is known of the key with this printed form.
 func (r *Runner[K]) Key(printed string) (KeySnapshot, bool) {
-	b := r.book
+	key, s, ok := r.book.find(printed)
+	if ok && r.o.Decisions != nil {
+		s.Decisions = r.o.Decisions(key)
+	}
+	return s, ok
+}
+
+func (b *book[K]) find(printed string) (K, KeySnapshot, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.clock.Now()
 	for key := range b.inFlight {
 		if format(key) == printed {
-			return b.describe(key, b.of(key), now), true
+			return key, b.describe(key, b.of(key), now), true
 		}
 	}
 	for _, known := range []map[K]*memory{b.trouble, b.settled} {
 		for key, m := range known {
 			if format(key) == printed {
-				return b.describe(key, m, now), true
+				return key, b.describe(key, m, now), true
 			}
 		}
 	}
-	return KeySnapshot{Key: printed}, false
+	var none K
+	return none, KeySnapshot{Key: printed}, false
 }
 
 func (b *book[K]) describe(key K, m *memory, now time.Time) KeySnapshot {

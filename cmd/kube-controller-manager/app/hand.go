@@ -1,0 +1,69 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+)
+
+// hand makes what a controller writes with, as the service account. Its requests and
+// those of its events share one rate.
+func (cc ControllerContext) hand(ctx context.Context, serviceAccount, source string) (reconcile.Hand, error) {
+	config, err := cc.Clients.Config(serviceAccount)
+	if err != nil {
+		return reconcile.Hand{}, fmt.Errorf("configure the client of %s: %w", serviceAccount, err)
+	}
+	return cc.handOf(ctx, config, source)
+}
+
+// handOf makes what a controller writes with from the configuration of its client.
+func (cc ControllerContext) handOf(ctx context.Context, config *rest.Config, source string) (reconcile.Hand, error) {
+	if config.RateLimiter == nil && config.QPS > 0 {
+		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst)
+	}
+	connections, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return reconcile.Hand{}, fmt.Errorf("make the connections of %s: %w", source, err)
+	}
+	writer, err := client.New(config, client.Options{HTTPClient: connections, Scheme: scheme.Scheme, Mapper: cc.kinds})
+	if err != nil {
+		return reconcile.Hand{}, fmt.Errorf("make the client of %s: %w", source, err)
+	}
+	events, err := kubernetes.NewForConfigAndClient(config, connections)
+	if err != nil {
+		return reconcile.Hand{}, fmt.Errorf("make the client of the events of %s: %w", source, err)
+	}
+	return reconcile.Hand{Client: writer, Events: cc.Recorder(ctx, events, source)}, nil
+}
+
+// kindsOf maps the kinds that were served at the start of the term to their resources.
+func kindsOf(lists []*metav1.APIResourceList) meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue // discovery names it when it is asked for what is available
+		}
+		for _, r := range list.APIResources {
+			scope := meta.RESTScope(meta.RESTScopeRoot)
+			if r.Namespaced {
+				scope = meta.RESTScopeNamespace
+			}
+			if r.Kind != "" && len(r.Verbs) > 0 && !strings.Contains(r.Name, "/") {
+				mapper.AddSpecific(version.WithKind(r.Kind), version.WithResource(r.Name), version.WithResource(r.SingularName), scope)
+			}
+		}
+	}
+	return mapper
+}

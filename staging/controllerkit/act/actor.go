@@ -1,0 +1,235 @@
+package act
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/batch"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+// Options say how an actor writes. Client, Events and Writes are required.
+type Options[K comparable] struct {
+	// Name is the controller's canonical name.
+	Name string
+	// Client makes the requests; client.NewDryRunClient makes all of them dry.
+	Client client.Client
+	Events EventRecorder
+	// Writes is where it records what a key wrote.
+	Writes *consistency.Tracker[K]
+	// Clock is the process's clock; the real one by default.
+	Clock clock.PassiveClock
+	// Reports says when a status that may wait is due; nil: at once.
+	Reports *pace.Pacer[K]
+	// Limits is what must not be written now; nil: nothing.
+	Limits *Limits
+	// OnWrite is called after each request, for metrics.
+	OnWrite func(Write)
+	// Tracer makes a span for each write; that of the process's OpenTelemetry provider by default.
+	Tracer trace.Tracer
+}
+
+// EventRecorder is the part of a record.EventRecorder that an actor needs.
+type EventRecorder interface {
+	Event(object runtime.Object, eventtype, reason, message string)
+}
+
+// Write is one request that was made.
+type Write struct {
+	Controller, Verb, Kind string
+	Err                    error
+	Took                   time.Duration
+}
+
+// Actor carries out the plans of one controller. It is safe for concurrent use, for
+// different keys.
+type Actor[K comparable] struct {
+	o       Options[K]
+	history *history[K]
+}
+
+// New returns an actor.
+func New[K comparable](o Options[K]) *Actor[K] {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Tracer == nil {
+		o.Tracer = otel.Tracer("controllerkit/act")
+	}
+	return &Actor[K]{o: o, history: newHistory[K](o.Clock)}
+}
+
+// Decisions returns the last plans of a key and what became of them, the newest last.
+func (a *Actor[K]) Decisions(key K) []Decision { return a.history.of(key) }
+
+// Do carries out a plan, and the plans that follow from its results. Each is
+// recorded before it begins.
+func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
+	h := a.hand(key)
+	var results Results
+	for {
+		decision := a.history.begin(key, p)
+		from := len(results)
+		results = append(results, h.stages(ctx, p.Stages)...)
+		whole := results[from:].complete()
+		if whole && p.Then != nil && p.Err == nil && p.Terminal == nil {
+			a.history.end(key, decision, results[from:])
+			p = p.Then(results)
+			continue
+		}
+		wait := p.RequeueAfter
+		if p.Status != nil {
+			if step := p.Status(results); step != nil {
+				result := h.take(ctx, step)
+				results = append(results, result)
+				wait = soonest(wait, result.wait)
+			}
+		}
+		a.history.end(key, decision, results[from:])
+		if p.Counts != nil {
+			for _, c := range p.Counts(results) {
+				c.count()
+			}
+		}
+		if p.Terminal != nil && p.Err == nil && results.Err() == nil {
+			return runner.GiveUp(p.Terminal)
+		}
+		return runner.Done(p.Err, results.Err()).LookAgain(wait)
+	}
+}
+
+// Take carries out one step for a controller that lives on its own structures.
+func (a *Actor[K]) Take(ctx context.Context, key K, step Step) Result {
+	return a.hand(key).take(ctx, step)
+}
+
+func (a *Actor[K]) hand(key K) *hand {
+	h := &hand{
+		client: a.o.Client, events: a.o.Events, clock: a.o.Clock, limits: a.o.Limits,
+		writes: keyed[K]{a.o.Writes, key}, controller: a.o.Name, onWrite: a.o.OnWrite, tracer: a.o.Tracer,
+		sent: func(time.Time) {}, due: func() time.Duration { return 0 },
+	}
+	if reports := a.o.Reports; reports != nil {
+		h.sent = func(began time.Time) { reports.Sent(key, began) }
+		h.due = func() time.Duration { return reports.Wait(key) }
+	}
+	return h
+}
+
+// complete reports whether all steps succeeded, so that what comes after them may begin.
+func (r Results) complete() bool {
+	for _, result := range r {
+		switch result.Became {
+		case Refused, Uncertain, NotBegun, Ending:
+			return false
+		}
+	}
+	return true
+}
+
+// hand takes the steps of one reconcile.
+type hand struct {
+	client     client.Client
+	events     EventRecorder
+	clock      clock.PassiveClock
+	limits     *Limits
+	writes     record
+	controller string
+	onWrite    func(Write)
+	tracer     trace.Tracer
+	// sent and due pace the statuses of the key.
+	sent func(began time.Time)
+	due  func() time.Duration
+	// owners are those that a live look of this reconcile has shown to be there.
+	owners owners
+}
+
+// stages takes the stages in order, up to the first that does not succeed.
+func (h *hand) stages(ctx context.Context, stages []Stage) Results {
+	var results Results
+	going := true
+	for _, stage := range stages {
+		of := make(Results, len(stage.Steps))
+		for i, step := range stage.Steps {
+			of[i] = Result{Step: step, Became: NotBegun}
+		}
+		if going {
+			h.stage(ctx, stage, of)
+			going = of.complete()
+		}
+		results = append(results, of...)
+	}
+	return results
+}
+
+func (h *hand) stage(ctx context.Context, stage Stage, of Results) {
+	take := func(ctx context.Context, i int) error {
+		of[i] = h.take(ctx, of[i].Step)
+		if !of[i : i+1].complete() {
+			return errEndsStage
+		}
+		return nil
+	}
+	switch stage.way {
+	case together:
+		_, _ = batch.Parallel(ctx, len(of), take)
+	case slowStart:
+		_, _ = batch.SlowStart(ctx, len(of), 1, take)
+	case each:
+		_, _ = batch.SlowStart(ctx, len(of), 1, func(ctx context.Context, i int) error {
+			_ = take(ctx, i)
+			return nil
+		})
+	case inTurn:
+		for i := range of {
+			if take(ctx, i) != nil {
+				return
+			}
+		}
+	}
+}
+
+// take carries out one step in a span, and counts it.
+func (h *hand) take(ctx context.Context, step Step) Result {
+	ctx, span := h.tracer.Start(ctx, step.Verb(), trace.WithAttributes(
+		attribute.String("kind", kindOf(step.About())), attribute.String("name", nameOf(step.About()))))
+	defer span.End()
+	began := h.clock.Now()
+	result := h.carryOut(ctx, step)
+	result.Step = step
+	if result.Err != nil {
+		span.RecordError(result.Err)
+		span.SetStatus(codes.Error, string(result.Became))
+	}
+	if h.onWrite != nil && result.asked() {
+		h.onWrite(Write{Controller: h.controller, Verb: step.Verb(), Kind: kindOf(step.About()), Err: result.Err, Took: h.clock.Since(began)})
+	}
+	return result
+}
+
+// asked reports whether the step made a request that writes.
+func (r Result) asked() bool {
+	switch r.Step.(type) {
+	case Event, Check:
+		return false
+	}
+	return r.Became != Unchanged && r.Became != PutOff
+}
+
+// soonest is the shorter of two waits, of which zero is none.
+func soonest(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}

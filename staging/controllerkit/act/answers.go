@@ -1,0 +1,154 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
+)
+
+// wrote records and tells that an object was written.
+func (h *hand) wrote(events Events, object client.Object) Result {
+	h.writes.wrote(h.resource(object), object)
+	h.tell(events, corev1.EventTypeNormal, events.DoneReason, events.Done, object.GetName())
+	return Result{Became: Done, Object: object}
+}
+
+// failed tells of an error. Whether anything was written is unknown when the answer
+// was lost.
+func (h *hand) failed(events Events, err error) Result {
+	h.tell(events, corev1.EventTypeWarning, events.FailedReason, events.Failed, err)
+	if consistency.OutcomeUnknown(err) {
+		return Result{Became: Uncertain, Err: err}
+	}
+	return Result{Became: Refused, Err: err}
+}
+
+func (h *hand) tell(events Events, kind, reason, format string, about any) {
+	if reason != "" && events.On != nil {
+		h.events.Event(events.On, kind, reason, fmt.Sprintf(format, about))
+	}
+}
+
+// unlessGone is a failure, or none when the object was not found and a live look shows
+// too that it is gone: not found may be the answer of a webhook or of a proxy.
+func (h *hand) unlessGone(ctx context.Context, events Events, of client.Object, err error) Result {
+	if !apierrors.IsNotFound(err) {
+		return h.failed(events, err)
+	}
+	live, failed := h.writes.still(ctx, h.resource(of), of, err)
+	switch {
+	case failed != nil:
+		return h.failed(events, failed)
+	case live == nil:
+		return Result{Became: WasGone}
+	}
+	return h.failed(events, err)
+}
+
+// unlessOther is a failure, or none when a live look shows that the object is gone or
+// that the patch is not called for any more. The patch names the UID, so a conflict may
+// be about another object of that name; a webhook may answer with the same codes.
+func (h *hand) unlessOther(ctx context.Context, events Events, of client.Object, err error, calledFor func(metav1.Object) bool) Result {
+	if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
+		return h.failed(events, err)
+	}
+	live, failed := h.writes.still(ctx, h.resource(of), of, err)
+	switch {
+	case failed != nil:
+		return h.failed(events, failed)
+	case live == nil:
+		return Result{Became: WasGone}
+	case calledFor != nil && !calledFor(live):
+		return Result{Became: NotCalledFor}
+	}
+	return h.failed(events, err)
+}
+
+// metadata reads that of an object live.
+func (h *hand) metadata(ctx context.Context, of client.Object) (*metav1.PartialObjectMetadata, error) {
+	kind, err := h.client.GroupVersionKindFor(of)
+	if err != nil {
+		return nil, err
+	}
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(kind)
+	if err := h.client.Get(ctx, client.ObjectKeyFromObject(of), live); err != nil {
+		return nil, err
+	}
+	return live, nil
+}
+
+// resource is where an object is written; empty for a kind that the client does not
+// know, whose requests fail by themselves.
+func (h *hand) resource(of client.Object) schema.GroupResource {
+	kind, err := h.client.GroupVersionKindFor(of)
+	if err != nil {
+		return schema.GroupResource{}
+	}
+	mapping, err := h.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return schema.GroupResource{}
+	}
+	return mapping.Resource.GroupResource()
+}
+
+// record is what is known of the writes of one key.
+type record interface {
+	wrote(schema.GroupResource, metav1.Object)
+	deleteAnswered(context.Context, schema.GroupResource, metav1.Object, error) (consistency.Deletion, error)
+	createLost(schema.GroupResource, metav1.Object, labels.Selector)
+	still(context.Context, schema.GroupResource, metav1.Object, error) (metav1.Object, error)
+}
+
+// keyed is the record of one key of a tracker.
+type keyed[K comparable] struct {
+	*consistency.Tracker[K]
+	key K
+}
+
+func (k keyed[K]) wrote(resource schema.GroupResource, object metav1.Object) {
+	k.Wrote(k.key, resource, object)
+}
+
+func (k keyed[K]) deleteAnswered(ctx context.Context, resource schema.GroupResource, object metav1.Object, answer error) (consistency.Deletion, error) {
+	return k.DeleteAnswered(ctx, k.key, resource, object, answer)
+}
+
+func (k keyed[K]) createLost(resource schema.GroupResource, owner metav1.Object, siblings labels.Selector) {
+	k.CreateLost(k.key, resource, owner, siblings.String())
+}
+
+func (k keyed[K]) still(ctx context.Context, resource schema.GroupResource, object metav1.Object, refusal error) (metav1.Object, error) {
+	return k.Still(ctx, resource, object, refusal)
+}
+
+// owners confirms live, once in a reconcile, that an owner may adopt.
+type owners struct {
+	mu       sync.Mutex
+	confirms map[types.UID]func(context.Context) error
+}
+
+func (h *hand) mayAdopt(ctx context.Context, owner client.Object) error {
+	h.owners.mu.Lock()
+	confirm := h.owners.confirms[owner.GetUID()]
+	if confirm == nil {
+		confirm = ownership.Recheck(owner, func(ctx context.Context) (metav1.Object, error) { return h.metadata(ctx, owner) })
+		if h.owners.confirms == nil {
+			h.owners.confirms = map[types.UID]func(context.Context) error{}
+		}
+		h.owners.confirms[owner.GetUID()] = confirm
+	}
+	h.owners.mu.Unlock()
+	return confirm(ctx)
+}

@@ -1,0 +1,177 @@
+package act
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Plan is what one reconcile wants, and why. The zero value wants nothing.
+type Plan struct {
+	// Why says in a sentence, with numbers, what is done or what is waited for.
+	Why string
+	// Stages are carried out in this order. One begins when the one before has succeeded.
+	Stages []Stage
+	// Then plans on when all stages have succeeded, from their results. It is pure.
+	Then func(Results) Plan
+	// Status is written last, also when a stage has failed, and is computed from all
+	// results. It is pure; a nil step writes nothing.
+	Status func(Results) Step
+	// Counts is what the metrics are told of the results. It is pure.
+	Counts func(Results) []Count
+	// RequeueAfter asks for another reconcile, in addition to any event; 0 for none.
+	RequeueAfter time.Duration
+	// Err is why nothing could be decided. It is retried with backoff.
+	Err error
+	// Terminal is why nothing can be done until the object changes. It is not retried.
+	Terminal error
+}
+
+// Stage is steps that belong together, and the way in which they are taken.
+type Stage struct {
+	Steps []Step
+	way   way
+}
+
+type way int
+
+const (
+	together way = iota
+	slowStart
+	inTurn
+	each
+)
+
+// Together takes the steps side by side.
+func Together(steps ...Step) Stage { return Stage{steps, together} }
+
+// SlowStart takes the steps in growing batches: one, two, four and so on. When a
+// step of a batch fails no further batch begins, so that what is refused for all of
+// them costs a few requests.
+func SlowStart(steps ...Step) Stage { return Stage{steps, slowStart} }
+
+// InTurn takes one step after another, and ends with the first that fails.
+func InTurn(steps ...Step) Stage { return Stage{steps, inTurn} }
+
+// Each takes all steps in growing batches, whatever becomes of the others.
+func Each(steps ...Step) Stage { return Stage{steps, each} }
+
+// Outcome is what became of a step.
+type Outcome string
+
+// The outcomes of a step.
+const (
+	// Done: the API server has carried it out.
+	Done Outcome = "done"
+	// Unchanged: there was nothing to write.
+	Unchanged Outcome = "unchanged"
+	// Existed: an object of that name was there already, and the step allows it.
+	Existed Outcome = "existed"
+	// WasGone: the object was gone, replaced by another of its name, or on its way out.
+	WasGone Outcome = "was gone"
+	// NotCalledFor: a live look showed that the step has lost its reason.
+	NotCalledFor Outcome = "not called for"
+	// Ending: the namespace is being deleted, and nothing can be created in it.
+	Ending Outcome = "namespace is ending"
+	// PutOff: the status can wait, and does.
+	PutOff Outcome = "put off"
+	// Refused: the API server said no, and nothing was done.
+	Refused Outcome = "refused"
+	// Uncertain: the answer was lost, and nobody knows yet.
+	Uncertain Outcome = "uncertain"
+	// NotBegun: a step before it failed.
+	NotBegun Outcome = "not begun"
+)
+
+// Result is what became of one step.
+type Result struct {
+	Step   Step
+	Became Outcome
+	// Object is the object as the API server returned it, nil if it returned none.
+	Object client.Object
+	// Err is what the API server said, nil unless it was refused or is uncertain.
+	Err error
+
+	wait time.Duration // of a status that was put off
+}
+
+// Results are those of all steps so far, in the order of the plan.
+type Results []Result
+
+// Failed returns the first step that failed and what the API server said to it; nil
+// if none did.
+func (r Results) Failed() (Step, error) {
+	for _, result := range r {
+		if result.Err != nil {
+			return result.Step, result.Err
+		}
+	}
+	return nil, nil
+}
+
+// Succeeded returns the results of the steps of type S that took place.
+func Succeeded[S Step](results Results) []Result {
+	var of []Result
+	for _, r := range results {
+		if _, is := r.Step.(S); is && r.Became == Done {
+			of = append(of, r)
+		}
+	}
+	return of
+}
+
+// Err joins what the API server said to the steps that failed, and names them. What
+// was said to several steps in the same words is there once.
+func (r Results) Err() error {
+	var order []string
+	said := map[string]error{}
+	times := map[string]int{}
+	for _, result := range r {
+		if result.Err == nil {
+			continue
+		}
+		words := result.Step.Verb() + ": " + result.Err.Error()
+		if times[words]++; times[words] == 1 {
+			order = append(order, words)
+			said[words] = fmt.Errorf("%s: %w", describe(result.Step), result.Err)
+		}
+	}
+	errs := make([]error, 0, len(order))
+	for _, words := range order {
+		if n := times[words]; n > 1 {
+			said[words] = fmt.Errorf("%w (and %d more)", said[words], n-1)
+		}
+		errs = append(errs, said[words])
+	}
+	return errors.Join(errs...)
+}
+
+// Count is one change of a metric: Value is added to a counter or a gauge, or
+// observed by a histogram.
+type Count struct {
+	Adds     interface{ Add(float64) }
+	Observes interface{ Observe(float64) }
+	Value    float64
+}
+
+func (c Count) count() {
+	if c.Adds != nil {
+		c.Adds.Add(c.Value)
+	}
+	if c.Observes != nil {
+		c.Observes.Observe(c.Value)
+	}
+}
+
+// describe names a step as operators read it: "create Pod ns/web".
+func describe(s Step) string {
+	o := s.About()
+	name := nameOf(o)
+	if o.GetNamespace() != "" {
+		name = o.GetNamespace() + "/" + name
+	}
+	return strings.Join([]string{s.Verb(), kindOf(o), name}, " ")
+}

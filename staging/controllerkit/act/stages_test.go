@@ -1,0 +1,145 @@
+package act
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var forbidden = apierrors.NewForbidden(pods, "x", errors.New("quota"))
+
+func TestAStageBeginsWhenTheOneBeforeHasSucceeded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		refused  string
+		stages   []Stage
+		outcomes string
+		requests int
+	}{
+		"all succeed":                             {"", []Stage{Together(create("a")), Together(create("b"))}, "done, done", 2},
+		"the second is not begun":                 {"a", []Stage{Together(create("a")), Together(create("b"))}, "refused, not begun", 1},
+		"steps side by side are all taken":        {"a", []Stage{Together(create("a"), create("b"))}, "refused, done", 2},
+		"in turn, the first failure ends it":      {"a", []Stage{InTurn(create("a"), create("b"))}, "refused, not begun", 1},
+		"in turn, none fails":                     {"", []Stage{InTurn(create("a"), create("b"))}, "done, done", 2},
+		"a slow start costs one request":          {"a", []Stage{SlowStart(create("a"), create("b"), create("c"))}, "refused, not begun, not begun", 1},
+		"a slow start ends with the batch":        {"b", []Stage{SlowStart(create("a"), create("b"), create("c"), create("d"))}, "done, refused, done, not begun", 3},
+		"each step is taken, whatever is refused": {"a", []Stage{Each(create("a"), create("b"), create("c"))}, "refused, done, done", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			if tc.refused != "" {
+				r.answers["create "+tc.refused] = forbidden
+			}
+			var results Results
+			result := r.Do(t.Context(), web, observing(&results, tc.stages...))
+			if got := outcomes(results); got != tc.outcomes {
+				t.Errorf("became %s", got)
+			}
+			if n := strings.Count(r.did(), "create"); n != tc.requests {
+				t.Errorf("%d requests", n)
+			}
+			if failed := result.Err() != nil; failed != (tc.refused != "") {
+				t.Errorf("ended with %v", result.Err())
+			}
+		})
+	}
+}
+
+func TestAPlanGoesOnFromItsResultsOnlyWhenAllSucceeded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		refused bool
+		want    string
+	}{
+		"it goes on":       {false, "create a, create b"},
+		"it ends and says": {true, "create a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			if tc.refused {
+				r.answers["create a"] = forbidden
+			}
+			reported := 0
+			r.Do(t.Context(), web, Plan{
+				Stages: []Stage{Together(create("a"))},
+				Then: func(results Results) Plan {
+					if len(Succeeded[Create](results)) != 1 {
+						t.Errorf("went on from %v", outcomes(results))
+					}
+					return Plan{Stages: []Stage{Together(create("b"))}}
+				},
+				Status: func(Results) Step { reported++; return nil },
+			})
+			if got := r.did(); got != tc.want {
+				t.Errorf("did %s", got)
+			}
+			if tc.refused != (reported == 1) {
+				t.Errorf("reported %d times", reported)
+			}
+		})
+	}
+}
+
+func TestThePlanSaysHowItEnds(t *testing.T) {
+	broken := errors.New("broken")
+	for name, tc := range map[string]struct {
+		plan Plan
+		err  error
+		wait time.Duration
+	}{
+		"done":                      {Plan{}, nil, 0},
+		"look again":                {Plan{RequeueAfter: time.Minute}, nil, time.Minute},
+		"not decided":               {Plan{Err: broken}, broken, 0},
+		"only a change helps":       {Plan{Terminal: broken}, broken, 0},
+		"the sooner of two looks":   {Plan{RequeueAfter: time.Minute, Status: late}, nil, 2 * time.Second},
+		"a refusal is an error too": {Plan{Stages: []Stage{Together(create("refused"))}}, forbidden, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil, pod("web"))
+			r.o.Reports = paced(r.clock)
+			r.o.Reports.Sent(web, noon.Add(-time.Second))
+			r.answers["create refused"] = forbidden
+			result := r.Do(t.Context(), web, tc.plan)
+			if !errors.Is(result.Err(), tc.err) || result.After() != tc.wait {
+				t.Errorf("ended with %v, look again after %v", result.Err(), result.After())
+			}
+		})
+	}
+}
+
+// late is a status that can wait.
+func late(Results) Step {
+	return Status{Of: pod("web"), MayWait: true, Set: func(o client.Object) { o.(*corev1.Pod).Status.Message = "x" }}
+}
+
+func TestWhatIsSaidToManyIsSaidOnce(t *testing.T) {
+	r := newRig(t, nil)
+	r.answers["create"] = forbidden
+	err := r.Do(t.Context(), web, Plan{Stages: []Stage{Together(create("a"), create("b"), create("c"))}}).Err()
+	if want := `create Pod ns/a: pods "x" is forbidden: quota (and 2 more)`; err.Error() != want {
+		t.Errorf("got %q", err)
+	}
+	if !apierrors.IsForbidden(err) {
+		t.Error("the answer is lost in the error")
+	}
+}
+
+func TestAPlanCountsItsResults(t *testing.T) {
+	r := newRig(t, nil)
+	var counted counter
+	r.Do(t.Context(), web, Plan{Stages: []Stage{Together(create("a"), create("b"))}, Counts: func(results Results) []Count {
+		made := float64(len(Succeeded[Create](results)))
+		return []Count{{Adds: &counted, Value: made}, {Observes: &counted, Value: 10 * made}}
+	}})
+	if counted != 22 {
+		t.Errorf("counted %v", counted)
+	}
+}
+
+type counter float64
+
+func (c *counter) Add(v float64)     { *c += counter(v) }
+func (c *counter) Observe(v float64) { *c += counter(v) }

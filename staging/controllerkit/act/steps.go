@@ -1,0 +1,190 @@
+package act
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Step is one write, or a look before one, as a value. The steps of this package are
+// all there are.
+type Step interface {
+	// Verb is what is done, in one word.
+	Verb() string
+	// About is the object that is written.
+	About() client.Object
+	sealed()
+}
+
+// Create makes an object. When the answer is lost, the key waits until a live look
+// has shown whether it exists.
+type Create struct {
+	// Object is the object to make. It belongs to the plan; the answer is put into it.
+	Object client.Object
+	// Owner and Siblings say where a live look finds the object when the answer was
+	// lost: it is controlled by Owner and its labels match Siblings.
+	Owner    metav1.Object
+	Siblings labels.Selector
+	// MayExist: one of that name is as good.
+	MayExist bool
+	Events   Events
+}
+
+// Update puts an object as a whole. It must have been read live or cached whole,
+// and have its resource version: the API server refuses it when there is a newer one.
+type Update struct {
+	// Object belongs to the plan; the answer is put into it.
+	Object client.Object
+	// Subresource is written in place of the object, if given.
+	Subresource string
+	Events      Events
+}
+
+// Patch changes some fields of the very object that was looked at.
+type Patch struct {
+	// Of is the object as it is cached; it is not changed.
+	Of   client.Object
+	Type types.PatchType
+	// Data names the UID, so that no other object of the name is changed: see [Merge].
+	Data        []byte
+	Subresource string
+	// CalledFor reports, when the patch was refused, whether a live look at the object's
+	// metadata still calls for it; if not, the refusal is no failure. Nil: it does.
+	CalledFor func(live metav1.Object) bool
+	Events    Events
+}
+
+// Apply applies a configuration on the server's side.
+type Apply struct {
+	// Of is the object that is meant, for the record and for what has been written.
+	Of            client.Object
+	Configuration runtime.ApplyConfiguration
+	Manager       string
+	Force         bool
+	Subresource   string
+}
+
+// Delete deletes the very object that was looked at. One that is gone, or on its
+// way out, is no failure; a deletion that was refused is, whatever the code.
+type Delete struct {
+	// Of is the object as it is cached.
+	Of client.Object
+	// Unchanged: it is deleted only in the version that was looked at.
+	Unchanged bool
+	// Propagation is what becomes of its dependents; the API's default if empty.
+	Propagation metav1.DeletionPropagation
+	// Grace is in seconds; the object's own if nil.
+	Grace  *int64
+	Events Events
+}
+
+// Adopt makes Owner the controller of Child, if a live look shows that Owner is
+// there still and is not being deleted.
+type Adopt struct {
+	Child, Owner client.Object
+	Kind         schema.GroupVersionKind
+	// Selector is what Owner selects; a child that it does not match any more is not adopted.
+	Selector labels.Selector
+	// Finalizers are given to the child too.
+	Finalizers []string
+}
+
+// Release takes Owner off Child.
+type Release struct {
+	Child, Owner client.Object
+	// Finalizers are taken off the child too.
+	Finalizers []string
+}
+
+// Status writes the status of an object.
+type Status struct {
+	// Of is the object as it is cached; it is not changed.
+	Of client.Object
+	// Set puts the status into a copy. It is pure.
+	Set func(client.Object)
+	// Again: on a conflict it is put once more, into the object as it is then, because
+	// what is reported does not hang on what has changed.
+	Again bool
+	// MayWait: nobody decides by it, so that it may wait until the key's next report is due.
+	MayWait bool
+}
+
+// Event tells of something that is no write.
+type Event struct {
+	On client.Object
+	// Type is Normal or Warning.
+	Type, Reason, Message string
+}
+
+// Check looks live at an object before the steps of the next stage.
+type Check struct {
+	Of client.Object
+	// Is returns what is wrong with the object's live metadata; live is nil if there is
+	// none of that name. It is pure.
+	Is func(live metav1.Object) error
+}
+
+// Events are what is told of a step. An empty reason tells nothing.
+type Events struct {
+	// On is the object that the events are about.
+	On runtime.Object
+	// Done is of type Normal; its format gets the object's name.
+	DoneReason, Done string
+	// Failed is of type Warning; its format gets what the API server said.
+	FailedReason, Failed string
+}
+
+func (Create) Verb() string  { return "create" }
+func (Update) Verb() string  { return "update" }
+func (Patch) Verb() string   { return "patch" }
+func (Apply) Verb() string   { return "apply" }
+func (Delete) Verb() string  { return "delete" }
+func (Adopt) Verb() string   { return "adopt" }
+func (Release) Verb() string { return "release" }
+func (Status) Verb() string  { return "report" }
+func (Event) Verb() string   { return "tell" }
+func (Check) Verb() string   { return "check" }
+
+// About returns the object that is made; its name is empty until then when it is generated.
+func (s Create) About() client.Object { return s.Object }
+
+// About returns the object that is put.
+func (s Update) About() client.Object { return s.Object }
+
+// About returns the object as it is cached.
+func (s Patch) About() client.Object { return s.Of }
+
+// About returns the object that the configuration is of.
+func (s Apply) About() client.Object { return s.Of }
+
+// About returns the object as it is cached.
+func (s Delete) About() client.Object { return s.Of }
+
+// About returns the child.
+func (s Adopt) About() client.Object { return s.Child }
+
+// About returns the child.
+func (s Release) About() client.Object { return s.Child }
+
+// About returns the object as it is cached.
+func (s Status) About() client.Object { return s.Of }
+
+// About returns what the event is on.
+func (s Event) About() client.Object { return s.On }
+
+// About returns the object that is looked at.
+func (s Check) About() client.Object { return s.Of }
+
+func (Create) sealed()  {}
+func (Update) sealed()  {}
+func (Patch) sealed()   {}
+func (Apply) sealed()   {}
+func (Delete) sealed()  {}
+func (Adopt) sealed()   {}
+func (Release) sealed() {}
+func (Status) sealed()  {}
+func (Event) sealed()   {}
+func (Check) sealed()   {}

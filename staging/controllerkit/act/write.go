@@ -1,0 +1,241 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
+)
+
+// errEndsStage ends a stage whose step did not succeed; what was said is in the result.
+var errEndsStage = errors.New("a step did not succeed")
+
+// carryOut takes a step, whatever it is.
+func (h *hand) carryOut(ctx context.Context, step Step) Result {
+	if err := h.limits.refuse(h.controller, step); err != nil {
+		return Result{Became: Refused, Err: err}
+	}
+	switch s := step.(type) {
+	case Create:
+		return h.create(ctx, s)
+	case Update:
+		return h.update(ctx, s)
+	case Patch:
+		return h.patch(ctx, s)
+	case Apply:
+		return h.apply(ctx, s)
+	case Delete:
+		return h.remove(ctx, s)
+	case Adopt:
+		return h.adopt(ctx, s)
+	case Release:
+		return h.release(ctx, s)
+	case Status:
+		return h.status(ctx, s)
+	case Check:
+		return h.check(ctx, s)
+	case Event:
+		h.events.Event(s.On, s.Type, s.Reason, s.Message)
+		return Result{Became: Done}
+	}
+	panic(fmt.Sprintf("act: no such step: %T", step))
+}
+
+func (h *hand) create(ctx context.Context, s Create) Result {
+	began := h.clock.Now()
+	err := h.client.Create(ctx, s.Object)
+	switch {
+	case err == nil:
+		h.sent(began)
+		return h.wrote(s.Events, s.Object)
+	case s.MayExist && apierrors.IsAlreadyExists(err):
+		return Result{Became: Existed}
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return Result{Became: Ending}
+	case s.Owner != nil && consistency.OutcomeUnknown(err):
+		h.writes.createLost(h.resource(s.Object), s.Owner, s.Siblings)
+	}
+	return h.failed(s.Events, err)
+}
+
+func (h *hand) update(ctx context.Context, s Update) Result {
+	var err error
+	if s.Subresource == "" {
+		err = h.client.Update(ctx, s.Object)
+	} else {
+		err = h.client.SubResource(s.Subresource).Update(ctx, s.Object)
+	}
+	if err != nil {
+		return h.unlessGone(ctx, s.Events, s.Object, err)
+	}
+	return h.wrote(s.Events, s.Object)
+}
+
+func (h *hand) patch(ctx context.Context, s Patch) Result {
+	object, err := h.patched(ctx, s)
+	if err == nil {
+		return h.wrote(s.Events, object)
+	}
+	return h.unlessOther(ctx, s.Events, s.Of, err, s.CalledFor)
+}
+
+func (h *hand) patched(ctx context.Context, s Patch) (client.Object, error) {
+	object, patch := blank(s.Of), client.RawPatch(s.Type, s.Data)
+	if s.Subresource == "" {
+		return object, h.client.Patch(ctx, object, patch)
+	}
+	return object, h.client.SubResource(s.Subresource).Patch(ctx, object, patch)
+}
+
+func (h *hand) apply(ctx context.Context, s Apply) Result {
+	var err error
+	if s.Subresource == "" {
+		o := []client.ApplyOption{client.FieldOwner(s.Manager)}
+		if s.Force {
+			o = append(o, client.ForceOwnership)
+		}
+		err = h.client.Apply(ctx, s.Configuration, o...)
+	} else {
+		o := []client.SubResourceApplyOption{client.FieldOwner(s.Manager)}
+		if s.Force {
+			o = append(o, client.ForceOwnership)
+		}
+		err = h.client.SubResource(s.Subresource).Apply(ctx, s.Configuration, o...)
+	}
+	if err != nil {
+		return h.unlessGone(ctx, Events{}, s.Of, err)
+	}
+	return Result{Became: Done}
+}
+
+// remove deletes an object by its UID.
+func (h *hand) remove(ctx context.Context, s Delete) Result {
+	if err := h.limits.waitForDelete(ctx); err != nil {
+		return h.failed(s.Events, err)
+	}
+	uid, version := s.Of.GetUID(), s.Of.GetResourceVersion()
+	options := client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: s.Grace}
+	if s.Unchanged {
+		options.Preconditions.ResourceVersion = &version
+	}
+	if s.Propagation != "" {
+		options.PropagationPolicy = &s.Propagation
+	}
+	answer := h.client.Delete(ctx, blank(s.Of), &options)
+	switch became, err := h.writes.deleteAnswered(ctx, h.resource(s.Of), s.Of, answer); became {
+	case consistency.Deleted:
+		h.tell(s.Events, corev1.EventTypeNormal, s.Events.DoneReason, s.Events.Done, s.Of.GetName())
+		return Result{Became: Done}
+	case consistency.WasGone:
+		return Result{Became: WasGone}
+	default:
+		return h.failed(s.Events, err)
+	}
+}
+
+func (h *hand) adopt(ctx context.Context, s Adopt) Result {
+	if err := h.mayAdopt(ctx, s.Owner); err != nil {
+		return Result{Became: Refused, Err: err}
+	}
+	patch, err := ownership.AdoptPatch(s.Child.GetUID(), s.Owner, s.Kind, s.Finalizers...)
+	if err != nil {
+		return Result{Became: Refused, Err: err}
+	}
+	return h.patch(ctx, Patch{Of: s.Child, Type: types.StrategicMergePatchType, Data: patch, CalledFor: func(live metav1.Object) bool {
+		ref := metav1.GetControllerOfNoCopy(live)
+		return s.Selector.Matches(labels.Set(live.GetLabels())) && (ref == nil || ref.UID == s.Owner.GetUID())
+	}})
+}
+
+func (h *hand) release(ctx context.Context, s Release) Result {
+	patch, err := ownership.ReleasePatch(s.Child.GetUID(), s.Owner.GetUID(), s.Finalizers...)
+	if err != nil {
+		return Result{Became: Refused, Err: err}
+	}
+	object, err := h.patched(ctx, Patch{Of: s.Child, Type: types.StrategicMergePatchType, Data: patch})
+	switch {
+	case err == nil:
+		return h.wrote(Events{}, object)
+	case apierrors.IsInvalid(err):
+		return Result{Became: NotCalledFor} // it has no owner references left
+	}
+	return h.unlessOther(ctx, Events{}, s.Child, err, func(live metav1.Object) bool { return metav1.IsControlledBy(live, s.Owner) })
+}
+
+// status writes the status unless it is the same, or can wait. On a conflict it may be
+// put once more, into the live object.
+func (h *hand) status(ctx context.Context, s Status) Result {
+	wanted := s.Of.DeepCopyObject().(client.Object)
+	s.Set(wanted)
+	if apiequality.Semantic.DeepEqual(s.Of, wanted) {
+		return Result{Became: Unchanged}
+	}
+	if s.MayWait {
+		if wait := h.due(); wait > 0 {
+			return Result{Became: PutOff, wait: wait}
+		}
+	}
+	began := h.clock.Now()
+	err := h.client.Status().Update(ctx, wanted)
+	if s.Again && apierrors.IsConflict(err) {
+		live := blank(s.Of)
+		getErr := h.client.Get(ctx, client.ObjectKeyFromObject(s.Of), live)
+		switch {
+		case getErr != nil:
+			return h.unlessGone(ctx, Events{}, s.Of, fmt.Errorf("read it for its status: %w", getErr))
+		case live.GetUID() != s.Of.GetUID():
+			return Result{Became: WasGone}
+		}
+		wanted = live
+		s.Set(wanted)
+		err = h.client.Status().Update(ctx, wanted)
+	}
+	if err != nil {
+		return h.unlessGone(ctx, Events{}, s.Of, err)
+	}
+	h.sent(began)
+	return h.wrote(Events{}, wanted)
+}
+
+func (h *hand) check(ctx context.Context, s Check) Result {
+	live, err := h.metadata(ctx, s.Of)
+	if apierrors.IsNotFound(err) {
+		live, err = nil, nil
+	}
+	if err == nil {
+		err = s.Is(live)
+	}
+	if err != nil {
+		return Result{Became: Refused, Err: err}
+	}
+	return Result{Became: Done, Object: live}
+}
+
+// kindOf is the name of the object's Go type, which is that of its kind.
+func kindOf(o client.Object) string {
+	kind := fmt.Sprintf("%T", o)
+	return kind[strings.LastIndexByte(kind, '.')+1:]
+}
+
+// blank returns an empty object of the same type and name.
+func blank(o client.Object) client.Object {
+	empty := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
+	if p, is := o.(*metav1.PartialObjectMetadata); is {
+		empty.(*metav1.PartialObjectMetadata).TypeMeta = p.TypeMeta
+	}
+	empty.SetNamespace(o.GetNamespace())
+	empty.SetName(o.GetName())
+	return empty
+}

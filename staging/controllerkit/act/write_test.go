@@ -1,0 +1,274 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var (
+	notFound = apierrors.NewNotFound(pods, "a")
+	conflict = apierrors.NewConflict(pods, "a", errors.New("changed"))
+	invalid  = apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "a", nil)
+	lost     = apierrors.NewTimeoutError("no answer", 0)
+	exists   = apierrors.NewAlreadyExists(pods, "a")
+	ending   = func() error {
+		err := apierrors.NewForbidden(pods, "a", errors.New("being terminated"))
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+		return err
+	}()
+)
+
+func owned(name string) *corev1.Pod {
+	p := pod(name)
+	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner(), corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+	return p
+}
+
+func another(name string) *corev1.Pod {
+	p := owned(name)
+	p.UID = "another"
+	return p
+}
+
+func unlabeled(name string) *corev1.Pod {
+	p := pod(name)
+	p.Labels = nil
+	return p
+}
+
+func TestWhatBecomesOfAStep(t *testing.T) {
+	mayExist := create("a")
+	mayExist.MayExist = true
+	events := Events{On: owner(), DoneReason: "Gone", Done: "Took %v", FailedReason: "NotGone", Failed: "Left: %v"}
+	remove := Delete{Of: pod("a"), Events: events}
+	adopt := Adopt{Child: pod("a"), Owner: owner(), Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Selector: selector}
+	release := Release{Child: owned("a"), Owner: owner()}
+	patch := Patch{Of: pod("a"), Type: types.MergePatchType, Data: []byte(`{"metadata":{"uid":"uid-a","labels":{"x":"y"}}}`)}
+	for name, tc := range map[string]struct {
+		step   Step
+		there  *corev1.Pod // on the server; nil is none
+		answer error
+		became Outcome
+		told   string
+		held   bool // the key waits until the caches show it
+	}{
+		"made":                     {create("a"), nil, nil, Done, "Normal Made Made a", true},
+		"not made":                 {create("a"), nil, forbidden, Refused, "Warning NotMade Not made: " + forbidden.Error(), false},
+		"perhaps made":             {create("a"), nil, lost, Uncertain, "Warning NotMade Not made: " + lost.Error(), true},
+		"there already":            {create("a"), pod("a"), exists, Refused, "Warning NotMade Not made: " + exists.Error(), false},
+		"there already, as good":   {mayExist, pod("a"), nil, Existed, "", false},
+		"nothing can be made":      {create("a"), nil, ending, Ending, "", false},
+		"deleted":                  {remove, pod("a"), nil, Done, "Normal Gone Took a", true},
+		"gone before":              {remove, nil, nil, WasGone, "", false},
+		"not found, and there":     {remove, pod("a"), notFound, Refused, "Warning NotGone Left: " + notFound.Error(), false},
+		"refused with a conflict":  {remove, pod("a"), conflict, Refused, "Warning NotGone Left: " + conflict.Error(), false},
+		"another of the name":      {remove, another("a"), conflict, WasGone, "", false},
+		"perhaps deleted":          {remove, pod("a"), lost, Uncertain, "Warning NotGone Left: " + lost.Error(), true},
+		"patched":                  {patch, pod("a"), nil, Done, "", true},
+		"nothing to patch":         {patch, nil, nil, WasGone, "", false},
+		"patch refused":            {patch, pod("a"), conflict, Refused, "", false},
+		"adopted":                  {adopt, pod("a"), nil, Done, "", true},
+		"adopted by another":       {adopt, another("a"), conflict, WasGone, "", false},
+		"not to be adopted":        {adopt, unlabeled("a"), conflict, NotCalledFor, "", false},
+		"adoption refused":         {adopt, pod("a"), conflict, Refused, "", false},
+		"released":                 {release, owned("a"), nil, Done, "", true},
+		"no owner to be let go of": {release, pod("a"), conflict, NotCalledFor, "", false},
+		"no owners at all":         {release, pod("a"), invalid, NotCalledFor, "", false},
+		"release refused":          {release, owned("a"), conflict, Refused, "", false},
+		"an event":                 {Event{On: pod("a"), Type: "Normal", Reason: "Seen", Message: "It was seen"}, nil, nil, Done, "Normal Seen It was seen", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{owner()}
+			if tc.there != nil {
+				objects = append(objects, tc.there)
+			}
+			r := newRig(t, nil, objects...)
+			switch tc.step.(type) {
+			case Create:
+				r.answers["create"] = tc.answer
+			case Delete:
+				r.answers["delete"] = tc.answer
+			default:
+				r.answers["patch"] = tc.answer
+			}
+			result := r.Take(t.Context(), web, tc.step)
+			if result.Became != tc.became || (result.Err != nil) != (tc.became == Refused || tc.became == Uncertain) {
+				t.Errorf("became %s: %v", result.Became, result.Err)
+			}
+			if d := cmp.Diff(tc.told, strings.Join(r.told, "; ")); d != "" {
+				t.Error(d)
+			}
+			if held := len(r.writes.Behind(web)) > 0; held != tc.held {
+				t.Errorf("held: %t", held)
+			}
+		})
+	}
+}
+
+func TestADeletionIsOfTheVeryObject(t *testing.T) {
+	grace := int64(7)
+	var asked client.DeleteOptions
+	r := newRig(t, func(o *Options[types.NamespacedName]) {
+		o.Client = recording{o.Client, func(opts []client.DeleteOption) { asked = *(&client.DeleteOptions{}).ApplyOptions(opts) }}
+	})
+	cached := pod("a")
+	cached.ResourceVersion = "12"
+	r.Take(t.Context(), web, Delete{Of: cached, Unchanged: true, Propagation: metav1.DeletePropagationForeground, Grace: &grace})
+	got := asked.AsDeleteOptions()
+	if *got.Preconditions.UID != "uid-a" || *got.Preconditions.ResourceVersion != "12" || *got.GracePeriodSeconds != 7 || *got.PropagationPolicy != "Foreground" {
+		t.Errorf("asked %v", got)
+	}
+	r.Take(t.Context(), web, Delete{Of: cached})
+	got = asked.AsDeleteOptions()
+	if *got.Preconditions.UID != "uid-a" || got.Preconditions.ResourceVersion != nil || got.GracePeriodSeconds != nil || got.PropagationPolicy != nil {
+		t.Errorf("asked %v", got)
+	}
+}
+
+// recording notes the options of deletions.
+type recording struct {
+	client.Client
+	note func([]client.DeleteOption)
+}
+
+func (r recording) Delete(_ context.Context, _ client.Object, opts ...client.DeleteOption) error {
+	r.note(opts)
+	return nil
+}
+
+func TestAnOwnerIsConfirmedOnceForAllItAdopts(t *testing.T) {
+	adopting := func() Stage {
+		var steps []Step
+		for _, name := range []string{"a", "b", "c"} {
+			steps = append(steps, Adopt{Child: pod(name), Owner: owner(), Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Selector: selector})
+		}
+		return Each(steps...)
+	}
+	leaving := owner()
+	leaving.DeletionTimestamp, leaving.Finalizers = &metav1.Time{Time: noon}, []string{"x/y"}
+	other := owner()
+	other.UID = "other"
+	for name, tc := range map[string]struct {
+		owner   *corev1.ConfigMap
+		adopted bool
+	}{
+		"it is there":         {owner(), true},
+		"it is gone":          {nil, false},
+		"it is being deleted": {leaving, false},
+		"it is another":       {other, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{pod("a"), pod("b"), pod("c")}
+			if tc.owner != nil {
+				objects = append(objects, tc.owner)
+			}
+			r := newRig(t, nil, objects...)
+			var results Results
+			r.Do(t.Context(), web, observing(&results, adopting()))
+			did := r.did()
+			if n := strings.Count(did, "get web"); n != 1 {
+				t.Errorf("%d looks at the owner", n)
+			}
+			if n := len(Succeeded[Adopt](results)); (n == 3) != tc.adopted || strings.Count(did, "patch") != n {
+				t.Errorf("adopted %d: %s", n, did)
+			}
+		})
+	}
+}
+
+func TestAStatusIsWrittenWhenItDiffersAndIsDue(t *testing.T) {
+	says := func(message string) func(client.Object) {
+		return func(o client.Object) { o.(*corev1.Pod).Status.Message = message }
+	}
+	for name, tc := range map[string]struct {
+		step   Status
+		answer error
+		cached string // its resource version, that of the server if empty
+		became Outcome
+		did    string
+	}{
+		"it differs":                   {Status{Set: says("new")}, nil, "", Done, "update/status web"},
+		"it is the same":               {Status{Set: says("")}, nil, "", Unchanged, ""},
+		"it can wait":                  {Status{Set: says("new"), MayWait: true}, nil, "", PutOff, ""},
+		"it is refused":                {Status{Set: says("new")}, forbidden, "", Refused, "update/status web"},
+		"a conflict":                   {Status{Set: says("new")}, nil, "1", Refused, "update/status web"},
+		"a conflict that hinders none": {Status{Set: says("new"), Again: true}, nil, "1", Done, "update/status web, get web, update/status web"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil, pod("web"))
+			r.o.Reports = paced(r.clock)
+			r.o.Reports.Sent(web, noon.Add(-time.Second))
+			r.answers["update/status"] = tc.answer
+			tc.step.Of = r.stored("web")
+			if tc.cached != "" {
+				tc.step.Of.SetResourceVersion(tc.cached)
+			}
+			r.did()
+			result := r.Take(t.Context(), web, tc.step)
+			if result.Became != tc.became || r.did() != tc.did {
+				t.Errorf("became %s: %v", result.Became, result.Err)
+			}
+			if result.Became == Done && r.stored("web").Status.Message != "new" {
+				t.Error("it is not there")
+			}
+			if tc.step.Of.(*corev1.Pod).Status.Message != "" {
+				t.Error("the cached object was changed")
+			}
+		})
+	}
+}
+
+func TestAStepThatIsNotWrittenNowIsRefused(t *testing.T) {
+	var limits Limits
+	for name, tc := range map[string]struct {
+		pause   Pause
+		step    Step
+		refused bool
+	}{
+		"nothing is paused":             {Pause{}, create("a"), false},
+		"the controller is paused":      {Pause{Controllers: map[string]bool{"test": true}, Why: "maintenance"}, create("a"), true},
+		"another controller is paused":  {Pause{Controllers: map[string]bool{"other": true}}, create("a"), false},
+		"the namespace is paused":       {Pause{Namespaces: map[string]bool{"ns": true}}, create("a"), true},
+		"events are still told":         {Pause{Controllers: map[string]bool{"test": true}}, Event{On: pod("a")}, false},
+		"a namespace that is not named": {Pause{Namespaces: map[string]bool{"other": true}}, create("a"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(o *Options[types.NamespacedName]) { o.Limits = &limits })
+			limits.Pause(tc.pause)
+			result := r.Take(t.Context(), web, tc.step)
+			if (result.Became == Refused) != tc.refused {
+				t.Errorf("became %s", result.Became)
+			}
+			if did := r.did(); tc.refused && did != "" {
+				t.Errorf("did %s", did)
+			}
+		})
+	}
+}
+
+func TestDeletionsAreSpaced(t *testing.T) {
+	var limits Limits
+	r := newRig(t, func(o *Options[types.NamespacedName]) { o.Limits = &limits }, pod("a"), pod("b"))
+	limits.DeletesPerMinute(1)
+	soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	first := r.Take(soon, web, Delete{Of: pod("a")})
+	second := r.Take(soon, web, Delete{Of: pod("b")})
+	if first.Became != Done || second.Err == nil || r.stored("b") == nil {
+		t.Errorf("became %s and %s", first.Became, second.Became)
+	}
+	limits.DeletesPerMinute(0)
+	if third := r.Take(t.Context(), web, Delete{Of: pod("b")}); third.Became != Done {
+		t.Errorf("without a limit: %s", third.Became)
+	}
+}

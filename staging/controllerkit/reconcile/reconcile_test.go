@@ -1,0 +1,94 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func TestAKeyIsObservedPlannedAndActedOn(t *testing.T) {
+	broken := errors.New("broken")
+	for name, tc := range map[string]struct {
+		observed error
+		planned  bool
+		made     bool
+		err      error
+	}{
+		"it is there":                {nil, true, true, nil},
+		"there is no such object":    {ErrAbsent, false, false, nil},
+		"it cannot be read":          {broken, false, false, broken},
+		"wrapped, there is none too": {errors.Join(ErrAbsent), false, false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := fake.NewClientBuilder().WithScheme(scheme.Scheme).Build()
+			planned := false
+			c := New(options(server, nil), func(context.Context, types.NamespacedName) (string, error) { return "seen", tc.observed },
+				func(observed string, now time.Time) act.Plan {
+					planned = observed == "seen" && now.Equal(noon)
+					return making("a")
+				})
+			result := c.Reconcile(t.Context(), types.NamespacedName{Namespace: "ns", Name: "web"})
+			if !errors.Is(result.Err(), tc.err) || planned != tc.planned {
+				t.Errorf("ended with %v, planned: %t", result.Err(), planned)
+			}
+			if made := server.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "a"}, &corev1.Pod{}) == nil; made != tc.made {
+				t.Errorf("made: %t", made)
+			}
+		})
+	}
+}
+
+func TestAReconcileThatWantsNothingIsPaced(t *testing.T) {
+	for name, tc := range map[string]struct {
+		plan act.Plan
+		wait time.Duration
+	}{
+		"nothing to do": {act.Plan{}, 500 * time.Millisecond},
+		"a pod to make": {making("a"), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(noon)
+			looks := pace.New[types.NamespacedName](clock, pace.LookShare, pace.LongestLook)
+			o := options(fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(), looks)
+			o.Runner.Clock = clock
+			key := types.NamespacedName{Name: "web"}
+			New(o, func(context.Context, types.NamespacedName) (string, error) {
+				clock.Step(time.Second)
+				return "", nil
+			}, func(string, time.Time) act.Plan { return tc.plan }).Reconcile(t.Context(), key)
+			if wait := looks.Wait(key); wait != tc.wait {
+				t.Errorf("waits %v", wait)
+			}
+		})
+	}
+}
+
+func options(server client.Client, looks *pace.Pacer[types.NamespacedName]) Options[types.NamespacedName] {
+	return Options[types.NamespacedName]{
+		Runner: runner.Options[types.NamespacedName]{Name: "test", Clock: clocktesting.NewFakeClock(noon), Pace: looks,
+			Writes: consistency.NewTracker[types.NamespacedName](nil)},
+		Hand: Hand{Client: server, Events: record.NewFakeRecorder(10)},
+	}
+}
+
+func making(name string) act.Plan {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	return act.Plan{Why: "a test", Stages: []act.Stage{act.Together(act.Create{Object: pod})}}
+}
