@@ -1,0 +1,202 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// unmovedFile lists the packages that still write on their own; an entry may go, none may come.
+const unmovedFile = "hack/verify/unmoved.txt"
+
+const module = "github.com/kube-kcm/kube-controller-manager/"
+
+var (
+	// clientPackages have types that make requests or tell events.
+	clientPackages = regexp.MustCompile(`^k8s\.io/client-go/(kubernetes|dynamic|metadata|rest|scale|discovery)(/|$)`)
+	// below are the packages that decide nothing: they carry requests, or are for tests.
+	below = regexp.MustCompile(`^pkg/(cache|monitor|patience|testrig|wire)$`)
+	// clientTypes are those of packages that have others too.
+	clientTypes = []string{
+		"k8s.io/client-go/tools/record.EventRecorder", "k8s.io/client-go/tools/record.EventRecorderLogger",
+		"sigs.k8s.io/controller-runtime/pkg/client.Client", "sigs.k8s.io/controller-runtime/pkg/client.WithWatch",
+		"sigs.k8s.io/controller-runtime/pkg/client.Writer", "sigs.k8s.io/controller-runtime/pkg/client.StatusWriter",
+		"sigs.k8s.io/controller-runtime/pkg/client.SubResourceWriter", "sigs.k8s.io/controller-runtime/pkg/client.SubResourceClient",
+	}
+	// impure are the packages of which a plan may call nothing, and the functions and
+	// methods of others.
+	impurePackages = regexp.MustCompile(`^(math/rand(/v2)?|crypto/rand|os|net(/.*)?|k8s\.io/utils/clock|k8s\.io/component-base/featuregate|k8s\.io/apiserver/pkg/util/feature)$`)
+	impureCalls    = regexp.MustCompile(`^(time\.(Now|Since|Until|After|AfterFunc|Tick|Sleep|NewTimer|NewTicker)|\(sigs\.k8s\.io/controller-runtime/pkg/client\.(Reader|Writer|Client|SubResource\w+)\)\.\w+)$`)
+	// planned are the results that make a function one that plans.
+	planned = []string{module + "staging/controllerkit/act.Plan", module + "staging/controllerkit/act.Step"}
+)
+
+// byTypes holds the rules that names cannot: no client in a package that decides, and
+// no clock, gate, client or randomness within reach of a plan.
+func byTypes(found func(string, ...any), patterns ...string) {
+	loaded, err := packages.Load(&packages.Config{
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports,
+	}, patterns...)
+	if err != nil {
+		found("load the packages: %v", err)
+		return
+	}
+	for _, p := range loaded {
+		for _, e := range p.Errors {
+			found("%s: %v", p.PkgPath, e)
+		}
+	}
+	unmoved := lines(unmovedFile)
+	for _, p := range loaded {
+		name := strings.TrimPrefix(p.PkgPath, module)
+		clean := withoutClients(p)
+		switch listed := slices.Contains(unmoved, name); {
+		case listed && len(clean) == 0:
+			found("%s: holds no client any more; take it out of %s", name, unmovedFile)
+		case !listed && !below.MatchString(name):
+			for _, f := range clean {
+				found("%s", f)
+			}
+		}
+	}
+	purePlans(loaded, found)
+}
+
+// withoutClients returns the fields, parameters and variables of a package that hold a
+// client, and the places that reach for the one in a hand.
+func withoutClients(p *packages.Package) []string {
+	var odd []string
+	for name, object := range p.TypesInfo.Defs {
+		if v, is := object.(*types.Var); is && holdsClient(v.Type(), 0) {
+			odd = append(odd, fmt.Sprintf("%s: %s is a client (%s); the kit holds it", at(p, name), name.Name, v.Type()))
+		}
+	}
+	for expression, selection := range p.TypesInfo.Selections {
+		if selection.Kind() == types.FieldVal && holdsClient(selection.Type(), 0) {
+			odd = append(odd, fmt.Sprintf("%s: reaches for a client (%s); return a step", at(p, expression), expression.Sel.Name))
+		}
+	}
+	slices.Sort(odd)
+	return odd
+}
+
+// holdsClient reports whether a value of this type makes requests, or holds such values.
+func holdsClient(t types.Type, depth int) bool {
+	if depth > 5 {
+		return false
+	}
+	switch t := t.(type) {
+	case *types.Alias:
+		return holdsClient(types.Unalias(t), depth+1)
+	case *types.Named:
+		if t.Obj().Pkg() == nil {
+			return false
+		}
+		path := t.Obj().Pkg().Path()
+		return clientPackages.MatchString(path) || slices.Contains(clientTypes, path+"."+t.Obj().Name())
+	case *types.Pointer:
+		return holdsClient(t.Elem(), depth+1)
+	case *types.Slice:
+		return holdsClient(t.Elem(), depth+1)
+	case *types.Map:
+		return holdsClient(t.Elem(), depth+1)
+	case *types.Chan:
+		return holdsClient(t.Elem(), depth+1)
+	case *types.Signature:
+		for v := range t.Results().Variables() {
+			if holdsClient(v.Type(), depth+1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// purePlans follows the calls of every function that plans.
+func purePlans(loaded []*packages.Package, found func(string, ...any)) {
+	bodies := map[*types.Func]body{}
+	for _, p := range loaded {
+		for _, file := range p.Syntax {
+			for _, decl := range file.Decls {
+				if f, is := decl.(*ast.FuncDecl); is && f.Body != nil {
+					if object, is := p.TypesInfo.Defs[f.Name].(*types.Func); is {
+						bodies[object] = body{p, f}
+					}
+				}
+			}
+		}
+	}
+	for f, b := range bodies {
+		if plans(f) {
+			follow(f, b, bodies, map[*types.Func]bool{}, func(format string, args ...any) {
+				found("%s: "+format, append([]any{at(b.in, b.decl.Name)}, args...)...)
+			})
+		}
+	}
+}
+
+// body is a function and the package that it is in.
+type body struct {
+	in   *packages.Package
+	decl *ast.FuncDecl
+}
+
+// plans reports whether a function returns a plan or steps of one.
+func plans(f *types.Func) bool {
+	for v := range f.Signature().Results().Variables() {
+		t := v.Type()
+		if s, is := t.(*types.Slice); is {
+			t = s.Elem()
+		}
+		if slices.Contains(planned, t.String()) {
+			return true
+		}
+	}
+	return false
+}
+
+// follow looks at everything that a body names, and at the bodies of its own package.
+func follow(from *types.Func, b body, bodies map[*types.Func]body, seen map[*types.Func]bool, found func(string, ...any)) {
+	if seen[from] {
+		return
+	}
+	seen[from] = true
+	ast.Inspect(b.decl.Body, func(n ast.Node) bool {
+		name, is := n.(*ast.Ident)
+		if !is {
+			return true
+		}
+		called, is := b.in.TypesInfo.Uses[name].(*types.Func)
+		if !is || called.Pkg() == nil {
+			return true
+		}
+		switch inner, own := bodies[called.Origin()]; {
+		case impurePackages.MatchString(called.Pkg().Path()), clientPackages.MatchString(called.Pkg().Path()), impureCalls.MatchString(called.FullName()):
+			found("plans, and reaches %s at %s; what a plan needs is observed before", called.FullName(), at(b.in, name))
+		case own:
+			follow(called.Origin(), inner, bodies, seen, found)
+		}
+		return true
+	})
+}
+
+// at is where a node is, from the working directory.
+func at(p *packages.Package, n ast.Node) string {
+	position := p.Fset.Position(n.Pos())
+	here, _ := os.Getwd()
+	return fmt.Sprintf("%s:%d", strings.TrimPrefix(position.Filename, here+"/"), position.Line)
+}
+
+func lines(name string) []string {
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(content))
+}
