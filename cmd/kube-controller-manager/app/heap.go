@@ -7,7 +7,6 @@ import (
 	"runtime/metrics"
 	"time"
 
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
 
@@ -80,9 +79,6 @@ func tendHeap(ctx context.Context, clock clock.WithTicker) {
 		}
 		if release {
 			debug.FreeOSMemory()
-			if err := releaseExecutable(); err != nil {
-				klog.FromContext(ctx).V(2).Info("The pages of the executable stay in memory", "err", err)
-			}
 		}
 	}
 }
