@@ -81,10 +81,13 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		decision := a.history.begin(key, p)
 		from := len(results)
 		results = append(results, h.stages(ctx, p.Stages)...)
-		whole := results[from:].complete()
-		if whole && p.Then != nil && p.Err == nil && p.Terminal == nil {
+		next := p.Then
+		if !results[from:].complete() {
+			next = p.Else
+		}
+		if next != nil && p.Err == nil && p.Terminal == nil {
 			a.history.end(key, decision, results[from:])
-			p = p.Then(results)
+			p = next(results)
 			continue
 		}
 		wait := p.RequeueAfter
@@ -130,7 +133,7 @@ func (a *Actor[K]) hand(key K) *hand {
 func (r Results) complete() bool {
 	for _, result := range r {
 		switch result.Became {
-		case Refused, Uncertain, NotBegun, Ending:
+		case Refused, Uncertain, NotBegun, Ending, Taken:
 			return false
 		}
 	}

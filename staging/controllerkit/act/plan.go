@@ -17,6 +17,9 @@ type Plan struct {
 	Stages []Stage
 	// Then plans on when all stages have succeeded, from their results. It is pure.
 	Then func(Results) Plan
+	// Else plans on when a stage has not succeeded, in place of Status, from all results.
+	// What failed is retried whatever it plans. It is pure.
+	Else func(Results) Plan
 	// Status is written last, also when a stage has failed, and is computed from all
 	// results. It is pure; a nil step writes nothing.
 	Status func(Results) Step
@@ -82,6 +85,9 @@ const (
 	Refused Outcome = "refused"
 	// Uncertain: the answer was lost, and nobody knows yet.
 	Uncertain Outcome = "uncertain"
+	// Taken: the name is in use by another object. With an error nobody could look, or
+	// it is the very object, which the caches do not show yet.
+	Taken Outcome = "name is taken"
 	// NotBegun: a step before it failed.
 	NotBegun Outcome = "not begun"
 )
@@ -92,7 +98,7 @@ type Result struct {
 	Became Outcome
 	// Object is the object as the API server returned it, nil if it returned none.
 	Object client.Object
-	// Err is what the API server said, nil unless it was refused or is uncertain.
+	// Err is what the API server said, nil unless it was refused, taken or is uncertain.
 	Err error
 
 	wait time.Duration // of a status that was put off

@@ -83,6 +83,26 @@ func TestAPlanGoesOnFromItsResultsOnlyWhenAllSucceeded(t *testing.T) {
 	}
 }
 
+func TestAPlanGoesOnOtherwiseWhenAStepFails(t *testing.T) {
+	r := newRig(t, nil)
+	r.answers["create a"] = ending
+	stuck := errors.New("the namespace is being deleted")
+	result := r.Do(t.Context(), web, Plan{
+		Stages: []Stage{InTurn(create("a"), create("b"))},
+		Then:   func(Results) Plan { t.Error("went on"); return Plan{} },
+		Else: func(results Results) Plan {
+			if got := outcomes(results); got != "namespace is ending, not begun" {
+				t.Errorf("planned from %s", got)
+			}
+			return Plan{Terminal: stuck, Stages: []Stage{Together(create("c"))}}
+		},
+		Status: func(Results) Step { t.Error("reported"); return nil },
+	})
+	if did := r.did(); did != "create a, create c" || !errors.Is(result.Err(), stuck) {
+		t.Errorf("did %s and ended with %v", did, result.Err())
+	}
+}
+
 func TestThePlanSaysHowItEnds(t *testing.T) {
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {

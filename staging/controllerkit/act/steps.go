@@ -30,7 +30,11 @@ type Create struct {
 	Siblings labels.Selector
 	// MayExist: one of that name is as good.
 	MayExist bool
-	Events   Events
+	// Same reports whether the live object that has the name is the very one to make, of
+	// an earlier reconcile: then the key waits until the caches show it. Of any other the
+	// outcome is Taken. Nil: a name in use is refused like anything else.
+	Same   func(live client.Object) bool
+	Events Events
 }
 
 // Update puts an object as a whole. It must have been read live or cached whole,
@@ -54,7 +58,10 @@ type Patch struct {
 	// CalledFor reports, when the patch was refused, whether a live look at the object's
 	// metadata still calls for it; if not, the refusal is no failure. Nil: it does.
 	CalledFor func(live metav1.Object) bool
-	Events    Events
+	// Required: any refusal is a failure, even if the object is gone, because what
+	// comes after hangs on the patch.
+	Required bool
+	Events   Events
 }
 
 // Apply applies a configuration on the server's side.

@@ -33,7 +33,12 @@ func (h *hand) carryOut(ctx context.Context, step Step) Result {
 	case Update:
 		return h.update(ctx, s)
 	case Patch:
-		return h.patch(ctx, s)
+		began := h.clock.Now()
+		result := h.patch(ctx, s)
+		if result.Became == Done {
+			h.sent(began)
+		}
+		return result
 	case Apply:
 		return h.apply(ctx, s)
 	case Delete:
@@ -62,12 +67,27 @@ func (h *hand) create(ctx context.Context, s Create) Result {
 		return h.wrote(s.Events, s.Object)
 	case s.MayExist && apierrors.IsAlreadyExists(err):
 		return Result{Became: Existed}
+	case s.Same != nil && apierrors.IsAlreadyExists(err):
+		return h.taken(ctx, s, err)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return Result{Became: Ending}
 	case s.Owner != nil && consistency.OutcomeUnknown(err):
 		h.writes.createLost(h.resource(s.Object), s.Owner, s.Siblings)
 	}
 	return h.failed(s.Events, err)
+}
+
+// taken looks at the object that has the name already.
+func (h *hand) taken(ctx context.Context, s Create, exists error) Result {
+	live := blank(s.Object)
+	if err := h.client.Get(ctx, client.ObjectKeyFromObject(s.Object), live); err != nil {
+		return Result{Became: Taken, Err: fmt.Errorf("read what has the name: %w", err)}
+	}
+	if !s.Same(live) {
+		return Result{Became: Taken, Object: live}
+	}
+	h.writes.wrote(h.resource(live), live)
+	return Result{Became: Taken, Object: live, Err: fmt.Errorf("the caches do not show it yet: %w", exists)}
 }
 
 func (h *hand) update(ctx context.Context, s Update) Result {
@@ -87,6 +107,9 @@ func (h *hand) patch(ctx context.Context, s Patch) Result {
 	object, err := h.patched(ctx, s)
 	if err == nil {
 		return h.wrote(s.Events, object)
+	}
+	if s.Required {
+		return h.failed(s.Events, err)
 	}
 	return h.unlessOther(ctx, s.Events, s.Of, err, s.CalledFor)
 }

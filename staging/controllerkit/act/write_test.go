@@ -54,6 +54,8 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 	adopt := Adopt{Child: pod("a"), Owner: owner(), Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Selector: selector}
 	release := Release{Child: owned("a"), Owner: owner()}
 	patch := Patch{Of: pod("a"), Type: types.MergePatchType, Data: []byte(`{"metadata":{"uid":"uid-a","labels":{"x":"y"}}}`)}
+	required := patch
+	required.Required = true
 	for name, tc := range map[string]struct {
 		step   Step
 		there  *corev1.Pod // on the server; nil is none
@@ -75,6 +77,7 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 		"another of the name":      {remove, another("a"), conflict, WasGone, "", false},
 		"perhaps deleted":          {remove, pod("a"), lost, Uncertain, "Warning NotGone Left: " + lost.Error(), true},
 		"patched":                  {patch, pod("a"), nil, Done, "", true},
+		"nothing to patch, amiss":  {required, nil, nil, Refused, "", false},
 		"nothing to patch":         {patch, nil, nil, WasGone, "", false},
 		"patch refused":            {patch, pod("a"), conflict, Refused, "", false},
 		"adopted":                  {adopt, pod("a"), nil, Done, "", true},
@@ -107,6 +110,33 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 			}
 			if d := cmp.Diff(tc.told, strings.Join(r.told, "; ")); d != "" {
 				t.Error(d)
+			}
+			if held := len(r.writes.Behind(web)) > 0; held != tc.held {
+				t.Errorf("held: %t", held)
+			}
+		})
+	}
+}
+
+func TestANameThatIsInUse(t *testing.T) {
+	for name, tc := range map[string]struct {
+		there  *corev1.Pod
+		answer error // to the look at it
+		err    error
+		held   bool // the key waits until the caches show it
+	}{
+		"by the very object": {owned("a"), nil, exists, true},
+		"by another":         {pod("a"), nil, nil, false},
+		"by one not to read": {owned("a"), forbidden, forbidden, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil, owner(), tc.there)
+			r.answers["create"], r.answers["get"] = exists, tc.answer
+			step := create("a")
+			step.Same = func(live client.Object) bool { return metav1.IsControlledBy(live, owner()) }
+			result := r.Take(t.Context(), web, step)
+			if result.Became != Taken || !errors.Is(result.Err, tc.err) || r.told != nil {
+				t.Errorf("became %s: %v, told %v", result.Became, result.Err, r.told)
 			}
 			if held := len(r.writes.Behind(web)) > 0; held != tc.held {
 				t.Errorf("held: %t", held)
@@ -270,5 +300,15 @@ func TestDeletionsAreSpaced(t *testing.T) {
 	limits.DeletesPerMinute(0)
 	if third := r.Take(t.Context(), web, Delete{Of: pod("b")}); third.Became != Done {
 		t.Errorf("without a limit: %s", third.Became)
+	}
+}
+
+func TestAPatchTakesItsTimeFromReports(t *testing.T) {
+	r := newRig(t, nil, pod("a"))
+	r.o.Reports = paced(r.clock)
+	r.after = func(string) { r.clock.Step(time.Millisecond) }
+	r.Take(t.Context(), web, Patch{Of: pod("a"), Type: types.MergePatchType, Data: []byte(`{"metadata":{"uid":"uid-a","labels":{"x":"y"}}}`)})
+	if wait := r.o.Reports.Wait(web); wait != 20*time.Millisecond {
+		t.Errorf("the next report waits %v", wait)
 	}
 }
