@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -95,8 +96,10 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 			if step := p.Status(results); step != nil {
 				result := h.take(ctx, step)
 				results = append(results, result)
-				wait = soonest(wait, result.wait)
 			}
+		}
+		for _, result := range results {
+			wait = soonest(wait, result.wait)
 		}
 		a.history.end(key, decision, results[from:])
 		if p.Counts != nil {
@@ -131,13 +134,16 @@ func (a *Actor[K]) hand(key K) *hand {
 
 // complete reports whether all steps succeeded, so that what comes after them may begin.
 func (r Results) complete() bool {
-	for _, result := range r {
-		switch result.Became {
-		case Refused, Uncertain, NotBegun, Ending, Taken:
-			return false
-		}
+	return !slices.ContainsFunc(r, Result.ends)
+}
+
+// ends reports whether nothing that comes after the step may begin.
+func (r Result) ends() bool {
+	switch r.Became {
+	case Refused, Uncertain, NotBegun, Ending, Taken:
+		return true
 	}
-	return true
+	return false
 }
 
 // hand takes the steps of one reconcile.
@@ -170,7 +176,7 @@ func (h *hand) stages(ctx context.Context, stages []Stage) Results {
 			h.stage(ctx, stage, of)
 			going = of.complete()
 		}
-		results = append(results, of...)
+		results = append(results, of.flat()...)
 	}
 	return results
 }
@@ -199,6 +205,12 @@ func (h *hand) stage(ctx context.Context, stage Stage, of Results) {
 				return
 			}
 		}
+	case eachInTurn:
+		for i := range of {
+			if _ = take(ctx, i); of[i].Became == Ending {
+				return
+			}
+		}
 	}
 }
 
@@ -223,7 +235,7 @@ func (h *hand) take(ctx context.Context, step Step) Result {
 // asked reports whether the step made a request that writes.
 func (r Result) asked() bool {
 	switch r.Step.(type) {
-	case Event, Check:
+	case Event, Check, WaitFor, Part:
 		return false
 	}
 	return r.Became != Unchanged && r.Became != PutOff

@@ -27,7 +27,9 @@ func (h *hand) wrote(events Events, object client.Object) Result {
 // failed tells of an error. Whether anything was written is unknown when the answer
 // was lost.
 func (h *hand) failed(events Events, err error) Result {
-	h.tell(events, corev1.EventTypeWarning, events.FailedReason, events.Failed, err)
+	if events.Untold == nil || !events.Untold(err) {
+		h.tell(events, corev1.EventTypeWarning, events.FailedReason, events.Failed, err)
+	}
 	if consistency.OutcomeUnknown(err) {
 		return Result{Became: Uncertain, Err: err}
 	}

@@ -55,13 +55,7 @@ func newHistory[K comparable](c clock.PassiveClock) *history[K] {
 // begin records a plan before it is carried out.
 func (h *history[K]) begin(key K, p Plan) *Decision {
 	d := &Decision{At: h.clock.Now(), Why: p.Why, Became: []string{"under way"}}
-	var about Results
-	for _, stage := range p.Stages {
-		for _, step := range stage.Steps {
-			about = append(about, Result{Step: step})
-		}
-	}
-	d.Steps = inWords(about, func(r Result) string { return r.Step.Verb() + " " + kindOf(r.Step.About()) })
+	d.Steps = inWords(notBegun(p.Stages), func(r Result) string { return r.Step.Verb() + " " + kindOf(r.Step.About()) })
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.next++

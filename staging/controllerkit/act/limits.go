@@ -41,8 +41,12 @@ func (l *Limits) refuse(controller string, step Step) error {
 		return nil
 	}
 	p := l.paused.Load()
-	switch _, told := step.(Event); {
-	case p == nil || told:
+	switch step.(type) {
+	case Event, Part: // the steps of a part are refused each
+		return nil
+	}
+	switch {
+	case p == nil:
 	case p.Controllers[controller]:
 		return fmt.Errorf("controller %s is paused: %s", controller, p.Why)
 	case p.Namespaces[step.About().GetNamespace()]:

@@ -27,6 +27,8 @@ type Plan struct {
 	Counts func(Results) []Count
 	// RequeueAfter asks for another reconcile, in addition to any event; 0 for none.
 	RequeueAfter time.Duration
+	// Prompt: the next event is reconciled at once, also when there is nothing to do now.
+	Prompt bool
 	// Err is why nothing could be decided. It is retried with backoff.
 	Err error
 	// Terminal is why nothing can be done until the object changes. It is not retried.
@@ -46,6 +48,7 @@ const (
 	slowStart
 	inTurn
 	each
+	eachInTurn
 )
 
 // Together takes the steps side by side.
@@ -61,6 +64,10 @@ func InTurn(steps ...Step) Stage { return Stage{steps, inTurn} }
 
 // Each takes all steps in growing batches, whatever becomes of the others.
 func Each(steps ...Step) Stage { return Stage{steps, each} }
+
+// EachInTurn takes one step after another, whatever becomes of the others, unless the
+// namespace is ending.
+func EachInTurn(steps ...Step) Stage { return Stage{steps, eachInTurn} }
 
 // Outcome is what became of a step.
 type Outcome string
@@ -102,6 +109,7 @@ type Result struct {
 	Err error
 
 	wait time.Duration // of a status that was put off
+	part Results       // those of the steps of a part
 }
 
 // Results are those of all steps so far, in the order of the plan.
@@ -155,10 +163,11 @@ func (r Results) Err() error {
 	return errors.Join(errs...)
 }
 
-// Count is one change of a metric: Value is added to a counter or a gauge, or
-// observed by a histogram.
+// Count is one change of a metric: Value is added to a counter or a gauge, is what a
+// gauge is set to, or is observed by a histogram.
 type Count struct {
 	Adds     interface{ Add(float64) }
+	Sets     interface{ Set(float64) }
 	Observes interface{ Observe(float64) }
 	Value    float64
 }
@@ -166,6 +175,9 @@ type Count struct {
 func (c Count) count() {
 	if c.Adds != nil {
 		c.Adds.Add(c.Value)
+	}
+	if c.Sets != nil {
+		c.Sets.Set(c.Value)
 	}
 	if c.Observes != nil {
 		c.Observes.Observe(c.Value)

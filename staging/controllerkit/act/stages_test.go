@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -28,6 +29,10 @@ func TestAStageBeginsWhenTheOneBeforeHasSucceeded(t *testing.T) {
 		"a slow start costs one request":          {"a", []Stage{SlowStart(create("a"), create("b"), create("c"))}, "refused, not begun, not begun", 1},
 		"a slow start ends with the batch":        {"b", []Stage{SlowStart(create("a"), create("b"), create("c"), create("d"))}, "done, refused, done, not begun", 3},
 		"each step is taken, whatever is refused": {"a", []Stage{Each(create("a"), create("b"), create("c"))}, "refused, done, done", 3},
+		"one after another too":                   {"a", []Stage{EachInTurn(create("a"), create("b"), create("c"))}, "refused, done, done", 3},
+		"a part is one step":                      {"a", []Stage{SlowStart(part(create("a"), create("b")), part(create("c")))}, "refused, not begun, not begun", 1},
+		"its steps are taken in their order":      {"b", []Stage{InTurn(part(create("a"), create("b")), part(create("c"), create("d")))}, "done, refused, not begun, not begun", 2},
+		"all parts succeed":                       {"", []Stage{Together(part(create("a"), part(create("b"))), create("c"))}, "done, done, done", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
@@ -149,12 +154,12 @@ func TestWhatIsSaidToManyIsSaidOnce(t *testing.T) {
 
 func TestAPlanCountsItsResults(t *testing.T) {
 	r := newRig(t, nil)
-	var counted counter
+	var counted, set counter
 	r.Do(t.Context(), web, Plan{Stages: []Stage{Together(create("a"), create("b"))}, Counts: func(results Results) []Count {
 		made := float64(len(Succeeded[Create](results)))
-		return []Count{{Adds: &counted, Value: made}, {Observes: &counted, Value: 10 * made}}
+		return []Count{{Adds: &counted, Value: made}, {Observes: &counted, Value: 10 * made}, {Sets: &set, Value: 5}}
 	}})
-	if counted != 22 {
+	if counted != 22 || set != 5 {
 		t.Errorf("counted %v", counted)
 	}
 }
@@ -162,4 +167,68 @@ func TestAPlanCountsItsResults(t *testing.T) {
 type counter float64
 
 func (c *counter) Add(v float64)     { *c += counter(v) }
+func (c *counter) Set(v float64)     { *c = counter(v) }
 func (c *counter) Observe(v float64) { *c += counter(v) }
+
+func part(steps ...Step) Part { return Part{Of: pod("whole"), Stages: []Stage{InTurn(steps...)}} }
+
+func TestAPartTellsAtItsEndWhatBecameOfIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer error
+		want   string
+	}{
+		"all is made":          {nil, "done, done, done"},
+		"the first is refused": {forbidden, "refused, not begun, done"},
+		"the namespace ends":   {ending, "namespace is ending, not begun, done"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.answers["create a"] = tc.answer
+			p := part(create("a"), create("b"))
+			p.Last = func(results Results) Step {
+				return Event{On: pod("whole"), Type: "Normal", Reason: "Ended", Message: outcomes(results)}
+			}
+			var results Results
+			r.Do(t.Context(), web, observing(&results, InTurn(p)))
+			if got := outcomes(results); got != tc.want {
+				t.Errorf("became %s", got)
+			}
+			if last := r.told[len(r.told)-1]; last != "Normal Ended "+strings.TrimSuffix(tc.want, ", done") {
+				t.Errorf("told %s", last)
+			}
+			if got := strings.Join(r.Decisions(web)[0].Steps, "; "); got != "create Pod [a b]" {
+				t.Errorf("planned %s", got)
+			}
+		})
+	}
+}
+
+func TestEachInTurnEndsWithTheNamespace(t *testing.T) {
+	r := newRig(t, nil)
+	r.answers["create a"] = ending
+	var results Results
+	r.Do(t.Context(), web, observing(&results, EachInTurn(create("a"), create("b"))))
+	if got := outcomes(results); got != "namespace is ending, not begun" {
+		t.Errorf("became %s", got)
+	}
+}
+
+func TestAStatusOfAStageIsPutOffToo(t *testing.T) {
+	r := newRig(t, nil, pod("web"), pod("old"))
+	r.o.Reports = paced(r.clock)
+	r.o.Reports.Sent(web, noon.Add(-time.Second))
+	result := r.Do(t.Context(), web, Plan{Stages: []Stage{Each(late(nil), Delete{Of: pod("old")})}})
+	if result.Err() != nil || result.After() != 2*time.Second || r.did() != "delete old" {
+		t.Errorf("ended with %v, look again after %v", result.Err(), result.After())
+	}
+}
+
+func TestAPauseRefusesTheStepsOfAPart(t *testing.T) {
+	limits := &Limits{}
+	limits.Pause(Pause{Controllers: map[string]bool{"test": true}, Why: "maintenance"})
+	r := newRig(t, func(o *Options[types.NamespacedName]) { o.Limits = limits })
+	result := r.Take(t.Context(), web, part(create("a")))
+	if result.Became != Refused || result.Err == nil || r.did() != "" {
+		t.Errorf("became %s: %v", result.Became, result.Err)
+	}
+}

@@ -31,8 +31,9 @@ type Create struct {
 	// MayExist: one of that name is as good.
 	MayExist bool
 	// Same reports whether the live object that has the name is the very one to make, of
-	// an earlier reconcile: then the key waits until the caches show it. Of any other the
-	// outcome is Taken. Nil: a name in use is refused like anything else.
+	// an earlier reconcile: then the key waits until the caches show it, and if MayExist is
+	// set it is in the result. Of any other the outcome is Taken. Nil: a name in use is
+	// refused like anything else.
 	Same   func(live client.Object) bool
 	Events Events
 }
@@ -134,6 +135,24 @@ type Check struct {
 	Is func(live metav1.Object) error
 }
 
+// WaitFor is in the place of what cannot be done yet. It fails with Err.
+type WaitFor struct {
+	Of  client.Object
+	Err error
+}
+
+// Part is steps that are one to the stage that they are in: all that one of many
+// objects needs. What comes of it is what came of its steps.
+type Part struct {
+	// Of is the object that it is about.
+	Of client.Object
+	// Stages are carried out in this order, up to the first that does not succeed.
+	Stages []Stage
+	// Last is taken at the end, also when a stage has failed, and is computed from the
+	// results of the part. It is pure; a nil step does nothing.
+	Last func(Results) Step
+}
+
 // Events are what is told of a step. An empty reason tells nothing.
 type Events struct {
 	// On is the object that the events are about.
@@ -142,6 +161,8 @@ type Events struct {
 	DoneReason, Done string
 	// Failed is of type Warning; its format gets what the API server said.
 	FailedReason, Failed string
+	// Untold reports whether nothing is told of a failure. It is pure. Nil: all are told.
+	Untold func(error) bool
 }
 
 func (Create) Verb() string  { return "create" }
@@ -154,6 +175,8 @@ func (Release) Verb() string { return "release" }
 func (Status) Verb() string  { return "report" }
 func (Event) Verb() string   { return "tell" }
 func (Check) Verb() string   { return "check" }
+func (WaitFor) Verb() string { return "wait for" }
+func (Part) Verb() string    { return "do" }
 
 // About returns the object that is made; its name is empty until then when it is generated.
 func (s Create) About() client.Object { return s.Object }
@@ -185,6 +208,12 @@ func (s Event) About() client.Object { return s.On }
 // About returns the object that is looked at.
 func (s Check) About() client.Object { return s.Of }
 
+// About returns what is waited for.
+func (s WaitFor) About() client.Object { return s.Of }
+
+// About returns the object that the part is about.
+func (s Part) About() client.Object { return s.Of }
+
 func (Create) sealed()  {}
 func (Update) sealed()  {}
 func (Patch) sealed()   {}
@@ -195,3 +224,5 @@ func (Release) sealed() {}
 func (Status) sealed()  {}
 func (Event) sealed()   {}
 func (Check) sealed()   {}
+func (WaitFor) sealed() {}
+func (Part) sealed()    {}

@@ -51,6 +51,10 @@ func (h *hand) carryOut(ctx context.Context, step Step) Result {
 		return h.status(ctx, s)
 	case Check:
 		return h.check(ctx, s)
+	case WaitFor:
+		return Result{Became: Refused, Err: s.Err}
+	case Part:
+		return h.part(ctx, s)
 	case Event:
 		h.events.Event(s.On, s.Type, s.Reason, s.Message)
 		return Result{Became: Done}
@@ -65,10 +69,10 @@ func (h *hand) create(ctx context.Context, s Create) Result {
 	case err == nil:
 		h.sent(began)
 		return h.wrote(s.Events, s.Object)
-	case s.MayExist && apierrors.IsAlreadyExists(err):
-		return Result{Became: Existed}
 	case s.Same != nil && apierrors.IsAlreadyExists(err):
 		return h.taken(ctx, s, err)
+	case s.MayExist && apierrors.IsAlreadyExists(err):
+		return Result{Became: Existed}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return Result{Became: Ending}
 	case s.Owner != nil && consistency.OutcomeUnknown(err):
@@ -87,6 +91,9 @@ func (h *hand) taken(ctx context.Context, s Create, exists error) Result {
 		return Result{Became: Taken, Object: live}
 	}
 	h.writes.wrote(h.resource(live), live)
+	if s.MayExist {
+		return Result{Became: Existed, Object: live}
+	}
 	return Result{Became: Taken, Object: live, Err: fmt.Errorf("the caches do not show it yet: %w", exists)}
 }
 

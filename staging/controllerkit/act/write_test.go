@@ -49,6 +49,8 @@ func unlabeled(name string) *corev1.Pod {
 func TestWhatBecomesOfAStep(t *testing.T) {
 	mayExist := create("a")
 	mayExist.MayExist = true
+	untold := create("a")
+	untold.Events.Untold = apierrors.IsAlreadyExists
 	events := Events{On: owner(), DoneReason: "Gone", Done: "Took %v", FailedReason: "NotGone", Failed: "Left: %v"}
 	remove := Delete{Of: pod("a"), Events: events}
 	adopt := Adopt{Child: pod("a"), Owner: owner(), Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Selector: selector}
@@ -69,6 +71,9 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 		"perhaps made":             {create("a"), nil, lost, Uncertain, "Warning NotMade Not made: " + lost.Error(), true},
 		"there already":            {create("a"), pod("a"), exists, Refused, "Warning NotMade Not made: " + exists.Error(), false},
 		"there already, as good":   {mayExist, pod("a"), nil, Existed, "", false},
+		"there already, untold":    {untold, pod("a"), exists, Refused, "", false},
+		"only that is untold":      {untold, nil, forbidden, Refused, "Warning NotMade Not made: " + forbidden.Error(), false},
+		"waited for":               {WaitFor{Of: pod("a"), Err: errors.New("it goes")}, nil, nil, Refused, "", false},
 		"nothing can be made":      {create("a"), nil, ending, Ending, "", false},
 		"deleted":                  {remove, pod("a"), nil, Done, "Normal Gone Took a", true},
 		"gone before":              {remove, nil, nil, WasGone, "", false},
@@ -121,21 +126,26 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 func TestANameThatIsInUse(t *testing.T) {
 	for name, tc := range map[string]struct {
 		there  *corev1.Pod
+		good   bool  // it may exist
 		answer error // to the look at it
+		became Outcome
 		err    error
 		held   bool // the key waits until the caches show it
 	}{
-		"by the very object": {owned("a"), nil, exists, true},
-		"by another":         {pod("a"), nil, nil, false},
-		"by one not to read": {owned("a"), forbidden, forbidden, false},
+		"by the very object":          {owned("a"), false, nil, Taken, exists, true},
+		"by the object, as good":      {owned("a"), true, nil, Existed, nil, true},
+		"by another":                  {pod("a"), false, nil, Taken, nil, false},
+		"by another that is not good": {pod("a"), true, nil, Taken, nil, false},
+		"by one not to read":          {owned("a"), false, forbidden, Taken, forbidden, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil, owner(), tc.there)
 			r.answers["create"], r.answers["get"] = exists, tc.answer
 			step := create("a")
+			step.MayExist = tc.good
 			step.Same = func(live client.Object) bool { return metav1.IsControlledBy(live, owner()) }
 			result := r.Take(t.Context(), web, step)
-			if result.Became != Taken || !errors.Is(result.Err, tc.err) || r.told != nil {
+			if result.Became != tc.became || (result.Object != nil) != (tc.answer == nil) || !errors.Is(result.Err, tc.err) || r.told != nil {
 				t.Errorf("became %s: %v, told %v", result.Became, result.Err, r.told)
 			}
 			if held := len(r.writes.Behind(web)) > 0; held != tc.held {

@@ -68,7 +68,7 @@ func New[K comparable, S any](o Options[K], observe func(context.Context, K) (S,
 			return runner.Done(err)
 		}
 		p := plan(observed, c.Clock().Now())
-		if pace := o.Runner.Pace; pace != nil && len(p.Stages) == 0 {
+		if pace := o.Runner.Pace; pace != nil && len(p.Stages) == 0 && !p.Prompt {
 			pace.Sent(key, began)
 		}
 		return actor.Do(ctx, key, p)

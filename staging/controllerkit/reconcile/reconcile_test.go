@@ -62,6 +62,7 @@ func TestAReconcileThatWantsNothingIsPaced(t *testing.T) {
 	}{
 		"nothing to do": {act.Plan{}, 500 * time.Millisecond},
 		"a pod to make": {making("a"), 0},
+		"in a hurry":    {act.Plan{Prompt: true}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(noon)
