@@ -12,8 +12,11 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
@@ -44,7 +47,25 @@ func (cc ControllerContext) handOf(ctx context.Context, config *rest.Config, sou
 	if err != nil {
 		return reconcile.Hand{}, fmt.Errorf("make the client of the events of %s: %w", source, err)
 	}
-	return reconcile.Hand{Client: writer, Events: cc.Recorder(ctx, events, source)}, nil
+	return reconcile.Hand{Client: writer, Events: cc.Recorder(ctx, events, source), OnWrite: countWrite}, nil
+}
+
+// writes counts what controllers ask the API server to write.
+var writes = metrics.NewCounterVec(&metrics.CounterOpts{
+	Subsystem:      "controller",
+	Name:           "writes_total",
+	Help:           "Writes that a controller asked for, by what was done and by whether it succeeded.",
+	StabilityLevel: metrics.ALPHA,
+}, []string{"name", "verb", "result"})
+
+func init() { legacyregistry.MustRegister(writes) }
+
+func countWrite(w act.Write) {
+	result := "success"
+	if w.Err != nil {
+		result = "error"
+	}
+	writes.WithLabelValues(w.Controller, w.Verb, result).Inc()
 }
 
 // kindsOf maps the kinds that were served at the start of the term to their resources.

@@ -23,9 +23,11 @@ import (
 type Options[K comparable] struct {
 	// Name is the controller's canonical name.
 	Name string
-	// Client makes the requests; client.NewDryRunClient makes all of them dry.
+	// Client makes the requests.
 	Client client.Client
 	Events EventRecorder
+	// DryRun: the API server is asked and nothing is written, recorded or told.
+	DryRun bool
 	// Writes is where it records what a key wrote.
 	Writes *consistency.Tracker[K]
 	// Clock is the process's clock; the real one by default.
@@ -67,6 +69,9 @@ func New[K comparable](o Options[K]) *Actor[K] {
 	if o.Tracer == nil {
 		o.Tracer = otel.Tracer("controllerkit/act")
 	}
+	if o.DryRun {
+		o.Client, o.Events = client.NewDryRunClient(o.Client), silent{}
+	}
 	return &Actor[K]{o: o, history: newHistory[K](o.Clock)}
 }
 
@@ -88,6 +93,7 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		}
 		if next != nil && p.Err == nil && p.Terminal == nil {
 			a.history.end(key, decision, results[from:])
+			p.count(results[from:])
 			p = next(results)
 			continue
 		}
@@ -102,11 +108,7 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 			wait = soonest(wait, result.wait)
 		}
 		a.history.end(key, decision, results[from:])
-		if p.Counts != nil {
-			for _, c := range p.Counts(results) {
-				c.count()
-			}
-		}
+		p.count(results[from:])
 		if p.Terminal != nil && p.Err == nil && results.Err() == nil {
 			return runner.GiveUp(p.Terminal)
 		}
@@ -122,7 +124,7 @@ func (a *Actor[K]) Take(ctx context.Context, key K, step Step) Result {
 func (a *Actor[K]) hand(key K) *hand {
 	h := &hand{
 		client: a.o.Client, events: a.o.Events, clock: a.o.Clock, limits: a.o.Limits,
-		writes: keyed[K]{a.o.Writes, key}, controller: a.o.Name, onWrite: a.o.OnWrite, tracer: a.o.Tracer,
+		writes: a.record(key), controller: a.o.Name, onWrite: a.o.OnWrite, tracer: a.o.Tracer,
 		sent: func(time.Time) {}, due: func() time.Duration { return 0 },
 	}
 	if reports := a.o.Reports; reports != nil {
@@ -130,6 +132,13 @@ func (a *Actor[K]) hand(key K) *hand {
 		h.due = func() time.Duration { return reports.Wait(key) }
 	}
 	return h
+}
+
+func (a *Actor[K]) record(key K) record {
+	if a.o.DryRun {
+		return dry{keyed[K]{a.o.Writes, key}}
+	}
+	return keyed[K]{a.o.Writes, key}
 }
 
 // complete reports whether all steps succeeded, so that what comes after them may begin.

@@ -15,7 +15,8 @@ type Plan struct {
 	Why string
 	// Stages are carried out in this order. One begins when the one before has succeeded.
 	Stages []Stage
-	// Then plans on when all stages have succeeded, from their results. It is pure.
+	// Then plans on when all stages have succeeded, from all results so far. It is pure.
+	// Status and RequeueAfter are then those of the plan that it returns.
 	Then func(Results) Plan
 	// Else plans on when a stage has not succeeded, in place of Status, from all results.
 	// What failed is retried whatever it plans. It is pure.
@@ -23,7 +24,7 @@ type Plan struct {
 	// Status is written last, also when a stage has failed, and is computed from all
 	// results. It is pure; a nil step writes nothing.
 	Status func(Results) Step
-	// Counts is what the metrics are told of the results. It is pure.
+	// Counts is what the metrics are told of the results of this plan. It is pure.
 	Counts func(Results) []Count
 	// RequeueAfter asks for another reconcile, in addition to any event; 0 for none.
 	RequeueAfter time.Duration
@@ -170,6 +171,15 @@ type Count struct {
 	Sets     interface{ Set(float64) }
 	Observes interface{ Observe(float64) }
 	Value    float64
+}
+
+func (p Plan) count(results Results) {
+	if p.Counts == nil {
+		return
+	}
+	for _, c := range p.Counts(results) {
+		c.count()
+	}
 }
 
 func (c Count) count() {

@@ -28,9 +28,11 @@ type Options[K comparable] struct {
 
 // Hand is what a controller writes with. It comes from the process.
 type Hand struct {
-	Client  client.Client
-	Events  act.EventRecorder
-	Limits  *act.Limits
+	Client client.Client
+	Events act.EventRecorder
+	Limits *act.Limits
+	// DryRun: the API server is asked and nothing is written, recorded or told.
+	DryRun  bool
 	OnWrite func(act.Write)
 }
 
@@ -51,7 +53,7 @@ func (c *Controller[K]) Reconcile(ctx context.Context, key K) runner.Result {
 func New[K comparable, S any](o Options[K], observe func(context.Context, K) (S, error), plan func(S, time.Time) act.Plan) *Controller[K] {
 	actor := act.New(act.Options[K]{
 		Name: o.Runner.Name, Client: o.Client, Events: o.Events, Writes: o.Runner.Writes,
-		Clock: o.Runner.Clock, Reports: o.Reports, Limits: o.Limits, OnWrite: o.OnWrite,
+		Clock: o.Runner.Clock, Reports: o.Reports, Limits: o.Limits, DryRun: o.DryRun, OnWrite: o.OnWrite,
 	})
 	o.Runner.Decisions = func(key K) any { return actor.Decisions(key) }
 	if o.Runner.Events == nil {
