@@ -106,15 +106,15 @@ func (w Writer) Create(ctx context.Context, key types.NamespacedName, revision *
 const mostCollisions = 20
 
 // CreateFree creates a revision under the first free name that its data and a
-// number of collisions from this one on lead to, and labels it with the hash. It
-// returns that number too. A revision of the owner with the same data that has
-// such a name already is as good.
+// number of collisions from this one on lead to, and returns that number too. The
+// label keeps the first hash, whichever name was free. A revision of the owner with
+// the same data that has such a name already is as good.
 func (w Writer) CreateFree(ctx context.Context, key types.NamespacedName, owner metav1.Object, revision *appsv1.ControllerRevision, collisions int32) (*appsv1.ControllerRevision, int32, error) {
+	first := Hash(revision.Data.Raw, &collisions)
 	for range mostCollisions {
 		next := revision.DeepCopy()
-		hash := Hash(next.Data.Raw, &collisions)
-		next.Name = Name(owner.GetName(), hash)
-		metav1.SetMetaDataLabel(&next.ObjectMeta, HashLabel, hash)
+		next.Name = Name(owner.GetName(), Hash(next.Data.Raw, &collisions))
+		metav1.SetMetaDataLabel(&next.ObjectMeta, HashLabel, first)
 		created, taken, err := w.Create(ctx, key, next)
 		switch {
 		case err != nil:

@@ -116,17 +116,18 @@ func TestATakenNameLeadsToAnotherUnlessItIsTheSame(t *testing.T) {
 		return r
 	}
 	for name, tc := range map[string]struct {
-		there      []*appsv1.ControllerRevision
-		collisions int32
+		there            []*appsv1.ControllerRevision
+		from, collisions int32
 	}{
-		"free":                      {nil, 0},
-		"the same":                  {[]*appsv1.ControllerRevision{named(0, "a")}, 0},
-		"another":                   {[]*appsv1.ControllerRevision{named(0, "b")}, 1},
-		"two others, then the same": {[]*appsv1.ControllerRevision{named(0, "b"), named(1, "c"), named(2, "a")}, 2},
+		"free":                      {nil, 0, 0},
+		"the same":                  {[]*appsv1.ControllerRevision{named(0, "a")}, 0, 0},
+		"another":                   {[]*appsv1.ControllerRevision{named(0, "b")}, 0, 1},
+		"two others, then the same": {[]*appsv1.ControllerRevision{named(0, "b"), named(1, "c"), named(2, "a")}, 0, 2},
+		"another after a collision": {[]*appsv1.ControllerRevision{named(0, "b"), named(1, "c")}, 1, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _ := writer(tc.there...)
-			got, collisions, err := w.CreateFree(t.Context(), key, owner, fresh, 0)
+			got, collisions, err := w.CreateFree(t.Context(), key, owner, fresh, tc.from)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +135,7 @@ func TestATakenNameLeadsToAnotherUnlessItIsTheSame(t *testing.T) {
 			check(t, got.Name, Name("web", Hash(raw, &tc.collisions)))
 			check(t, string(got.Data.Raw), string(raw))
 			if !slices.ContainsFunc(tc.there, func(r *appsv1.ControllerRevision) bool { return r.Name == got.Name }) {
-				check(t, got.Labels[HashLabel], Hash(raw, &tc.collisions))
+				check(t, got.Labels[HashLabel], Hash(raw, &tc.from))
 			}
 		})
 	}
