@@ -87,7 +87,8 @@ func (b *builder) options(o map[string]any) (text, guards string) {
 }
 
 // patch shows the form of a patch as far as the body and the address tell it: a
-// merge patch and a strategic one differ by directives only. Of a patch of a
+// merge patch and a strategic one differ by directives only, and what is applied
+// says as whom, while a patch may name its kind as well. Of a patch of a
 // status it shows the fields alone; their values are compared as the status.
 func (b *builder) patch(request harness.AuditEvent) (text, guards string) {
 	var body any
@@ -96,21 +97,23 @@ func (b *builder) patch(request harness.AuditEvent) (text, guards string) {
 	}
 	o, _ := body.(map[string]any)
 	guards = guardsOf(fields(o, "metadata"))
-	head := "merge"
+	var query url.Values
+	if address, err := url.Parse(request.RequestURI); err == nil {
+		query = address.Query()
+	}
+	head, manager := "merge", query.Get("fieldManager")
 	switch {
 	case o == nil:
 		head = "json"
 		body, guards = jsonGuards(body)
-	case o["apiVersion"] != nil && o["kind"] != nil:
+	case o["apiVersion"] != nil && o["kind"] != nil && manager != "":
 		head = "apply"
 	}
-	if address, err := url.Parse(request.RequestURI); err == nil {
-		if manager := address.Query().Get("fieldManager"); manager != "" {
-			head += " as " + manager
-		}
-		if address.Query().Get("force") == "true" {
-			head += " by force"
-		}
+	if manager != "" {
+		head += " as " + manager
+	}
+	if query.Get("force") == "true" {
+		head += " by force"
 	}
 	if request.ObjectRef.Subresource == "status" {
 		paths := map[string]bool{}

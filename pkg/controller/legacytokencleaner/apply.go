@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/klog/v2"
 )
 
@@ -33,11 +34,12 @@ func (c *Controller) apply(ctx context.Context, do action, secret metav1.Object,
 	return nil
 }
 
+// markInvalid sends a merge patch that names the secret in full, as the original
+// does, so that managedFields tell of an update.
 func (c *Controller) markInvalid(ctx context.Context, secret metav1.Object, now time.Time) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": secret.GetUID(), "resourceVersion": secret.GetResourceVersion(),
-		"labels": map[string]string{InvalidSinceLabel: now.UTC().Format(time.DateOnly)},
-	}})
+	patch, err := json.Marshal(applycorev1.Secret(secret.GetName(), secret.GetNamespace()).
+		WithUID(secret.GetUID()).WithResourceVersion(secret.GetResourceVersion()).
+		WithLabels(map[string]string{InvalidSinceLabel: now.UTC().Format(time.DateOnly)}))
 	if err != nil {
 		return err
 	}
