@@ -174,7 +174,7 @@ func (b *builder) request(request harness.AuditEvent) {
 	if !slices.Contains(b.record.Authors[identity], who) {
 		b.record.Authors[identity] = append(b.record.Authors[identity], who)
 	}
-	b.times(identity, answered, request.Received)
+	b.times(identity, answered, request.Received, request.ObjectRef.Subresource == "")
 	if request.ObjectRef.Subresource == "status" {
 		b.status(identity, answered)
 	}

@@ -73,13 +73,21 @@ func moments(path string, v any, condition map[string]any, found map[string]mome
 }
 
 // times notes how the times of an object lie after a write: to what they were
-// after the write before, to the moment of the write and to each other.
-func (b *builder) times(identity string, o map[string]any, written time.Time) {
+// after the write before, to the moment of the write and to each other. Those of
+// the status are not the work of a write to the object itself, which shows how far
+// others, such as a kubelet, were by then.
+func (b *builder) times(identity string, o map[string]any, written time.Time, itself bool) {
 	key := fmt.Sprint(identity, fields(o, "metadata")["uid"])
 	before, known := b.moments[key]
 	now := map[string]moment{}
 	moments("", o, nil, now)
-	b.moments[key] = now
+	maps.DeleteFunc(now, func(field string, _ moment) bool { return itself && inStatus(field) })
+	b.moments[key] = maps.Clone(now)
+	for field, was := range before {
+		if itself && inStatus(field) {
+			b.moments[key][field] = was
+		}
+	}
 	if written.IsZero() {
 		return
 	}
@@ -104,7 +112,7 @@ func (b *builder) times(identity string, o map[string]any, written time.Time) {
 		}
 	}
 	for field, was := range before {
-		if _, there := now[field]; known && !there && was.condition == nil && !noted(field) {
+		if _, there := b.moments[key][field]; known && !there && was.condition == nil && !noted(field) {
 			note(field, "goes")
 		}
 	}
@@ -114,6 +122,8 @@ func (b *builder) times(identity string, o map[string]any, written time.Time) {
 // or goes with the next one, and how many changes there are is chance; and the answer
 // to a deletion may be written down before that to an earlier request.
 func noted(field string) bool { return strings.HasPrefix(field, "metadata.") }
+
+func inStatus(field string) bool { return strings.HasPrefix(field, "status.") }
 
 // lies says where a time is, beside another one.
 func lies(t, other time.Time) string {

@@ -17,6 +17,13 @@ func written(t *testing.T, second int, status string) harness.AuditEvent {
 		"status":%s}}`, user, second, status))
 }
 
+// labelled is the deployment after a write to itself at that second.
+func labelled(t *testing.T, second int, status string) harness.AuditEvent {
+	event := written(t, second, status)
+	event.ObjectRef.Subresource = ""
+	return event
+}
+
 func condition(status, reason string, moved int) string {
 	return fmt.Sprintf(`{"conditions":[{"type":"Ready","status":%q,"reason":%q,"lastTransitionTime":"2026-01-02T03:04:%02dZ"}]}`, status, reason, moved)
 }
@@ -41,6 +48,9 @@ func TestTimesAreKeptByWhatTheyFollow(t *testing.T) {
 		"another time goes":       {[]harness.AuditEvent{written(t, 1, `{"startTime":"2026-01-02T03:04:01Z"}`), written(t, 3, `{}`)}, "status.startTime", append(first, "goes")},
 		"two times of one object": {[]harness.AuditEvent{written(t, 30, `{"endTime":"2026-01-02T03:04:30Z","startTime":"2026-01-02T03:04:20Z"}`)}, "status.endTime", []string{"after metadata.creationTimestamp", "after status.startTime", "set at the write", "written as <time>"}},
 		"times with fractions":    {[]harness.AuditEvent{written(t, 1, `{"startTime":"2026-01-02T03:04:01.000000Z"}`)}, "status.startTime", []string{"at metadata.creationTimestamp", "set at the write", "written as <time micro>"}},
+		"others have moved it":    {[]harness.AuditEvent{written(t, 1, condition("False", "a", 1)), labelled(t, 4, condition("False", "a", 3))}, ready, first},
+		"others, and then it":     {[]harness.AuditEvent{written(t, 1, condition("False", "a", 1)), labelled(t, 4, condition("False", "a", 3)), written(t, 9, condition("True", "a", 9))}, ready, append(first, "moves when the status changes", "after metadata.creationTimestamp")},
+		"others have taken it":    {[]harness.AuditEvent{written(t, 1, `{"startTime":"2026-01-02T03:04:01Z"}`), labelled(t, 3, `{}`)}, "status.startTime", first},
 		"words around a time":     {[]harness.AuditEvent{written(t, 1, `{"startTime":"at 2026-01-02T03:04:01Z"}`)}, "status.startTime", nil},
 	} {
 		r := NewRecord("story-0001", nil, c.writes, nil)
