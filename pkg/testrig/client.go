@@ -102,8 +102,10 @@ func (c *fakeClient) Update(_ context.Context, o client.Object, _ ...client.Upda
 	return sub{c.fake, ""}.Update(context.Background(), o)
 }
 
-func (c *fakeClient) Patch(_ context.Context, o client.Object, p client.Patch, _ ...client.PatchOption) error {
-	return sub{c.fake, ""}.Patch(context.Background(), o, p)
+func (c *fakeClient) Patch(_ context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	var options client.PatchOptions
+	options.ApplyOptions(opts)
+	return sub{c.fake, ""}.Patch(context.Background(), o, p, &client.SubResourcePatchOptions{PatchOptions: options})
 }
 
 func (c *fakeClient) Delete(_ context.Context, o client.Object, opts ...client.DeleteOption) error {
@@ -144,13 +146,15 @@ func (s sub) Update(_ context.Context, o client.Object, _ ...client.SubResourceU
 	})
 }
 
-func (s sub) Patch(_ context.Context, o client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
+func (s sub) Patch(_ context.Context, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+	var options client.SubResourcePatchOptions
+	options.ApplyOptions(opts)
 	data, err := p.Data(o)
 	if err != nil {
 		return err
 	}
 	return ask(s.fake, o, func(r schema.GroupVersionResource) ktesting.Action {
-		return ktesting.NewPatchSubresourceAction(r, o.GetNamespace(), o.GetName(), p.Type(), data, s.subresources()...)
+		return ktesting.NewPatchSubresourceActionWithOptions(r, o.GetNamespace(), o.GetName(), p.Type(), data, *options.AsPatchOptions(), s.subresources()...)
 	})
 }
 

@@ -34,7 +34,11 @@ func New(client *fake.Clientset, now time.Time) *Rig {
 }
 
 // Hand writes to the rig's API server and tells its recorder.
-func (r *Rig) Hand() reconcile.Hand { return Hand(r.Client, r.Events) }
+func (r *Rig) Hand() reconcile.Hand {
+	hand := Hand(r.Client, r.Events)
+	hand.Clock = r.Clock
+	return hand
+}
 
 // Hand writes to a fake API server.
 func Hand(client Invoker, events act.EventRecorder) reconcile.Hand {

@@ -21,7 +21,7 @@ import (
 )
 
 // hand makes what a controller writes with, as the service account. Its requests and
-// those of its events share one rate.
+// those of its events share one rate; a controller without a source tells no events.
 func (cc ControllerContext) hand(ctx context.Context, serviceAccount, source string) (reconcile.Hand, error) {
 	config, err := cc.Clients.Config(serviceAccount)
 	if err != nil {
@@ -43,11 +43,16 @@ func (cc ControllerContext) handOf(ctx context.Context, config *rest.Config, sou
 	if err != nil {
 		return reconcile.Hand{}, fmt.Errorf("make the client of %s: %w", source, err)
 	}
+	hand := reconcile.Hand{Client: writer, OnWrite: countWrite, Clock: cc.Clock}
+	if source == "" {
+		return hand, nil
+	}
 	events, err := kubernetes.NewForConfigAndClient(config, connections)
 	if err != nil {
 		return reconcile.Hand{}, fmt.Errorf("make the client of the events of %s: %w", source, err)
 	}
-	return reconcile.Hand{Client: writer, Events: cc.Recorder(ctx, events, source), OnWrite: countWrite}, nil
+	hand.Events = cc.Recorder(ctx, events, source)
+	return hand, nil
 }
 
 // writes counts what controllers ask the API server to write.

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -93,7 +94,7 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		}
 		if next != nil && p.Err == nil && p.Terminal == nil {
 			a.history.end(key, decision, results[from:])
-			p.count(results[from:])
+			p.count(h.clock, results[from:])
 			p = next(results)
 			continue
 		}
@@ -108,11 +109,15 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 			wait = soonest(wait, result.wait)
 		}
 		a.history.end(key, decision, results[from:])
-		p.count(results[from:])
-		if p.Terminal != nil && p.Err == nil && results.Err() == nil {
+		p.count(h.clock, results[from:])
+		failed := results.Err()
+		switch {
+		case p.Terminal != nil && p.Err == nil && failed == nil:
 			return runner.GiveUp(p.Terminal)
+		case p.TerminalIf != nil && p.Err == nil && failed != nil && p.TerminalIf(failed):
+			return runner.GiveUp(failed)
 		}
-		return runner.Done(p.Err, results.Err()).LookAgain(wait)
+		return runner.Done(p.Err, failed).LookAgain(wait)
 	}
 }
 
@@ -235,6 +240,9 @@ func (h *hand) take(ctx context.Context, step Step) Result {
 		span.RecordError(result.Err)
 		span.SetStatus(codes.Error, string(result.Became))
 	}
+	if result.asked() {
+		klog.FromContext(ctx).V(3).Info("Carried out a step", "step", describe(step), "became", result.Became)
+	}
 	if h.onWrite != nil && result.asked() {
 		h.onWrite(Write{Controller: h.controller, Verb: step.Verb(), Kind: kindOf(step.About()), Err: result.Err, Took: h.clock.Since(began)})
 	}
@@ -244,7 +252,7 @@ func (h *hand) take(ctx context.Context, step Step) Result {
 // asked reports whether the step made a request that writes.
 func (r Result) asked() bool {
 	switch r.Step.(type) {
-	case Event, Check, WaitFor, Part:
+	case Event, Check, WaitFor, Part, Ask:
 		return false
 	}
 	return r.Became != Unchanged && r.Became != PutOff

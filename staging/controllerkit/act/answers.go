@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,9 +39,14 @@ func (h *hand) failed(events Events, err error) Result {
 }
 
 func (h *hand) tell(events Events, kind, reason, format string, about any) {
-	if reason != "" && events.On != nil {
-		h.events.Event(events.On, kind, reason, fmt.Sprintf(format, about))
+	if reason == "" || events.On == nil {
+		return
 	}
+	message := format
+	if strings.Contains(format, "%") {
+		message = fmt.Sprintf(format, about)
+	}
+	h.events.Event(events.On, kind, reason, message)
 }
 
 // unlessGone is a failure, or none when the object was not found and a live look shows

@@ -42,7 +42,7 @@ func (l *Limits) refuse(controller string, step Step) error {
 	}
 	p := l.paused.Load()
 	switch step.(type) {
-	case Event, Part: // the steps of a part are refused each
+	case Event, Ask, Part: // the steps of a part are refused each
 		return nil
 	}
 	switch {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -34,7 +35,13 @@ type Plan struct {
 	Err error
 	// Terminal is why nothing can be done until the object changes. It is not retried.
 	Terminal error
+	// TerminalIf reports whether what the API server said to the steps is terminal too;
+	// nil: it is retried. It is pure.
+	TerminalIf func(error) bool
 }
+
+// Stages are one stage, whose steps are taken in turn.
+func Stages(steps ...Step) []Stage { return []Stage{InTurn(steps...)} }
 
 // Stage is steps that belong together, and the way in which they are taken.
 type Stage struct {
@@ -171,18 +178,23 @@ type Count struct {
 	Sets     interface{ Set(float64) }
 	Observes interface{ Observe(float64) }
 	Value    float64
+	// Since, if given, adds the seconds that have passed since then to Value.
+	Since time.Time
 }
 
-func (p Plan) count(results Results) {
+func (p Plan) count(clock clock.PassiveClock, results Results) {
 	if p.Counts == nil {
 		return
 	}
 	for _, c := range p.Counts(results) {
-		c.count()
+		c.count(clock)
 	}
 }
 
-func (c Count) count() {
+func (c Count) count(clock clock.PassiveClock) {
+	if !c.Since.IsZero() {
+		c.Value += clock.Since(c.Since).Seconds()
+	}
 	if c.Adds != nil {
 		c.Adds.Add(c.Value)
 	}

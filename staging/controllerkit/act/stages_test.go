@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
 var forbidden = apierrors.NewForbidden(pods, "x", errors.New("quota"))
@@ -140,6 +142,26 @@ func late(Results) Step {
 	return Status{Of: pod("web"), MayWait: true, Set: func(o client.Object) { o.(*corev1.Pod).Status.Message = "x" }}
 }
 
+func TestARefusalMayBeTerminal(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer   error
+		terminal bool
+	}{
+		"nothing is refused":      {nil, false},
+		"only a change can help":  {invalid, true},
+		"another try may succeed": {forbidden, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.answers["create"] = tc.answer
+			got := r.Do(t.Context(), web, Plan{Stages: Stages(create("a")), TerminalIf: apierrors.IsInvalid})
+			if terminal := got == runner.GiveUp(got.Err()); !errors.Is(got.Err(), tc.answer) || terminal != tc.terminal {
+				t.Errorf("ended with %+v", got)
+			}
+		})
+	}
+}
+
 func TestWhatIsSaidToManyIsSaidOnce(t *testing.T) {
 	r := newRig(t, nil)
 	r.answers["create"] = forbidden
@@ -161,6 +183,14 @@ func TestAPlanCountsItsResults(t *testing.T) {
 	}})
 	if counted != 22 || set != 5 {
 		t.Errorf("counted %v", counted)
+	}
+	counted = 0
+	r.Do(t.Context(), web, Plan{Counts: func(Results) []Count {
+		r.clock.Step(3 * time.Second)
+		return []Count{{Observes: &counted, Since: noon.Add(-time.Minute)}}
+	}})
+	if counted != 63 {
+		t.Errorf("counted %v seconds", counted)
 	}
 }
 

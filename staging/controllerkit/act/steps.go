@@ -1,6 +1,10 @@
 package act
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -65,6 +69,18 @@ type Patch struct {
 	Events   Events
 }
 
+// Merge patches these fields of an object's metadata, and nothing when another
+// object has its name by then.
+func Merge(of client.Object, metadata map[string]any) Patch {
+	fields := map[string]any{"uid": of.GetUID()}
+	maps.Copy(fields, metadata)
+	data, err := json.Marshal(map[string]any{"metadata": fields})
+	if err != nil {
+		panic(fmt.Sprintf("act: metadata to merge: %v", err))
+	}
+	return Patch{Of: of, Type: types.StrategicMergePatchType, Data: data}
+}
+
 // Apply applies a configuration on the server's side.
 type Apply struct {
 	// Of is the object that is meant, for the record and for what has been written.
@@ -73,6 +89,14 @@ type Apply struct {
 	Manager       string
 	Force         bool
 	Subresource   string
+	Events        Events
+}
+
+// Ask puts a question that the API server answers and does not store, such as a
+// SubjectAccessReview. The answer is the object of the result.
+type Ask struct {
+	// Question belongs to the plan; the answer is put into it.
+	Question client.Object
 }
 
 // Delete deletes the very object that was looked at. One that is gone, or on its
@@ -153,7 +177,8 @@ type Part struct {
 	Last func(Results) Step
 }
 
-// Events are what is told of a step. An empty reason tells nothing.
+// Events are what is told of a step. An empty reason tells nothing. A text without
+// a percent sign is told as it is.
 type Events struct {
 	// On is the object that the events are about.
 	On runtime.Object
@@ -169,6 +194,7 @@ func (Create) Verb() string  { return "create" }
 func (Update) Verb() string  { return "update" }
 func (Patch) Verb() string   { return "patch" }
 func (Apply) Verb() string   { return "apply" }
+func (Ask) Verb() string     { return "ask" }
 func (Delete) Verb() string  { return "delete" }
 func (Adopt) Verb() string   { return "adopt" }
 func (Release) Verb() string { return "release" }
@@ -189,6 +215,9 @@ func (s Patch) About() client.Object { return s.Of }
 
 // About returns the object that the configuration is of.
 func (s Apply) About() client.Object { return s.Of }
+
+// About returns the question, which has no name.
+func (s Ask) About() client.Object { return s.Question }
 
 // About returns the object as it is cached.
 func (s Delete) About() client.Object { return s.Of }
@@ -218,6 +247,7 @@ func (Create) sealed()  {}
 func (Update) sealed()  {}
 func (Patch) sealed()   {}
 func (Apply) sealed()   {}
+func (Ask) sealed()     {}
 func (Delete) sealed()  {}
 func (Adopt) sealed()   {}
 func (Release) sealed() {}

@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -41,6 +42,8 @@ func (h *hand) carryOut(ctx context.Context, step Step) Result {
 		return result
 	case Apply:
 		return h.apply(ctx, s)
+	case Ask:
+		return h.ask(ctx, s)
 	case Delete:
 		return h.remove(ctx, s)
 	case Adopt:
@@ -129,25 +132,34 @@ func (h *hand) patched(ctx context.Context, s Patch) (client.Object, error) {
 	return object, h.client.SubResource(s.Subresource).Patch(ctx, object, patch)
 }
 
+// apply sends the configuration as a patch: the client's own Apply reads no answer
+// in protobuf, and its answer has no type to be recorded by.
 func (h *hand) apply(ctx context.Context, s Apply) Result {
-	var err error
+	data, err := json.Marshal(s.Configuration)
+	if err != nil {
+		return Result{Became: Refused, Err: err}
+	}
+	object, patch := blank(s.Of), client.RawPatch(types.ApplyPatchType, data)
+	options := client.PatchOptions{FieldManager: s.Manager}
+	if s.Force {
+		options.Force = &s.Force
+	}
 	if s.Subresource == "" {
-		o := []client.ApplyOption{client.FieldOwner(s.Manager)}
-		if s.Force {
-			o = append(o, client.ForceOwnership)
-		}
-		err = h.client.Apply(ctx, s.Configuration, o...)
+		err = h.client.Patch(ctx, object, patch, &options)
 	} else {
-		o := []client.SubResourceApplyOption{client.FieldOwner(s.Manager)}
-		if s.Force {
-			o = append(o, client.ForceOwnership)
-		}
-		err = h.client.SubResource(s.Subresource).Apply(ctx, s.Configuration, o...)
+		err = h.client.SubResource(s.Subresource).Patch(ctx, object, patch, &client.SubResourcePatchOptions{PatchOptions: options})
 	}
 	if err != nil {
-		return h.unlessGone(ctx, Events{}, s.Of, err)
+		return h.unlessGone(ctx, s.Events, s.Of, err)
 	}
-	return Result{Became: Done}
+	return h.wrote(s.Events, object)
+}
+
+func (h *hand) ask(ctx context.Context, s Ask) Result {
+	if err := h.client.Create(ctx, s.Question); err != nil {
+		return Result{Became: Refused, Err: err}
+	}
+	return Result{Became: Done, Object: s.Question}
 }
 
 // remove deletes an object by its UID.

@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	coreapply "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -59,6 +61,8 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 	patch := Patch{Of: pod("a"), Type: types.MergePatchType, Data: []byte(`{"metadata":{"uid":"uid-a","labels":{"x":"y"}}}`)}
 	required := patch
 	required.Required = true
+	apply := Apply{Of: pod("a"), Configuration: coreapply.Pod("a", "ns").WithUID("uid-a").WithLabels(map[string]string{"x": "y"}), Manager: "test", Force: true,
+		Events: Events{On: owner(), FailedReason: "NotApplied", Failed: "It was not applied"}}
 	for name, tc := range map[string]struct {
 		step   Step
 		there  *corev1.Pod // on the server; nil is none
@@ -86,6 +90,9 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 		"nothing to patch, amiss":  {required, nil, nil, Refused, "", false},
 		"nothing to patch":         {patch, nil, nil, WasGone, "", false},
 		"patch refused":            {patch, pod("a"), conflict, Refused, "", false},
+		"applied":                  {apply, pod("a"), nil, Done, "", true},
+		"nothing to apply it to":   {apply, nil, notFound, WasGone, "", false},
+		"not applied":              {apply, pod("a"), conflict, Refused, "Warning NotApplied It was not applied", false},
 		"adopted":                  {adopt, pod("a"), nil, Done, "", true},
 		"adopted by another":       {adopt, another("a"), conflict, WasGone, "", false},
 		"not to be adopted":        {adopt, unlabeled("a"), conflict, NotCalledFor, "", false},
@@ -151,6 +158,43 @@ func TestANameThatIsInUse(t *testing.T) {
 			}
 			if held := len(r.writes.Behind(web)) > 0; held != tc.held {
 				t.Errorf("held: %t", held)
+			}
+		})
+	}
+}
+
+func TestAMergeIsOfTheVeryObject(t *testing.T) {
+	annotations := map[string]any{"annotations": map[string]string{"a": "b"}}
+	r := newRig(t, nil, pod("a"))
+	step := Merge(pod("a"), annotations)
+	if want := `{"metadata":{"annotations":{"a":"b"},"uid":"uid-a"}}`; string(step.Data) != want || len(annotations) != 1 {
+		t.Errorf("patches with %s", step.Data)
+	}
+	if result := r.Take(t.Context(), web, step); result.Became != Done || r.stored("a").Annotations["a"] != "b" {
+		t.Errorf("became %s: %v", result.Became, result.Err)
+	}
+	if step := Merge(pod("a"), nil); string(step.Data) != `{"metadata":{"uid":"uid-a"}}` {
+		t.Errorf("patches with %s", step.Data)
+	}
+}
+
+func TestAQuestionIsNoWrite(t *testing.T) {
+	for name, refusal := range map[string]error{"answered": nil, "refused": forbidden, "no answer": lost} {
+		t.Run(name, func(t *testing.T) {
+			writes := 0
+			limits := &Limits{}
+			limits.Pause(Pause{Controllers: map[string]bool{"test": true}})
+			r := newRig(t, func(o *Options[types.NamespacedName]) {
+				o.Limits, o.OnWrite = limits, func(Write) { writes++ }
+			})
+			r.answers["create"] = refusal
+			question := &authorizationv1.SubjectAccessReview{ObjectMeta: metav1.ObjectMeta{Name: "q"}}
+			result := r.Take(t.Context(), web, Ask{Question: question})
+			if !errors.Is(result.Err, refusal) || (result.Became == Done) != (refusal == nil) || refusal == nil && result.Object != question {
+				t.Errorf("became %s: %v", result.Became, result.Err)
+			}
+			if writes > 0 || len(r.writes.Behind(web)) > 0 || r.did() != "create q" {
+				t.Errorf("%d writes, held for %v", writes, r.writes.Behind(web))
 			}
 		})
 	}

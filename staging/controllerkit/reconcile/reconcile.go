@@ -5,11 +5,15 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
@@ -17,14 +21,22 @@ import (
 // ErrAbsent is returned by an observe function when there is no object of the key.
 var ErrAbsent = errors.New("there is no such object")
 
-// Options say how a controller runs and writes. Runner.Name, Runner.Writes and Client
-// are required.
+// Options say how a controller runs and writes. Runner.Name, Client, and Caches or
+// Runner.Writes are required.
 type Options[K comparable] struct {
 	Runner runner.Options[K]
 	Hand
+	// Caches are those of what the controller writes: a key waits until they show its
+	// writes. They are not looked at when Runner.Writes is given.
+	Caches Caches
 	// Reports says when a status that may wait is due; nil: at once.
 	Reports *pace.Pacer[K]
+	// OnDone is called after each reconcile with how long it took and its error, for metrics.
+	OnDone func(took time.Duration, err error)
 }
+
+// Caches are stores by the resource that they hold.
+type Caches = map[schema.GroupResource]consistency.Store
 
 // Hand is what a controller writes with. It comes from the process.
 type Hand struct {
@@ -34,11 +46,15 @@ type Hand struct {
 	// DryRun: the API server is asked and nothing is written, recorded or told.
 	DryRun  bool
 	OnWrite func(act.Write)
+	// Clock is the process's clock, for a controller whose Runner.Clock is not given;
+	// the real one by default.
+	Clock clock.WithTicker
 }
 
 // Controller reconciles the keys of one controller.
 type Controller[K comparable] struct {
 	*runner.Runner[K]
+	writes    *consistency.Tracker[K]
 	reconcile func(context.Context, K) runner.Result
 }
 
@@ -47,10 +63,37 @@ func (c *Controller[K]) Reconcile(ctx context.Context, key K) runner.Result {
 	return c.reconcile(ctx, key)
 }
 
+// Behind returns what was written for a key and the caches do not show yet.
+func (c *Controller[K]) Behind(key K) []consistency.Behind { return c.writes.Behind(key) }
+
+// Cached reads the object of a key, the name or the namespaced name, from its cache.
+// Without one it returns [ErrAbsent].
+func Cached[T any, K comparable](cache consistency.Store, key K) (*T, error) {
+	item, exists, err := cache.GetByKey(fmt.Sprint(key))
+	switch object, is := item.(*T); {
+	case err != nil:
+		return nil, err
+	case exists && is:
+		return object, nil
+	}
+	return nil, ErrAbsent
+}
+
+// Observe returns an observe function for plans that need the object of the key only.
+func Observe[T any, K comparable](cache consistency.Store) func(context.Context, K) (*T, error) {
+	return func(_ context.Context, key K) (*T, error) { return Cached[T](cache, key) }
+}
+
 // New returns a controller that is not running yet; watches are added first. Observe
 // reads caches, and may read live; plan is a plain function of what was observed and
 // the time.
 func New[K comparable, S any](o Options[K], observe func(context.Context, K) (S, error), plan func(S, time.Time) act.Plan) *Controller[K] {
+	if o.Runner.Clock == nil {
+		o.Runner.Clock = o.Clock
+	}
+	if o.Runner.Writes == nil {
+		o.Runner.Writes = consistency.NewTracker[K](o.Caches)
+	}
 	actor := act.New(act.Options[K]{
 		Name: o.Runner.Name, Client: o.Client, Events: o.Events, Writes: o.Runner.Writes,
 		Clock: o.Runner.Clock, Reports: o.Reports, Limits: o.Limits, DryRun: o.DryRun, OnWrite: o.OnWrite,
@@ -59,12 +102,13 @@ func New[K comparable, S any](o Options[K], observe func(context.Context, K) (S,
 	if o.Runner.Events == nil {
 		o.Runner.Events = o.Events
 	}
-	c := &Controller[K]{}
+	c := &Controller[K]{writes: o.Runner.Writes}
 	c.reconcile = func(ctx context.Context, key K) runner.Result {
 		began := c.Clock().Now()
 		observed, err := observe(ctx, key)
 		switch {
 		case errors.Is(err, ErrAbsent):
+			c.writes.Forget(key)
 			return runner.Done()
 		case err != nil:
 			return runner.Done(err)
@@ -74,6 +118,15 @@ func New[K comparable, S any](o Options[K], observe func(context.Context, K) (S,
 			pace.Sent(key, began)
 		}
 		return actor.Do(ctx, key, p)
+	}
+	if o.OnDone != nil {
+		reconcile := c.reconcile
+		c.reconcile = func(ctx context.Context, key K) runner.Result {
+			began := c.Clock().Now()
+			result := reconcile(ctx, key)
+			o.OnDone(c.Clock().Since(began), result.Err())
+			return result
+		}
 	}
 	c.Runner = runner.New(o.Runner, c.reconcile)
 	return c

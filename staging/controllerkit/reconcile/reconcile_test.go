@@ -7,9 +7,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -80,6 +82,73 @@ func TestAReconcileThatWantsNothingIsPaced(t *testing.T) {
 		})
 	}
 }
+
+func TestTheEndOfAReconcileIsCounted(t *testing.T) {
+	broken := errors.New("broken")
+	for name, err := range map[string]error{"well": nil, "badly": broken} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(noon)
+			o := options(fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(), nil)
+			o.Runner.Clock, o.Clock = nil, clock
+			var took time.Duration
+			var ended error
+			o.OnDone = func(d time.Duration, err error) { took, ended = d, err }
+			New(o, func(context.Context, types.NamespacedName) (string, error) { return "", nil }, func(string, time.Time) act.Plan {
+				clock.Step(2 * time.Second)
+				return act.Plan{Err: err}
+			}).Reconcile(t.Context(), types.NamespacedName{Name: "web"})
+			if took != 2*time.Second || !errors.Is(ended, err) {
+				t.Errorf("took %v and ended with %v", took, ended)
+			}
+		})
+	}
+}
+
+func TestTheObjectOfAKeyIsReadFromItsCache(t *testing.T) {
+	pods := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	nodes := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+	if err := errors.Join(pods.Add(pod), nodes.Add(node)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Observe[corev1.Pod, types.NamespacedName](pods)(t.Context(), client.ObjectKeyFromObject(pod)); got != pod || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if got, err := Cached[corev1.Node](nodes, "n"); got != node || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if got, err := Cached[corev1.Node](nodes, "other"); got != nil || !errors.Is(err, ErrAbsent) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestTheWritesOfAKeyAreForgottenWithItsObject(t *testing.T) {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	o := options(fake.NewClientBuilder().WithScheme(scheme.Scheme).WithRESTMapper(mapper).Build(), nil)
+	o.Runner.Writes, o.Caches = nil, Caches{{Resource: "pods"}: unseeing{cache.NewStore(cache.MetaNamespaceKeyFunc)}}
+	there := true
+	c := New(o, func(context.Context, types.NamespacedName) (string, error) {
+		if there {
+			return "", nil
+		}
+		return "", ErrAbsent
+	}, func(string, time.Time) act.Plan { return making("a") })
+	key := types.NamespacedName{Name: "web"}
+	if err := c.Reconcile(t.Context(), key).Err(); err != nil || len(c.Behind(key)) != 1 {
+		t.Fatalf("got %v, waits for %v", err, c.Behind(key))
+	}
+	there = false
+	if err := c.Reconcile(t.Context(), key).Err(); err != nil || len(c.Behind(key)) != 0 {
+		t.Errorf("got %v, waits for %v", err, c.Behind(key))
+	}
+}
+
+// unseeing is the store of a cache that is behind.
+type unseeing struct{ cache.Store }
+
+func (unseeing) LastStoreSyncResourceVersion() string { return "0" }
 
 func options(server client.Client, looks *pace.Pacer[types.NamespacedName]) Options[types.NamespacedName] {
 	return Options[types.NamespacedName]{
