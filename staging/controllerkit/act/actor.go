@@ -252,7 +252,7 @@ func (h *hand) take(ctx context.Context, step Step) Result {
 // asked reports whether the step made a request that writes.
 func (r Result) asked() bool {
 	switch r.Step.(type) {
-	case Event, Check, WaitFor, Part, Ask:
+	case Event, Check, Look, Ask, WaitFor, Part:
 		return false
 	}
 	return r.Became != Unchanged && r.Became != PutOff

@@ -68,11 +68,11 @@ func (h *hand) unlessGone(ctx context.Context, events Events, of client.Object, 
 // unlessOther is a failure, or none when a live look shows that the object is gone or
 // that the patch is not called for any more. The patch names the UID, so a conflict may
 // be about another object of that name; a webhook may answer with the same codes.
-func (h *hand) unlessOther(ctx context.Context, events Events, of client.Object, err error, calledFor func(metav1.Object) bool) Result {
+func (h *hand) unlessOther(ctx context.Context, look lookAt, events Events, of client.Object, err error, calledFor func(metav1.Object) bool) Result {
 	if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
 		return h.failed(events, err)
 	}
-	live, failed := h.writes.still(ctx, h.resource(of), of, err)
+	live, failed := look(ctx, h.resource(of), of, err)
 	switch {
 	case failed != nil:
 		return h.failed(events, failed)
@@ -117,8 +117,14 @@ type record interface {
 	wrote(schema.GroupResource, metav1.Object)
 	deleteAnswered(context.Context, schema.GroupResource, metav1.Object, error) (consistency.Deletion, error)
 	createLost(schema.GroupResource, metav1.Object, labels.Selector)
+	lookFor(context.Context, schema.GroupResource, metav1.Object, labels.Selector) (bool, error)
 	still(context.Context, schema.GroupResource, metav1.Object, error) (metav1.Object, error)
+	there(context.Context, schema.GroupResource, metav1.Object, error) (metav1.Object, error)
 }
+
+// lookAt reads live an object whose write was refused; nil when the write is not
+// called for any more.
+type lookAt = func(context.Context, schema.GroupResource, metav1.Object, error) (metav1.Object, error)
 
 // keyed is the record of one key of a tracker.
 type keyed[K comparable] struct {
@@ -140,6 +146,14 @@ func (k keyed[K]) createLost(resource schema.GroupResource, owner metav1.Object,
 
 func (k keyed[K]) still(ctx context.Context, resource schema.GroupResource, object metav1.Object, refusal error) (metav1.Object, error) {
 	return k.Still(ctx, resource, object, refusal)
+}
+
+func (k keyed[K]) there(ctx context.Context, resource schema.GroupResource, object metav1.Object, refusal error) (metav1.Object, error) {
+	return k.There(ctx, resource, object, refusal)
+}
+
+func (k keyed[K]) lookFor(ctx context.Context, resource schema.GroupResource, owner metav1.Object, siblings labels.Selector) (bool, error) {
+	return k.LookFor(ctx, k.key, resource, owner, siblings.String())
 }
 
 // dry is the record of a key for which nothing is written.

@@ -66,7 +66,10 @@ type Patch struct {
 	// Required: any refusal is a failure, even if the object is gone, because what
 	// comes after hangs on the patch.
 	Required bool
-	Events   Events
+	// UntilGone: it is called for as long as the object exists, also on its way out, as
+	// what is said of its finalizers is. A refusal is no failure only when it is gone.
+	UntilGone bool
+	Events    Events
 }
 
 // Merge patches these fields of an object's metadata, and nothing when another
@@ -142,6 +145,8 @@ type Status struct {
 	Again bool
 	// MayWait: nobody decides by it, so that it may wait until the key's next report is due.
 	MayWait bool
+	// Tell is told once it is written.
+	Tell []Event
 }
 
 // Event tells of something that is no write.
@@ -157,6 +162,17 @@ type Check struct {
 	// Is returns what is wrong with the object's live metadata; live is nil if there is
 	// none of that name. It is pure.
 	Is func(live metav1.Object) error
+}
+
+// Look looks live, before the steps of the next stage, for objects that caches do
+// not show, such as those of an earlier process. It fails while there are any, and the
+// key waits for them.
+type Look struct {
+	// Owner controls the objects, and their labels match Siblings.
+	Owner    client.Object
+	Siblings labels.Selector
+	// Kind is an empty object of their kind.
+	Kind client.Object
 }
 
 // WaitFor is in the place of what cannot be done yet. It fails with Err.
@@ -201,6 +217,7 @@ func (Release) Verb() string { return "release" }
 func (Status) Verb() string  { return "report" }
 func (Event) Verb() string   { return "tell" }
 func (Check) Verb() string   { return "check" }
+func (Look) Verb() string    { return "look for those of" }
 func (WaitFor) Verb() string { return "wait for" }
 func (Part) Verb() string    { return "do" }
 
@@ -237,6 +254,9 @@ func (s Event) About() client.Object { return s.On }
 // About returns the object that is looked at.
 func (s Check) About() client.Object { return s.Of }
 
+// About returns the owner of what is looked for.
+func (s Look) About() client.Object { return s.Owner }
+
 // About returns what is waited for.
 func (s WaitFor) About() client.Object { return s.Of }
 
@@ -254,5 +274,6 @@ func (Release) sealed() {}
 func (Status) sealed()  {}
 func (Event) sealed()   {}
 func (Check) sealed()   {}
+func (Look) sealed()    {}
 func (WaitFor) sealed() {}
 func (Part) sealed()    {}

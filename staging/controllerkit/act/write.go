@@ -54,6 +54,8 @@ func (h *hand) carryOut(ctx context.Context, step Step) Result {
 		return h.status(ctx, s)
 	case Check:
 		return h.check(ctx, s)
+	case Look:
+		return h.look(ctx, s)
 	case WaitFor:
 		return Result{Became: Refused, Err: s.Err}
 	case Part:
@@ -121,7 +123,11 @@ func (h *hand) patch(ctx context.Context, s Patch) Result {
 	if s.Required {
 		return h.failed(s.Events, err)
 	}
-	return h.unlessOther(ctx, s.Events, s.Of, err, s.CalledFor)
+	look := h.writes.still
+	if s.UntilGone {
+		look = h.writes.there
+	}
+	return h.unlessOther(ctx, look, s.Events, s.Of, err, s.CalledFor)
 }
 
 func (h *hand) patched(ctx context.Context, s Patch) (client.Object, error) {
@@ -213,7 +219,7 @@ func (h *hand) release(ctx context.Context, s Release) Result {
 	case apierrors.IsInvalid(err):
 		return Result{Became: NotCalledFor} // it has no owner references left
 	}
-	return h.unlessOther(ctx, Events{}, s.Child, err, func(live metav1.Object) bool { return metav1.IsControlledBy(live, s.Owner) })
+	return h.unlessOther(ctx, h.writes.still, Events{}, s.Child, err, func(live metav1.Object) bool { return metav1.IsControlledBy(live, s.Owner) })
 }
 
 // status writes the status unless it is the same, or can wait. On a conflict it may be
@@ -248,7 +254,24 @@ func (h *hand) status(ctx context.Context, s Status) Result {
 		return h.unlessGone(ctx, Events{}, s.Of, err)
 	}
 	h.sent(began)
+	for _, e := range s.Tell {
+		h.events.Event(e.On, e.Type, e.Reason, e.Message)
+	}
 	return h.wrote(Events{}, wanted)
+}
+
+// errUnseen fails a look for objects that caches do not show.
+var errUnseen = errors.New("waiting for the caches to show what is there")
+
+func (h *hand) look(ctx context.Context, s Look) Result {
+	unseen, err := h.writes.lookFor(ctx, h.resource(s.Kind), s.Owner, s.Siblings)
+	if err == nil && unseen {
+		err = errUnseen
+	}
+	if err != nil {
+		return Result{Became: Refused, Err: err}
+	}
+	return Result{Became: Done}
 }
 
 func (h *hand) check(ctx context.Context, s Check) Result {

@@ -81,6 +81,15 @@ func (t *Tracker[K]) Gone(ctx context.Context, resource schema.GroupResource, ob
 // refusal. It returns nil when obj is gone, replaced by another of its name, or on
 // its way out. Without live reads obj counts as it was cached, unless it was not found.
 func (t *Tracker[K]) Still(ctx context.Context, resource schema.GroupResource, obj metav1.Object, refusal error) (metav1.Object, error) {
+	live, err := t.There(ctx, resource, obj, refusal)
+	if live == nil || err != nil || t.list != nil && live.GetDeletionTimestamp() != nil {
+		return nil, err
+	}
+	return live, nil
+}
+
+// There is like [Tracker.Still], but an object that is on its way out is still there.
+func (t *Tracker[K]) There(ctx context.Context, resource schema.GroupResource, obj metav1.Object, refusal error) (metav1.Object, error) {
 	if t.list == nil {
 		if apierrors.IsNotFound(refusal) {
 			return nil, nil
@@ -91,7 +100,7 @@ func (t *Tracker[K]) Still(ctx context.Context, resource schema.GroupResource, o
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%w; look whether it is gone: %w", refusal, err)
-	case live == nil || live.UID != obj.GetUID() || live.DeletionTimestamp != nil:
+	case live == nil || live.UID != obj.GetUID():
 		return nil, nil
 	}
 	return live, nil
@@ -205,20 +214,41 @@ func (t *Tracker[K]) due(key K) []func(context.Context) error {
 }
 
 func (t *Tracker[K]) lookForLost(ctx context.Context, key K, resource schema.GroupResource, lost lostCreate) error {
-	list, err := t.list(ctx, resource, lost.namespace, metav1.ListOptions{LabelSelector: lost.selector})
-	if err != nil {
+	if err := t.controlled(ctx, key, resource, lost.namespace, lost.owner, lost.selector); err != nil {
 		return err
-	}
-	for i := range list.Items {
-		if ref := metav1.GetControllerOfNoCopy(&list.Items[i]); ref != nil && ref.UID == lost.owner {
-			t.Wrote(key, resource, &list.Items[i])
-		}
 	}
 	t.change(key, func(r *record) {
 		if r.lost[resource] == lost {
 			delete(r.lost, resource)
 		}
 	})
+	return nil
+}
+
+// LookFor reads live what owner controls of what selector selects, whoever made it,
+// and reports whether the caches do not show all of it, so that key waits. Without
+// live reads what the caches show is all there is.
+func (t *Tracker[K]) LookFor(ctx context.Context, key K, resource schema.GroupResource, owner metav1.Object, selector string) (bool, error) {
+	if t.list == nil {
+		return false, nil
+	}
+	if err := t.controlled(ctx, key, resource, owner.GetNamespace(), owner.GetUID(), selector); err != nil {
+		return false, fmt.Errorf("look for what the caches do not show: %w", err)
+	}
+	return len(t.Behind(key)) > 0, nil
+}
+
+// controlled reads live what owner controls and has key wait for it.
+func (t *Tracker[K]) controlled(ctx context.Context, key K, resource schema.GroupResource, namespace string, owner types.UID, selector string) error {
+	list, err := t.list(ctx, resource, namespace, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if ref := metav1.GetControllerOfNoCopy(&list.Items[i]); ref != nil && ref.UID == owner {
+			t.Wrote(key, resource, &list.Items[i])
+		}
+	}
 	return nil
 }
 

@@ -15,8 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 )
 
 var (
@@ -147,12 +149,13 @@ func TestStill(t *testing.T) {
 		live          []metav1.PartialObjectMetadata
 		want          string
 		failed        bool
+		leaving       string // as which version it is there all the same
 	}{
 		"there, as it is now":      {refusal: conflict, live: []metav1.PartialObjectMetadata{*object("a", "1", "12")}, want: "12"},
 		"not found, and there":     {refusal: notFound, live: []metav1.PartialObjectMetadata{*object("a", "1", "9")}, want: "9"},
 		"gone":                     {refusal: notFound},
 		"another of its name":      {refusal: conflict, live: []metav1.PartialObjectMetadata{*object("a", "2", "12")}},
-		"on its way out":           {refusal: conflict, live: []metav1.PartialObjectMetadata{*leaving(object("a", "1", "12"))}},
+		"on its way out":           {refusal: conflict, live: []metav1.PartialObjectMetadata{*leaving(object("a", "1", "12"))}, leaving: "12"},
 		"the live read fails":      {refusal: conflict, down: errors.New("down"), failed: true},
 		"the live read is refused": {refusal: notFound, down: notFound, failed: true},
 	} {
@@ -166,6 +169,41 @@ func TestStill(t *testing.T) {
 			}
 			if got != tc.want || (err != nil) != tc.failed || tc.failed && !errors.Is(err, tc.refusal) {
 				t.Errorf("got %q, %v", got, err)
+			}
+			there, err := r.There(t.Context(), pods, object("a", "1", "9"), tc.refusal)
+			if got = tc.want + tc.leaving; there == nil && got != "" || there != nil && there.GetResourceVersion() != got || (err != nil) != tc.failed {
+				t.Errorf("there is %v, %v", there, err)
+			}
+		})
+	}
+}
+
+func TestLookFor(t *testing.T) {
+	of := func(owner types.UID, version string) metav1.PartialObjectMetadata {
+		o := object("a", "1", version)
+		o.OwnerReferences = []metav1.OwnerReference{{UID: owner, Controller: ptr.To(true)}}
+		return *o
+	}
+	for name, tc := range map[string]struct {
+		live   []metav1.PartialObjectMetadata
+		down   error
+		unseen bool
+	}{
+		"there is nothing":                  {},
+		"the caches show it":                {live: []metav1.PartialObjectMetadata{of("owner", "9")}},
+		"the caches do not show it":         {live: []metav1.PartialObjectMetadata{of("owner", "12")}, unseen: true},
+		"what others own is not looked for": {live: []metav1.PartialObjectMetadata{of("other", "12"), *object("b", "2", "13")}},
+		"the live read fails":               {down: errors.New("down")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, object("a", "1", "9"))
+			r.server, r.down = tc.live, tc.down
+			unseen, err := r.LookFor(t.Context(), "k", pods, &metav1.ObjectMeta{UID: "owner"}, "app=web")
+			if unseen != tc.unseen || !errors.Is(err, tc.down) || r.reads != 1 {
+				t.Errorf("unseen: %t, %v", unseen, err)
+			}
+			if held := len(r.Behind("k")) > 0; held != tc.unseen {
+				t.Errorf("held: %t", held)
 			}
 		})
 	}
