@@ -21,12 +21,12 @@ func startDeploymentController(ctx context.Context, cc ControllerContext) (http.
 	if err := cc.require(deploymentsResource, replicaSetsResource); err != nil {
 		return nil, false, err
 	}
-	client, events, err := cc.clientAndEvents(ctx, "deployment-controller", "deployment-controller")
+	hand, err := cc.hand(ctx, "deployment-controller", "deployment-controller")
 	if err != nil {
 		return nil, false, err
 	}
 	apps := cc.Informers.Apps().V1()
-	c, err := deployment.New(apps.Deployments(), apps.ReplicaSets(), cc.Informers.Core().V1().Pods(), client, events, deployment.Options{
+	c, err := deployment.New(apps.Deployments(), apps.ReplicaSets(), cc.Informers.Core().V1().Pods(), hand, deployment.Options{
 		Workers:             int(cc.Config.DeploymentController.ConcurrentDeploymentSyncs),
 		Clock:               cc.Clock,
 		TerminatingReplicas: cc.Gates.Enabled(features.DeploymentReplicaSetTerminatingReplicas),

@@ -51,7 +51,7 @@ func BenchmarkSync(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/pods=%d/sets=%d", strategy.name, n[0], n[1]), func(b *testing.B) {
 				r := rigWith(b, fake.NewClientset(), crowd(n[0], n[1], strategy.option)...)
 				for b.Loop() {
-					if err := r.sync(b.Context(), web).Err(); err != nil {
+					if err := r.Reconcile(b.Context(), web).Err(); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -1,8 +1,10 @@
 package deployment
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -125,6 +130,64 @@ func noted(pairs ...string) setOption {
 }
 
 func sets(list ...*appsv1.ReplicaSet) []*appsv1.ReplicaSet { return list }
+
+// carryOut takes the steps of a plan, and of those that follow when all succeed, the
+// status last. It returns the last plan and its status; do returns what a step leaves.
+func carryOut(p act.Plan, do func(act.Step) client.Object) (act.Plan, act.Step) {
+	var results act.Results
+	for {
+		for _, stage := range p.Stages {
+			for _, step := range stage.Steps {
+				results = append(results, act.Result{Step: step, Became: act.Done, Object: do(step)})
+			}
+		}
+		if p.Then == nil {
+			break
+		}
+		p = p.Then(results)
+	}
+	if p.Status == nil {
+		return p, nil
+	}
+	return p, p.Status(results)
+}
+
+// reportedBy is the Deployment as a plan for it leaves its status.
+func reportedBy(d *appsv1.Deployment, report act.Step) *appsv1.Deployment {
+	after := d.DeepCopy()
+	if report != nil {
+		report.(act.Status).Set(after)
+	}
+	return after
+}
+
+// patched is the set as a patch of it leaves it.
+func patched(set *appsv1.ReplicaSet, patch act.Patch) *appsv1.ReplicaSet {
+	changed := set.DeepCopy()
+	if err := json.Unmarshal(patch.Data, changed); err != nil {
+		panic(err)
+	}
+	return changed
+}
+
+// editOf prints a patch of a ReplicaSet.
+func editOf(patch act.Patch) string {
+	before, after := patch.Of.(*appsv1.ReplicaSet), appsv1.ReplicaSet{}
+	if err := json.Unmarshal(patch.Data, &after); err != nil {
+		panic(err)
+	}
+	var parts []string
+	if after.Spec.Replicas != nil {
+		parts = append(parts, fmt.Sprintf("%d -> %d", size(before), size(&after)))
+	}
+	if len(after.Annotations) > 0 {
+		parts = append(parts, "annotations")
+	}
+	if strings.Contains(string(patch.Data), "minReadySeconds") {
+		parts = append(parts, "minReadySeconds")
+	}
+	return before.Name + " " + strings.Join(parts, ", ")
+}
 
 // sizes prints decisions for comparison.
 func sizes(steps []resize) []string {

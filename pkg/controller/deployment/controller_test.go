@@ -39,7 +39,7 @@ func newRig(t testing.TB, cached ...runtime.Object) *rig {
 func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *rig {
 	t.Helper()
 	r := testrig.New(client, noon)
-	c, err := New(r.In.Apps().V1().Deployments(), r.In.Apps().V1().ReplicaSets(), r.In.Core().V1().Pods(), client, r.Events,
+	c, err := New(r.In.Apps().V1().Deployments(), r.In.Apps().V1().ReplicaSets(), r.In.Core().V1().Pods(), r.Hand(),
 		Options{Workers: 1, Clock: r.Clock, TerminatingReplicas: true})
 	if err != nil {
 		t.Fatal(err)
@@ -106,6 +106,23 @@ func TestRequests(t *testing.T) {
 			objects: []runtime.Object{deploy(5), set(1, "v1", 3, 3)},
 			faults:  func(r *rig) { r.Fail("patch", "replicasets", conflict) },
 			did:     "patch replicasets", err: true},
+		"a set that is gone ends the sync too, as others were to shrink for it": {
+			objects: []runtime.Object{deploy(10, image("v2"), func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 5 }),
+				set(1, "v1", 10, 10, sizedFor("10", "13")), set(2, "v2", 3, 3, sizedFor("10", "13"))},
+			faults: func(r *rig) { r.Fail("patch", "replicasets", gone); r.away() },
+			did:    "patch replicasets", err: true},
+		"a set that is lost is asked for again, and told": {
+			objects: []runtime.Object{deploy(3)},
+			faults:  func(r *rig) { r.Fail("create", "replicasets", apierrors.NewTimeoutError("no answer", 0)) },
+			did:     "create replicasets, update deployments/status", err: true,
+			told: `Warning ReplicaSetCreateError Failed to create new replica set "web-HASH": Timeout: no answer`},
+		"a name that nobody can look at is tried again": {
+			objects: []runtime.Object{deploy(3)},
+			faults: func(r *rig) {
+				r.Fail("create", "replicasets", apierrors.NewAlreadyExists(setResource, "web"))
+				r.Fail("get", "replicasets", denied)
+			},
+			did: "create replicasets, get replicasets", err: true},
 		"a set that may not be made is told": {
 			objects: []runtime.Object{deploy(3)},
 			faults:  func(r *rig) { r.Fail("create", "replicasets", denied) },
@@ -177,7 +194,7 @@ func TestRequests(t *testing.T) {
 			if tc.faults != nil {
 				tc.faults(r)
 			}
-			result := r.sync(t.Context(), web)
+			result := r.Reconcile(t.Context(), web)
 			check(t, r.Requests(), tc.did)
 			check(t, hashes(r.Told(), tc.objects), tc.told)
 			if (result.Err() != nil) != tc.err {
@@ -185,6 +202,28 @@ func TestRequests(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of two changes of one set, the second is made on what the first has left.
+func TestASetIsChangedTwice(t *testing.T) {
+	r := newRig(t, deploy(3, image("v2"), posts("1", "0"), settled(4, reasonUpdated)), set(1, "v1", 4, 3), set(2, "v2", 1, 1))
+	version := 7
+	var asked []string
+	r.Client.PrependReactor("patch", "replicasets", func(action ktesting.Action) (bool, runtime.Object, error) {
+		patch := action.(ktesting.PatchAction)
+		asked = append(asked, patch.GetName()+" "+string(patch.GetPatch()))
+		version++
+		return true, set(1, "v1", 4, 3, func(rs *appsv1.ReplicaSet) { rs.ResourceVersion = fmt.Sprint(version) }), nil
+	})
+	if err := r.Reconcile(t.Context(), web).Err(); err != nil {
+		t.Fatal(err)
+	}
+	check(t, asked, []string{
+		`web-1 {"metadata":{"resourceVersion":"1","uid":"web-1"},"spec":{"replicas":3}}`,
+		`web-1 {"metadata":{"resourceVersion":"8","uid":"web-1"},"spec":{"replicas":2}}`,
+	})
+	check(t, r.Requests(), "2 patch replicasets, update deployments/status")
+	check(t, r.Told(), "Normal ScalingReplicaSet Scaled down replica set web-1 from 4 to 3; Normal ScalingReplicaSet Scaled down replica set web-1 from 3 to 2")
 }
 
 func TestHistoryIsClearedWhenDeletionsAreLetThrough(t *testing.T) {
@@ -195,11 +234,11 @@ func TestHistoryIsClearedWhenDeletionsAreLetThrough(t *testing.T) {
 		return refuses, nil, apierrors.NewConflict(setResource, "web-1", errors.New("a webhook says no"))
 	})
 	for range 3 {
-		check(t, apierrors.IsConflict(r.sync(t.Context(), web).Err()), true)
+		check(t, apierrors.IsConflict(r.Reconcile(t.Context(), web).Err()), true)
 		check(t, len(r.writes.Behind(web)), 0)
 	}
 	refuses = false
-	check(t, r.sync(t.Context(), web).Err(), nil)
+	check(t, r.Reconcile(t.Context(), web).Err(), nil)
 	check(t, r.Requests(), "4 delete replicasets")
 	check(t, len(r.writes.Behind(web)), 1)
 	_, err := r.Client.AppsV1().ReplicaSets("ns").Get(t.Context(), "web-1", metav1.GetOptions{})
@@ -239,7 +278,7 @@ func TestATakenName(t *testing.T) {
 			if err := r.Client.Tracker().Add(tc.there); err != nil {
 				t.Fatal(err)
 			}
-			result := r.sync(t.Context(), web)
+			result := r.Reconcile(t.Context(), web)
 			check(t, r.Requests(), tc.did)
 			check(t, r.Told(), "")
 			check(t, result.Err() != nil, tc.err)
@@ -256,7 +295,7 @@ func TestTheDeadlineIsLookedAtWhenItIsThere(t *testing.T) {
 	d := deploy(3, settled(2, reasonUpdated))
 	d.Status.Conditions[1].LastUpdateTime = metav1.NewTime(noon.Add(-10 * time.Minute).Add(90 * time.Second))
 	r := newRig(t, d, set(1, "v1", 2, 2, sizedFor("3", "4"), func(rs *appsv1.ReplicaSet) { *rs.Spec.Replicas = 3 }))
-	result := r.sync(t.Context(), web)
+	result := r.Reconcile(t.Context(), web)
 	check(t, result.After(), 90*time.Second)
 }
 
@@ -334,10 +373,10 @@ func TestRecreateSeesThePodsOfOldSets(t *testing.T) {
 		OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-1", UID: "web-1", Controller: &yes}}}}
 	d := deploy(1, image("v2"), recreateStrategy, settled(0, reasonUpdated))
 	waiting := newRig(t, d, set(1, "v1", 0, 0), pod)
-	waiting.sync(t.Context(), web)
+	waiting.Reconcile(t.Context(), web)
 	check(t, waiting.Requests(), "update deployments/status")
 	free := newRig(t, d, set(1, "v1", 0, 0))
-	free.sync(t.Context(), web)
+	free.Reconcile(t.Context(), web)
 	check(t, free.Requests(), "create replicasets, update deployments/status")
 }
 

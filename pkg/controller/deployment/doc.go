@@ -21,6 +21,7 @@
 // and starts nothing beside old pods in a pause or for a rollback; and a status
 // that is older than a ReplicaSet's size frees no pods.
 //
-// plan.go says in which order the questions are asked. Each further file answers
-// one of them and is pure; controller.go, claim.go and apply.go hold the client.
+// observe.go reads the caches, plan.go says in which order the questions are asked,
+// steps.go what is written, and controller.go and watch.go what wakes a Deployment.
+// Each further file answers one question. All but observing and waking is pure.
 package deployment

@@ -9,16 +9,47 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// draft is a plan in the making: the sets as they will be after its edits.
+// draft is a plan in the making: what is to be done in the order of the fields, and
+// the sets as they will be then.
 type draft struct {
-	plan
-	world
+	observed
+	now    time.Time
+	sets   []*appsv1.ReplicaSet // as they were read
 	newSet *appsv1.ReplicaSet
 	old    []*appsv1.ReplicaSet
-	now    time.Time
+
+	why string
+	// refused is set when only a changed Deployment can help.
+	refused error
+	// create is the new ReplicaSet, edits are changes of others.
+	create *appsv1.ReplicaSet
+	edits  []edit
+	// rollback replaces the Deployment, and tell is told of it; nothing else is done then.
+	rollback *appsv1.Deployment
+	tell     act.Event
+	// remove are ReplicaSets beyond the history limit.
+	remove []*appsv1.ReplicaSet
+	// revision is the Deployment's revision annotation; empty leaves it alone.
+	revision string
+	// begun is the status to build on when creating fails, status the one at the end.
+	begun, status appsv1.DeploymentStatus
+	// look is when to look for the progress deadline; zero for not at all.
+	look time.Duration
 }
+
+// edit is one request on a ReplicaSet that exists.
+type edit struct {
+	set             *appsv1.ReplicaSet // as it was read, or as edits before this one leave it
+	annotations     map[string]string
+	minReadySeconds *int32
+	to              int32 // its present size when it is not scaled
+}
+
+func (e edit) scales() bool { return e.to != size(e.set) }
 
 // ensureNew sees to it that the present template has its ReplicaSet.
 func (f *draft) ensureNew() {
@@ -42,7 +73,7 @@ func (f *draft) alignNew() {
 	if f.newSet == nil {
 		return
 	}
-	e := edit{set: f.newSet, from: size(f.newSet), to: size(f.newSet)}
+	e := edit{set: f.newSet, to: size(f.newSet)}
 	e.annotations = promoted(d, f.newSet, highestRevision(f.old)+1)
 	if seconds := d.Spec.MinReadySeconds; seconds != f.newSet.Spec.MinReadySeconds {
 		e.minReadySeconds = &seconds
@@ -73,9 +104,9 @@ func (f *draft) resize(steps []resize) {
 		if from == step.to && len(notes) == 0 {
 			continue
 		}
-		i := slices.IndexFunc(f.edits, func(e edit) bool { return e.set.UID == step.set.UID && e.from == e.to })
+		i := slices.IndexFunc(f.edits, func(e edit) bool { return e.set.UID == step.set.UID && !e.scales() })
 		if i < 0 {
-			f.edits = append(f.edits, edit{set: step.set, from: from, to: step.to, annotations: notes})
+			f.edits = append(f.edits, edit{set: step.set, to: step.to, annotations: notes})
 		} else {
 			f.edits[i].to = step.to
 			f.edits[i].annotations = merged(f.edits[i].annotations, notes)
@@ -98,6 +129,24 @@ func (f *draft) replace(uid types.UID, to int32, notes map[string]string) {
 	for i := range f.old {
 		f.old[i] = after(f.old[i])
 	}
+}
+
+// rescale is what a new wanted size asks for. Under Recreate the new set does not
+// grow while there are old pods, not even in a pause.
+func (f *draft) rescale() []resize {
+	steps := rescale(f.deployment, f.newSet, f.old)
+	if rolls(f.deployment) || f.newSet == nil || oldPodsLeft(f.old, f.oldPods) == 0 {
+		return steps
+	}
+	return slices.DeleteFunc(steps, func(step resize) bool { return step.set == f.newSet && step.to > size(step.set) })
+}
+
+// keepEdited takes off the removals the sets that are changed in the same breath:
+// one that has just been given pods is no history.
+func (f *draft) keepEdited() {
+	f.remove = slices.DeleteFunc(f.remove, func(set *appsv1.ReplicaSet) bool {
+		return slices.ContainsFunc(f.edits, func(e edit) bool { return e.set.UID == set.UID })
+	})
 }
 
 func (f *draft) all() []*appsv1.ReplicaSet { return with(f.old, f.newSet) }

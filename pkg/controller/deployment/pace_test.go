@@ -57,17 +57,17 @@ func TestNumbersAreReportedWhenTheirTimeHasCome(t *testing.T) {
 	d.Annotations = map[string]string{revisionAnnotation: "1"}
 	rs := set(1, "v1", 3, 1)
 	r := newRig(t, d, rs)
-	r.sync(t.Context(), web) // the first status, with its conditions
+	r.Reconcile(t.Context(), web) // the first status, with its conditions
 	first := r.stored(t)
 	rs = set(1, "v1", 3, 2)
 	r = newRig(t, first, rs)
 	clock := r.Clock
-	r.pace.Sent(web, clock.Now().Add(-10*time.Millisecond))
-	if result := r.sync(t.Context(), web); result.After() != 200*time.Millisecond || r.Requests() != "" {
+	r.reports.Sent(web, clock.Now().Add(-10*time.Millisecond))
+	if result := r.Reconcile(t.Context(), web); result.After() != 200*time.Millisecond || r.Requests() != "" {
 		t.Fatalf("looks again after %v, did %q", result.After(), r.Requests())
 	}
 	clock.Step(200 * time.Millisecond)
-	r.sync(t.Context(), web)
+	r.Reconcile(t.Context(), web)
 	if got := r.stored(t).Status.AvailableReplicas; got != 2 {
 		t.Errorf("reported %d available, did %q", got, r.Requests())
 	}
@@ -90,8 +90,8 @@ func TestNumbersOfADeploymentThatFailsDoNotWait(t *testing.T) {
 			if tc.fails != nil {
 				r.Fail("delete", "replicasets", tc.fails)
 			}
-			r.pace.Sent(web, noon.Add(-50*time.Millisecond))
-			result := r.sync(t.Context(), web)
+			r.reports.Sent(web, noon.Add(-50*time.Millisecond))
+			result := r.Reconcile(t.Context(), web)
 			check(t, r.Requests(), tc.did)
 			check(t, result.After(), tc.wait)
 			check(t, errors.Is(result.Err(), tc.fails), true)

@@ -12,36 +12,45 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 // line prints a plan for comparison: what is done, and the reason of the
 // Progressing condition at the end.
-func line(p plan) string {
-	x := p.explain()
+func line(d *appsv1.Deployment, p act.Plan) string {
 	var parts []string
-	if x.Create != "" {
-		name, size, _ := strings.Cut(x.Create, " ")
-		parts = append(parts, fmt.Sprintf("create %s %s", name[:strings.LastIndex(name, "-")], size))
-	}
-	parts = append(parts, x.Edit...)
-	for _, name := range x.Remove {
-		parts = append(parts, "remove "+name)
-	}
-	if p.rollback != nil {
-		parts = append(parts, "to "+p.rollback.Spec.Template.Spec.Containers[0].Image)
-	}
-	if p.tell != nil {
-		parts = append(parts, "tell "+p.tell.reason)
-	}
-	if p.refused != nil {
+	last, report := carryOut(p, func(step act.Step) client.Object {
+		switch step := step.(type) {
+		case act.Create:
+			set := step.Object.(*appsv1.ReplicaSet)
+			parts = append(parts, fmt.Sprintf("create %s with %d", set.Name[:strings.LastIndex(set.Name, "-")], size(set)))
+		case act.Patch:
+			parts = append(parts, editOf(step))
+		case act.Delete:
+			parts = append(parts, "remove "+step.Of.GetName())
+		case act.Update:
+			parts = append(parts, "to "+step.Object.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image)
+		case act.Event:
+			parts = append(parts, "tell "+step.Reason)
+		}
+		return step.About()
+	})
+	if last.Terminal != nil {
 		parts = append(parts, "refused")
 	}
-	if c := condition(&p.status, appsv1.DeploymentProgressing); c != nil {
+	if c := condition(&reportedBy(d, report).Status, appsv1.DeploymentProgressing); c != nil {
 		parts = append(parts, c.Reason)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// seeing is what is observed of a Deployment that owns these sets.
+func seeing(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, pods map[types.UID][]*corev1.Pod) observed {
+	return observed{deployment: d, claims: ownership.Claims[*appsv1.ReplicaSet]{Owned: sets}, oldPods: pods, countTerminating: true}
 }
 
 // settled is the status of a complete rollout of n pods.
@@ -55,7 +64,7 @@ func settled(n int32, reason string) deploymentOption {
 
 func leavingDeployment(d *appsv1.Deployment) { at := metav1.NewTime(noon); d.DeletionTimestamp = &at }
 
-func TestDecide(t *testing.T) {
+func TestPlan(t *testing.T) {
 	back := func(to string) deploymentOption { return annotated(appsv1.DeprecatedRollbackTo, to) }
 	history := func(n int32) deploymentOption {
 		return func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = ptr.To(n) }
@@ -107,23 +116,23 @@ func TestDecide(t *testing.T) {
 		"a set whose revision is no number is left alone":         {deploy(3, settled(3, reasonComplete)), sets(set(1, "v1", 3, 3, noted(revisionAnnotation, "x"))), nil, "NewReplicaSetAvailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world{deployment: tc.d, sets: tc.sets, oldPods: tc.pods, countTerminating: true}
+			o := seeing(tc.d, tc.sets, tc.pods)
 			before, _ := json.Marshal([]any{tc.d, tc.sets})
-			p := decide(w, noon)
-			check(t, line(p), tc.want)
+			check(t, line(tc.d, plan(o, noon)), tc.want)
 			after, _ := json.Marshal([]any{tc.d, tc.sets})
 			check(t, string(after), string(before))
-			check(t, line(decide(w, noon)), tc.want)
+			check(t, line(tc.d, plan(o, noon)), tc.want)
 		})
 	}
 }
 
 func TestASettledStatusIsWordForWordTheOneThatStands(t *testing.T) {
 	d := deploy(3, settled(3, reasonComplete))
-	p := decide(world{deployment: d, sets: sets(set(1, "v1", 3, 3)), countTerminating: true}, noon)
-	check(t, p.status, d.Status)
-	check(t, p.revision, "1")
-	check(t, p.look, 0)
+	p := plan(seeing(d, sets(set(1, "v1", 3, 3)), nil), noon)
+	check(t, p.Stages, nil)
+	check(t, p.Status(nil), nil)
+	check(t, p.RequeueAfter, 0)
+	check(t, p.Why, "complete: all 3 pods are new and available")
 }
 
 func TestTheNewSetIsTheOneThatClustersKnow(t *testing.T) {
@@ -148,11 +157,6 @@ func TestTheNewSetIsTheOneThatClustersKnow(t *testing.T) {
 }
 
 func TestEditsAreBoundToWhatWasDecidedOn(t *testing.T) {
-	e := edit{set: set(1, "v1", 3, 3), annotations: map[string]string{"a": "b"}, minReadySeconds: ptr.To[int32](0), from: 3, to: 0}
-	patch, err := e.patch("7")
-	if err != nil {
-		t.Fatal(err)
-	}
-	check(t, string(patch), `{"metadata":{"annotations":{"a":"b"},"resourceVersion":"7","uid":"web-1"},"spec":{"minReadySeconds":0,"replicas":0}}`)
-	check(t, e.String(), "web-1 3 -> 0, annotations, minReadySeconds")
+	e := edit{set: set(1, "v1", 3, 3), annotations: map[string]string{"a": "b"}, minReadySeconds: ptr.To[int32](0), to: 0}
+	check(t, string(e.patch("7")), `{"metadata":{"annotations":{"a":"b"},"resourceVersion":"7","uid":"web-1"},"spec":{"minReadySeconds":0,"replicas":0}}`)
 }

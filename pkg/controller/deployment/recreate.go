@@ -17,18 +17,18 @@ func retire(old []*appsv1.ReplicaSet) []resize {
 	return steps
 }
 
-// oldPodsLeft tells whether a pod of an old set may still be at work. One that
-// shuts down is: Recreate is chosen because two versions must not meet.
-func oldPodsLeft(old []*appsv1.ReplicaSet, podsOf map[types.UID][]*corev1.Pod) bool {
+// oldPodsLeft is how many pods of old sets may still be at work. One that shuts
+// down is: Recreate is chosen because two versions must not meet.
+func oldPodsLeft(old []*appsv1.ReplicaSet, podsOf map[types.UID][]*corev1.Pod) int {
+	left := 0
 	for _, set := range old {
-		if set.Status.Replicas > 0 {
-			return true
-		}
+		atWork := 0
 		for _, pod := range podsOf[set.UID] {
 			if !pods.Terminal(pod) {
-				return true
+				atWork++
 			}
 		}
+		left += max(atWork, int(set.Status.Replicas))
 	}
-	return false
+	return left
 }

@@ -132,7 +132,7 @@ func TestRolledBack(t *testing.T) {
 			after, told := rolledBack(d, tc.sets, revision)
 			check(t, after.Spec.Template, template(tc.image))
 			check(t, after.Annotations, tc.annotations)
-			check(t, fmt.Sprintf("%s %s", told.reason, told.message), tc.told)
+			check(t, fmt.Sprintf("%s %s", told.Reason, told.Message), tc.told)
 			check(t, d, before)
 		})
 	}

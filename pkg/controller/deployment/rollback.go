@@ -8,6 +8,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 const (
@@ -15,9 +17,6 @@ const (
 	eventRevisionNotFound  = "DeploymentRollbackRevisionNotFound"
 	eventTemplateUnchanged = "DeploymentRollbackTemplateUnchanged"
 )
-
-// event is one to be recorded on the Deployment.
-type event struct{ kind, reason, message string }
 
 // rollbackWanted reads the annotation that asks for a former revision, 0 for the
 // last one. A value that is not a number asks for nothing.
@@ -29,12 +28,15 @@ func rollbackWanted(d *appsv1.Deployment) (int64, bool) {
 // rolledBack returns the Deployment with the template and annotations of the
 // wanted revision and without the wish, and what its owner is told. When there
 // is nothing to go back to, only the wish is gone.
-func rolledBack(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, revision int64) (*appsv1.Deployment, event) {
+func rolledBack(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, revision int64) (*appsv1.Deployment, act.Event) {
 	after := d.DeepCopy()
+	tell := func(kind, reason, message string) act.Event {
+		return act.Event{On: d, Type: kind, Reason: reason, Message: message}
+	}
 	delete(after.Annotations, appsv1.DeprecatedRollbackTo)
 	if revision == 0 {
 		if _, revision = topRevisions(sets); revision == 0 {
-			return after, event{corev1.EventTypeWarning, eventRevisionNotFound, "Unable to find last revision."}
+			return after, tell(corev1.EventTypeWarning, eventRevisionNotFound, "Unable to find last revision.")
 		}
 	}
 	i := slices.IndexFunc(sets, func(set *appsv1.ReplicaSet) bool {
@@ -42,12 +44,12 @@ func rolledBack(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, revision int64)
 		return err == nil && n == revision
 	})
 	if i < 0 {
-		return after, event{corev1.EventTypeWarning, eventRevisionNotFound, "Unable to find the revision to rollback to."}
+		return after, tell(corev1.EventTypeWarning, eventRevisionNotFound, "Unable to find the revision to rollback to.")
 	}
 	set := sets[i]
 	if sameTemplate(&d.Spec.Template, &set.Spec.Template) {
-		return after, event{corev1.EventTypeWarning, eventTemplateUnchanged,
-			fmt.Sprintf("The rollback revision contains the same template as current deployment %q", d.Name)}
+		return after, tell(corev1.EventTypeWarning, eventTemplateUnchanged,
+			fmt.Sprintf("The rollback revision contains the same template as current deployment %q", d.Name))
 	}
 	after.Spec.Template = *set.Spec.Template.DeepCopy()
 	after.Spec.Template.Labels = withoutHash(after.Spec.Template.Labels)
@@ -58,8 +60,8 @@ func rolledBack(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, revision int64)
 		}
 	}
 	maps.Copy(after.Annotations, foreign(set.Annotations))
-	return after, event{corev1.EventTypeNormal, eventRolledBack,
-		fmt.Sprintf("Rolled back deployment %q to revision %d", d.Name, revision)}
+	return after, tell(corev1.EventTypeNormal, eventRolledBack,
+		fmt.Sprintf("Rolled back deployment %q to revision %d", d.Name, revision))
 }
 
 // foreign are the annotations that a Deployment and its ReplicaSets share.

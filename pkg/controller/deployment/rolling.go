@@ -66,11 +66,12 @@ func shrinkOld(d *appsv1.Deployment, newSet *appsv1.ReplicaSet, old []*appsv1.Re
 	return steps
 }
 
-func observed(set *appsv1.ReplicaSet) bool { return set.Status.ObservedGeneration >= set.Generation }
+// upToDate reports whether the set's own controller has seen its present size.
+func upToDate(set *appsv1.ReplicaSet) bool { return set.Status.ObservedGeneration >= set.Generation }
 
 // available is how many pods are known to be available and will stay.
 func available(set *appsv1.ReplicaSet) int32 {
-	if !observed(set) {
+	if !upToDate(set) {
 		return 0
 	}
 	return min(set.Status.AvailableReplicas, size(set))
@@ -78,7 +79,7 @@ func available(set *appsv1.ReplicaSet) int32 {
 
 // unhealthy is how many pods are known not to be available.
 func unhealthy(set *appsv1.ReplicaSet) int32 {
-	if !observed(set) {
+	if !upToDate(set) {
 		return 0
 	}
 	return size(set) - available(set)

@@ -54,6 +54,8 @@ func byAge(a, b *appsv1.ReplicaSet) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
+func byName(a, b *appsv1.ReplicaSet) int { return cmp.Compare(a.Name, b.Name) }
+
 func largestThenNewest(a, b *appsv1.ReplicaSet) int {
 	return cmp.Or(cmp.Compare(size(b), size(a)), byAge(b, a))
 }

@@ -74,7 +74,7 @@ func failureCondition(status *appsv1.DeploymentStatus, newSet *appsv1.ReplicaSet
 }
 
 // createFailure is what users are told when the new ReplicaSet cannot be made.
-func createFailure(name string, err error) string {
+func createFailure(name string, err any) string {
 	return fmt.Sprintf("Failed to create new replica set %q: %v", name, err)
 }
 

@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
@@ -59,42 +61,50 @@ func newSim(seed uint64, d *appsv1.Deployment, changes []change) *sim {
 // stepDeployment carries one plan out. Writes are seen at once, as the runner
 // promises; the statuses of the sets are as old as their actor left them.
 func (s *sim) stepDeployment() string {
-	w := world{deployment: s.d, sets: s.sets, oldPods: s.podsBySet(), countTerminating: true}
-	p := decide(w, s.now)
+	p := plan(seeing(s.d, s.sets, s.podsBySet()), s.now)
 	var did []string
-	if p.create != nil {
-		did = append(did, "create "+s.create(p.create))
-	}
-	for _, e := range p.edits {
-		s.edit(e)
-		if s.d.Spec.Paused && e.to > e.from {
-			s.scaled = e.set.UID
+	last, report := carryOut(p, func(step act.Step) client.Object {
+		what, object := s.take(p.Why, step)
+		if what != "" {
+			did = append(did, what)
 		}
-		did = append(did, e.String())
-		if e.from != e.to && p.why[:6] == "scaled" || p.why[:6] == "paused" {
-			s.reached = false
-		}
-	}
-	if p.rollback != nil {
-		generation := s.d.Generation
-		s.d = p.rollback
-		s.d.Generation = generation + 1
-		return fmt.Sprintf("%v rolled back", did)
-	}
-	for _, set := range p.remove {
-		s.sets = slices.DeleteFunc(s.sets, func(rs *appsv1.ReplicaSet) bool { return rs.UID == set.UID })
-		did = append(did, "remove "+set.Name)
-	}
-	if diff := statusLine(s.d.Status, p.status); diff != "" || (p.revision != "" && s.d.Annotations[revisionAnnotation] != p.revision) {
-		s.d = s.d.DeepCopy()
-		s.d.Status = p.status
-		s.d.Annotations[revisionAnnotation] = p.revision
+		return object
+	})
+	after := reportedBy(s.d, report)
+	if diff := statusLine(s.d.Status, after.Status); diff != "" || s.d.Annotations[revisionAnnotation] != after.Annotations[revisionAnnotation] {
+		s.d = after
 		did = append(did, "status "+diff)
 	}
 	if did == nil {
 		return ""
 	}
-	return fmt.Sprintf("(%s) %v", p.why, did)
+	return fmt.Sprintf("(%s) %v", last.Why, did)
+}
+
+// take carries out one step of a plan that is made for this reason.
+func (s *sim) take(why string, step act.Step) (string, client.Object) {
+	switch step := step.(type) {
+	case act.Create:
+		return "create " + s.create(step.Object.(*appsv1.ReplicaSet)), step.Object
+	case act.Patch:
+		grows, scales := s.edit(step)
+		if s.d.Spec.Paused && grows {
+			s.scaled = step.Of.GetUID()
+		}
+		if scales && strings.HasPrefix(why, "scaled") || strings.HasPrefix(why, "paused") {
+			s.reached = false
+		}
+		return editOf(step), step.Of
+	case act.Update:
+		generation := s.d.Generation
+		s.d = step.Object.(*appsv1.Deployment)
+		s.d.Generation = generation + 1
+		return "rolled back", s.d
+	case act.Delete:
+		s.sets = slices.DeleteFunc(s.sets, func(rs *appsv1.ReplicaSet) bool { return rs.UID == step.Of.GetUID() })
+		return "remove " + step.Of.GetName(), step.Of
+	}
+	return "", step.About()
 }
 
 // statusLine prints a status that differs from the one before.
@@ -123,19 +133,19 @@ func (s *sim) create(set *appsv1.ReplicaSet) string {
 	return fmt.Sprintf("%s with %d", made.Name, size(made))
 }
 
-func (s *sim) edit(e edit) {
+// edit patches a set and reports whether it grows, and whether its size changes.
+func (s *sim) edit(patch act.Patch) (grows, scales bool) {
 	for i, set := range s.sets {
-		if set.UID != e.set.UID {
+		if set.UID != patch.Of.GetUID() {
 			continue
 		}
-		changed := set.DeepCopy()
-		changed.Annotations = merged(changed.Annotations, e.annotations)
-		if e.from != e.to {
-			changed.Spec.Replicas = ptr.To(e.to)
-			changed.Generation++
+		s.sets[i] = patched(set, patch)
+		if scales = size(s.sets[i]) != size(set); scales {
+			s.sets[i].Generation++
 		}
-		s.sets[i] = changed
+		grows = size(s.sets[i]) > size(set)
 	}
+	return grows, scales
 }
 
 // stepSets takes one step of one set that has something to do: add or take pods,
