@@ -80,7 +80,7 @@ func (c *Controller) deleteAll(ctx context.Context, namespace *corev1.Namespace,
 func (c *Controller) lose(namespace *corev1.Namespace, r resource, err error, o *outcome) {
 	o.hold(err)
 	c.waiting.lose(namespace.Name, namespace.UID, r.gvr, err, c.clock.Now())
-	c.AddAfter(probeKey, probeEvery)
+	c.probe()
 }
 
 // deletePods deletes the pods and estimates from their grace periods how long they take.

@@ -19,7 +19,7 @@
 //
 // A group that cannot be discovered and a kind that cannot be read hold the
 // namespaces, and nothing else: all other kinds are deleted. They are asked again
-// every five seconds at most, for all namespaces together, and wake those that
-// they held. Discovery, surveys and probes are keys of the queue like namespaces,
+// at once, then ever more rarely up to every five seconds, for all namespaces
+// together, and wake those that they held. Discovery, surveys and probes are keys of the queue like namespaces,
 // "*survey" and "*probe", shown at the debug endpoint.
 package namespace

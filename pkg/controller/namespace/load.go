@@ -49,7 +49,7 @@ func (l *library) since(t time.Time) *catalog {
 	now, latest := l.clock.Now(), l.latest.Load()
 	switch {
 	case latest == nil, l.doubted:
-	case !latest.whole() && now.Sub(l.asked) < pause(l.broken, now):
+	case !latest.whole() && now.Before(l.due()):
 		return latest
 	case latest.whole() && !l.asked.Before(t):
 		return latest
@@ -63,6 +63,20 @@ func (l *library) since(t time.Time) *catalog {
 	}
 	l.asked, l.doubted = now, false
 	return l.latest.Load()
+}
+
+// due is when a group that failed may be asked again.
+func (l *library) due() time.Time { return l.asked.Add(pause(l.broken, l.asked)) }
+
+// next is how long to wait until a catalog that is not whole may be made again,
+// zero if it is.
+func (l *library) next() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if latest := l.latest.Load(); latest == nil || latest.whole() {
+		return 0
+	}
+	return max(l.due().Sub(l.clock.Now()), firstProbe)
 }
 
 // complete adds the kinds that discovery lacks and that can be listed all the

@@ -95,6 +95,28 @@ func TestASilentAPIIsAskedOnceForAll(t *testing.T) {
 	}
 }
 
+// A user waits for the namespace: a fault that is over soon must not hold it for long.
+func TestWhatIsOverSoonIsNoticedSoon(t *testing.T) {
+	p, names := newCrowd(t, 1, in("n-00", object("configmaps", "a")))
+	down := true
+	p.meta.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return down, nil, apierrors.NewServiceUnavailable("down")
+	})
+	p.round(t, names)
+	p.clock.Step(firstProbe)
+	p.look(t.Context(), false)
+	if done := p.requests(); count(done, "list widgets") != 2 || count(done, "create namespaces/finalize") != 0 {
+		t.Errorf("requests %v", done)
+	}
+	down = false
+	p.clock.Step(firstProbe)
+	p.look(t.Context(), false)
+	p.round(t, names)
+	if done := p.requests(); count(done, "create namespaces/finalize") != 1 {
+		t.Errorf("requests %v", done)
+	}
+}
+
 func TestABrokenConversionHoldsOnlyWhomItConcerns(t *testing.T) {
 	p, names := newCrowd(t, 20)
 	p.meta.PrependReactor("list", "widgets", func(action clienttesting.Action) (bool, runtime.Object, error) {

@@ -54,9 +54,18 @@ func (c *Controller) look(ctx context.Context, first bool) runner.Result {
 		shown.Undiscovered = l.known.troubles()
 	}
 	if blocked {
-		c.AddAfter(probeKey, probeEvery)
+		c.probe()
 	}
 	return runner.Done().Because(shown)
+}
+
+// probe has what could not be read looked at again, as soon as anything of it may be.
+func (c *Controller) probe() {
+	wait := c.waiting.next(c.clock.Now())
+	if discovery := c.library.next(); discovery > 0 {
+		wait = min(wait, discovery)
+	}
+	c.AddAfter(probeKey, wait)
 }
 
 // readErrands makes the errands of a look and runs them. If a list that discovery

@@ -23,8 +23,10 @@ const (
 	listWorth = 60
 	pageWorth = pageSize / listWorth
 
-	// probeEvery is how often at most what cannot be read is asked again, in the
-	// whole process; after longTrouble only every probeSlowly.
+	// What cannot be read is asked again after firstProbe, then after half the time
+	// that it has failed, for the whole process; no less often than every probeEvery,
+	// and after longTrouble every probeSlowly.
+	firstProbe  = 100 * time.Millisecond
 	probeEvery  = 5 * time.Second
 	longTrouble = 5 * time.Minute
 	probeSlowly = 15 * time.Second
@@ -140,12 +142,14 @@ func naming(r schema.GroupVersionResource, err error) error {
 	return fmt.Errorf("%s: %w", r.GroupResource(), err)
 }
 
-// pause is how long to wait until what fails since then is asked again.
-func pause(since, now time.Time) time.Duration {
-	if now.Sub(since) > longTrouble {
+// pause is how long to wait, after it was asked last, until what fails since then
+// is asked again.
+func pause(since, last time.Time) time.Duration {
+	failing := last.Sub(since)
+	if failing > longTrouble {
 		return probeSlowly
 	}
-	return probeEvery
+	return min(max(failing/2, firstProbe), probeEvery)
 }
 
 // surveyAll makes the errands of a first look: every kind that can be listed,

@@ -178,14 +178,26 @@ func TestClaim(t *testing.T) {
 	if w.claim(r, noon) != nil || !w.note(r, errDown, noon) || w.note(r, errDown, noon) {
 		t.Error("the first failure is news, a second is none")
 	}
-	if w.claim(r, noon.Add(probeEvery-1)) == nil {
+	if w.claim(r, noon.Add(firstProbe-1)) == nil {
 		t.Error("asked again too soon")
 	}
-	if w.claim(r, noon.Add(probeEvery)) != nil || w.claim(r, noon.Add(probeEvery)) == nil {
+	if w.claim(r, noon.Add(firstProbe)) != nil || w.claim(r, noon.Add(firstProbe)) == nil {
 		t.Error("not exactly one may ask again")
 	}
-	if !w.note(r, nil, noon) || w.claim(r, noon) != nil {
+	later := noon.Add(time.Minute)
+	w.note(r, errDown, later)
+	if w.claim(r, later.Add(probeEvery-1)) == nil || w.claim(r, later.Add(probeEvery)) != nil {
+		t.Error("what has failed for long is not asked every five seconds")
+	}
+	if !w.note(r, nil, later) || w.note(r, nil, later) || w.claim(r, later) != nil {
 		t.Error("recovery is news")
+	}
+	if !w.note(r, errDown, later.Add(probeEvery)) || w.claim(r, later.Add(2*probeEvery-1)) == nil {
+		t.Error("what can be listed and not deleted is asked as if it had never failed")
+	}
+	w.note(r, nil, later)
+	if w.note(r, errDown, later.Add(time.Hour)); w.claim(r, later.Add(time.Hour+firstProbe)) != nil {
+		t.Error("a fault of long ago slows down the next one")
 	}
 	w.find("a", "", nil)
 	w.note(r, errDown, noon)

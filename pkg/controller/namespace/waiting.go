@@ -1,7 +1,6 @@
 package namespace
 
 import (
-	"maps"
 	"sync"
 	"time"
 
@@ -9,11 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// fault is a kind that cannot be read, for all or for some namespaces.
+// fault is a kind that cannot be read, for all or for some namespaces. One that
+// is over is remembered for a while: a kind that can be listed and not deleted
+// fails again and again.
 type fault struct {
 	err         error
 	since, last time.Time
+	over        bool
 }
+
+// due is when the kind may be asked again.
+func (f *fault) due() time.Time { return f.last.Add(pause(f.since, f.last)) }
 
 // waiting keeps the namespaces that are being emptied, and what is in their way.
 type waiting struct {
@@ -125,22 +130,46 @@ func (w *waiting) end(l *look, latest *catalog) (wake []string, blocked bool) {
 func (w *waiting) claim(r schema.GroupVersionResource, now time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := w.troubles[r]
+	t := w.trouble(r)
 	if t == nil {
 		return nil
 	}
-	if now.Sub(t.last) < pause(t.since, now) {
+	if now.Before(t.due()) {
 		return t.err
 	}
 	t.last = now
 	return nil
 }
 
+// trouble is the fault of a kind, nil if it has none now. The lock is held.
+func (w *waiting) trouble(r schema.GroupVersionResource) *fault {
+	if t := w.troubles[r]; t != nil && !t.over {
+		return t
+	}
+	return nil
+}
+
+// next is how long to wait until a kind that keeps somebody may be asked again;
+// probeEvery if none does.
+func (w *waiting) next(now time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wait := probeEvery
+	for _, one := range w.waiters {
+		for r := range one.unread {
+			if t := w.trouble(r); t != nil {
+				wait = min(wait, max(t.due().Sub(now), firstProbe))
+			}
+		}
+	}
+	return wait
+}
+
 // silent returns why a kind does not answer at all, nil if it does as far as is known.
 func (w *waiting) silent(r schema.GroupVersionResource) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if t := w.troubles[r]; t != nil && unreachable(t.err) {
+	if t := w.trouble(r); t != nil && unreachable(t.err) {
 		return t.err
 	}
 	return nil
@@ -150,7 +179,7 @@ func (w *waiting) silent(r schema.GroupVersionResource) error {
 func (w *waiting) partly(r schema.GroupVersionResource) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := w.troubles[r]
+	t := w.trouble(r)
 	return t != nil && !unreachable(t.err)
 }
 
@@ -160,15 +189,19 @@ func (w *waiting) note(r schema.GroupVersionResource, err error, now time.Time) 
 	defer w.mu.Unlock()
 	t := w.troubles[r]
 	switch {
+	case err == nil && t == nil:
+		return false
 	case err == nil:
-		delete(w.troubles, r)
-		return t != nil
-	case t == nil:
+		news := !t.over
+		t.over = true
+		return news
+	case t == nil || t.over && now.Sub(t.last) > probeSlowly:
 		w.troubles[r] = &fault{err: err, since: now, last: now}
 		return true
 	}
-	t.err, t.last = err, now
-	return false
+	news := t.over
+	t.err, t.last, t.over = err, now, false
+	return news
 }
 
 // unread names the kinds that cannot be read, for the debug endpoint.
@@ -176,8 +209,10 @@ func (w *waiting) unread() map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := map[string]string{}
-	for r, t := range maps.All(w.troubles) {
-		all[r.GroupResource().String()] = t.err.Error() + ", since " + t.since.UTC().Format(time.RFC3339)
+	for r, t := range w.troubles {
+		if !t.over {
+			all[r.GroupResource().String()] = t.err.Error() + ", since " + t.since.UTC().Format(time.RFC3339)
+		}
 	}
 	return all
 }
