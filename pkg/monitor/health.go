@@ -23,7 +23,8 @@ type State struct {
 	Err error
 	// Since is when the present state began.
 	Since time.Time
-	// Recovered is when it could be read again last, zero if it always could.
+	// Recovered is when it could be read again last, zero if it always could since
+	// its first list.
 	Recovered time.Time
 }
 
@@ -100,9 +101,15 @@ func (h *health) open() {
 	h.opened = h.clock.Now()
 }
 
+// recover notes that reading goes well again. Until the first list nothing was
+// there to be behind, and that the list was delivered is known of itself.
 func (h *health) recover(at time.Time) {
-	if h.err != nil {
-		h.err, h.since, h.recovered = nil, at, h.clock.Now()
+	if h.err == nil {
+		return
+	}
+	h.err, h.since = nil, at
+	if h.version == nil || h.at != "" {
+		h.recovered = h.clock.Now()
 	}
 }
 

@@ -226,8 +226,12 @@ func (c *Controller) servedChanged() {
 	for _, k := range waiting {
 		c.looks.Add(k)
 	}
+	wait := time.Duration(0)
+	if c.collector.unread() != nil {
+		wait = monitor.Margin // it may be good for a moment only yet
+	}
 	for _, k := range held {
-		c.orphans.AddAfter(k, monitor.Margin)
+		c.orphans.AddAfter(k, wait)
 	}
 }
 

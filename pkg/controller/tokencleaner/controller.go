@@ -79,12 +79,16 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 }
 
 // deleteToken deletes the secret in the version that was judged: its expiration
-// may have been put off since.
+// may have been put off since. That makes a second deletion harmless, so that
+// nothing waits for one whose answer does not say what became of it.
 func (c *Controller) deleteToken(ctx context.Context, key types.NamespacedName, secret *corev1.Secret, why string) error {
 	err := c.client.CoreV1().Secrets(key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &secret.UID, ResourceVersion: &secret.ResourceVersion},
 	})
-	done, err := c.writes.DeleteAnswered(ctx, key, secretResource, secret, err)
+	done := consistency.Failed
+	if !consistency.OutcomeUnknown(err) {
+		done, err = c.writes.DeleteAnswered(ctx, key, secretResource, secret, err)
+	}
 	if err != nil {
 		return fmt.Errorf("delete bootstrap token %s: %w", key, err)
 	}

@@ -109,6 +109,7 @@ func TestARefusedDeletionIsTriedAgain(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"as a webhook may refuse it": apierrors.NewConflict(corev1.Resource("secrets"), key.Name, errors.New("denied")),
 		"as an odd answer":           apierrors.NewNotFound(corev1.Resource("secrets"), key.Name),
+		"as by a webhook that fails": apierrors.NewInternalError(errors.New("failed calling webhook")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, client := judging(t, token("soon"))
