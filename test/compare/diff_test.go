@@ -17,6 +17,9 @@ func TestWhatCountsAsADifference(t *testing.T) {
 	patches := func(updates, patches int) *Record {
 		return &Record{Writes: map[string]map[string]int{"c": {"update pods": updates, "patch pods": patches}}}
 	}
+	conflicts := func(written, n int) *Record {
+		return &Record{Writes: map[string]map[string]int{"c": {"update pods": written, "update pods" + conflict: n}}}
+	}
 	warnings := func(n int) *Record {
 		return &Record{Events: map[string]map[string]int{"c": {"Pod p: Warning R: m": n}}}
 	}
@@ -51,6 +54,10 @@ func TestWhatCountsAsADifference(t *testing.T) {
 		"patches in place of updates":          {patches(3, 1), patches(1, 3), ""},
 		"a few more refusals":                  {refusals(4), refusals(7), ""},
 		"many more refusals":                   {refusals(4), refusals(8), KindWrites},
+		"some writes that come too late":       {conflicts(9, 0), conflicts(9, 2), ""},
+		"as many as with the reference":        {conflicts(2, 4), conflicts(2, 5), ""},
+		"more that come too late than not":     {conflicts(9, 0), conflicts(9, 10), KindWrites},
+		"none but those that come too late":    {conflicts(1, 0), conflicts(0, 2), KindWrites},
 		"a warning less often":                 {warnings(4), warnings(2), ""},
 		"a warning far more often":             {warnings(4), warnings(9), KindEvent},
 		"a warning never":                      {warnings(4), &Record{}, KindEvent},

@@ -32,7 +32,9 @@ var (
 		{regexp.MustCompile(`\bX509SHA256=[0-9a-f]{64}\b`), "X509SHA256=<hash>"},
 		{regexp.MustCompile(`\bkube-api-access-[a-z0-9]{5}\b`), "kube-api-access-*"},
 	}
-	number = regexp.MustCompile(`\b\d+\b`)
+	// sharers are the autoscalers of the same pods, which the original names in any order.
+	sharers = regexp.MustCompile(`(controlled by multiple HPAs: )\[([^]]*)]`)
+	number  = regexp.MustCompile(`\b\d+\b`)
 	// dropped are fields that no two runs share, wherever they are.
 	dropped = []string{"managedFields", "resourceVersion", "uid", "selfLink", "creationTimestamp", "generation", "nodePort", "generateName"}
 	// unordered are lists whose order follows addresses or moments.
@@ -80,7 +82,10 @@ func (l *leveller) text(s string) string {
 	for _, p := range patterns {
 		s = p.pattern.ReplaceAllString(s, p.with)
 	}
-	return s
+	return sharers.ReplaceAllStringFunc(s, func(found string) string {
+		parts := sharers.FindStringSubmatch(found)
+		return parts[1] + "[" + strings.Join(slices.Sorted(strings.FieldsSeq(parts[2])), " ") + "]"
+	})
 }
 
 // form is the text without its numbers.

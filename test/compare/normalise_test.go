@@ -30,6 +30,7 @@ func TestTextThatDiffersBetweenTwoRunsIsLevelled(t *testing.T) {
 		"an address of a service":            {"10.96.3.4", "<service-ip>"},
 		"an address that the story has made": {"10.9.0.9", "10.9.0.9"},
 		"a certificate":                      {"-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n", "<pem>"},
+		"autoscalers in any order":           {"controlled by multiple HPAs: [story-0001/two story-0001/one], again", "controlled by multiple HPAs: [$NS/one $NS/two], again"},
 		"the token volume":                   {"kube-api-access-b7c2d", "kube-api-access-*"},
 	} {
 		if got := l.text(c.in); got != c.want {

@@ -160,6 +160,8 @@ func (b *builder) request(request harness.AuditEvent) {
 	switch {
 	case done:
 		count(b.record.Writes, who, request.Verb+" "+what)
+	case overtaken(request):
+		count(b.record.Writes, who, request.Verb+" "+what+conflict)
 	case !cutOff(request):
 		count(b.record.Writes, who, request.Verb+" "+what+refused)
 	}
@@ -236,8 +238,20 @@ func cutOff(request harness.AuditEvent) bool {
 	return request.ResponseStatus.Code == http.StatusGatewayTimeout && strings.HasSuffix(request.ResponseStatus.Message, "context canceled")
 }
 
-// refused marks requests that the server did not carry out.
-const refused = " (refused)"
+// overtaken reports whether a change was refused as somebody else had changed the
+// object meanwhile. A webhook may answer with the same code.
+func overtaken(request harness.AuditEvent) bool {
+	return request.ResponseStatus.Code == http.StatusConflict && strings.Contains(request.ResponseStatus.Message, "the object has been modified")
+}
+
+// refused marks requests that the server did not carry out, and conflict those of
+// them that came too late.
+const refused, conflict = " (refused)", " (conflict)"
+
+// carriedOut reports whether a line of writes is about those that the server did.
+func carriedOut(what string) bool {
+	return !strings.HasSuffix(what, refused) && !strings.HasSuffix(what, conflict)
+}
 
 // absent is the value of a field that has gone.
 const absent = "<absent>"

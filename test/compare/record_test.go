@@ -105,8 +105,10 @@ func TestRequestsOfAKilledProcessWereRefusedByNobody(t *testing.T) {
 	r := NewRecord("story-0001", nil, []harness.AuditEvent{
 		answered(200, ""), answered(404, "not found"), answered(504, "the server was too slow"),
 		answered(504, "Timeout: request did not complete within requested timeout - context canceled"),
+		answered(409, "Operation cannot be fulfilled on pods: the object has been modified; please apply your changes"),
+		answered(409, "Operation cannot be fulfilled on pods: admission webhook denied the request"),
 	}, nil)
-	want := map[string]map[string]int{"deployment-controller": {"delete pods": 1, "delete pods" + refused: 2}}
+	want := map[string]map[string]int{"deployment-controller": {"delete pods": 1, "delete pods" + refused: 3, "delete pods" + conflict: 1}}
 	if diff := cmp.Diff(want, r.Writes); diff != "" {
 		t.Error(diff)
 	}

@@ -13,14 +13,19 @@ func (c *comparison) writes() {
 	for _, who := range slices.Sorted(maps.Keys(c.ours.Writes)) {
 		theirs, ours := c.reference.Writes[who], c.ours.Writes[who]
 		for _, what := range slices.Sorted(maps.Keys(ours)) {
-			if theirs[what] == 0 && !strings.HasSuffix(what, refused) {
+			if theirs[what] == 0 && carriedOut(what) {
 				c.add(who, KindVerb, what, "%d with ours, none with the reference", ours[what])
 			}
 		}
 		own, other := byEffect(ours), byEffect(theirs)
 		for _, what := range slices.Sorted(maps.Keys(own)) {
 			o, r := own[what], other[what]
-			if o > c.most(what, r) {
+			most := c.most(what, r)
+			if done, ok := strings.CutSuffix(what, conflict); ok {
+				// Somebody else writes as well; whether just then is chance.
+				most = retries(max(r, own[done]/2))
+			}
+			if o > most {
 				c.add(who, KindWrites, what, "%d with the reference, %d with ours", r, o)
 			}
 		}
@@ -63,7 +68,7 @@ func Totals(results []Result) []Finding {
 			if strings.HasPrefix(what, "change ") {
 				slack = 2 + theirs[what]/50
 			}
-			if !strings.HasSuffix(what, refused) && ours[what] > theirs[what]+slack {
+			if carriedOut(what) && ours[what] > theirs[what]+slack {
 				findings = append(findings, Finding{Story: allStories, Controller: who, Kind: KindWrites, Subject: what, More: true,
 					Detail: fmt.Sprintf("%d with the reference, %d with ours", theirs[what], ours[what])})
 			}
