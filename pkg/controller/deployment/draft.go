@@ -28,7 +28,7 @@ type draft struct {
 	// create is the new ReplicaSet, edits are changes of others.
 	create *appsv1.ReplicaSet
 	edits  []edit
-	// rollback replaces the Deployment, and tell is told of it; nothing else is done then.
+	// rollback replaces the Deployment, and tell is the event about it; nothing else is done then.
 	rollback *appsv1.Deployment
 	tell     act.Event
 	// remove are ReplicaSets beyond the history limit.

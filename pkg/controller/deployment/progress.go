@@ -77,20 +77,20 @@ func subject(d *appsv1.Deployment, newSet *appsv1.ReplicaSet) string {
 	return fmt.Sprintf("ReplicaSet %q", newSet.Name)
 }
 
-// complete tells whether all pods are of the new template, and available.
+// complete reports whether all pods are of the new template, and available.
 func complete(d *appsv1.Deployment, status *appsv1.DeploymentStatus) bool {
 	return status.UpdatedReplicas == wanted(d) && status.Replicas == wanted(d) &&
 		status.AvailableReplicas == wanted(d) && status.ObservedGeneration >= d.Generation
 }
 
-// progressed tells whether there are more new pods, fewer old ones, or more that work.
+// progressed reports whether there are more new pods, fewer old ones, or more that work.
 func progressed(before, after *appsv1.DeploymentStatus) bool {
 	return after.UpdatedReplicas > before.UpdatedReplicas ||
 		after.Replicas-after.UpdatedReplicas < before.Replicas-before.UpdatedReplicas ||
 		after.ReadyReplicas > before.ReadyReplicas || after.AvailableReplicas > before.AvailableReplicas
 }
 
-// timedOut tells whether the last progress, which c is about, is too long ago.
+// timedOut reports whether the last progress, which c is about, is too long ago.
 func timedOut(d *appsv1.Deployment, c *appsv1.DeploymentCondition, now time.Time) bool {
 	limit, limited := deadline(d)
 	switch {

@@ -26,7 +26,7 @@ func rollbackWanted(d *appsv1.Deployment) (int64, bool) {
 }
 
 // rolledBack returns the Deployment with the template and annotations of the
-// wanted revision and without the wish, and what its owner is told. When there
+// wanted revision and without the wish, and the event about it. When there
 // is nothing to go back to, only the wish is gone.
 func rolledBack(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, revision int64) (*appsv1.Deployment, act.Event) {
 	after := d.DeepCopy()

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
-var update = flag.Bool("update", false, "write the golden transcript anew")
+var update = flag.Bool("update", false, "write the golden transcript again")
 
 func scaleTo(n int32) change {
 	return change{fmt.Sprintf("scales to %d", n), func(d *appsv1.Deployment) { d.Spec.Replicas = &n }}

@@ -7,7 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// scaled tells whether the Deployment was scaled since one of the active sets
+// scaled reports whether the Deployment was scaled since one of the active sets
 // was sized: its note of the wanted size is another.
 func scaled(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) bool {
 	return slices.ContainsFunc(active(sets), func(set *appsv1.ReplicaSet) bool { return outdated(d, set) })
@@ -52,7 +52,7 @@ func onlyOne(newSet *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) *appsv1.Replic
 	return nil
 }
 
-// saturated tells whether the set has all the pods the Deployment asks for, and
+// saturated reports whether the set has all the pods the Deployment asks for, and
 // was sized for that.
 func saturated(d *appsv1.Deployment, set *appsv1.ReplicaSet) bool {
 	desired, ok := note(set, desiredAnnotation)

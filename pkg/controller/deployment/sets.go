@@ -94,7 +94,7 @@ func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 		(sameBytes(&a.Spec, &b.Spec) || apiequality.Semantic.DeepEqual(&a.Spec, &b.Spec))
 }
 
-// sameBytes tells whether two specs are encoded alike; some that mean the same are not.
+// sameBytes reports whether two specs are encoded alike; some that mean the same are not.
 func sameBytes(a, b *corev1.PodSpec) bool {
 	x, err := a.Marshal()
 	if err != nil {

@@ -94,7 +94,7 @@ func afterCollision(status appsv1.DeploymentStatus) appsv1.DeploymentStatus {
 	return status
 }
 
-// underWay tells whether the status is only a step of a rollout: the numbers
+// underWay reports whether the status is only a step of a rollout: the numbers
 // change, but no condition does, and it is not the end.
 func underWay(d *appsv1.Deployment, after *appsv1.DeploymentStatus) bool {
 	before := &d.Status
@@ -104,7 +104,7 @@ func underWay(d *appsv1.Deployment, after *appsv1.DeploymentStatus) bool {
 		!complete(d, after)
 }
 
-// says tells whether two conditions differ in nothing but their times.
+// says reports whether two conditions differ in nothing but their times.
 func says(a, b appsv1.DeploymentCondition) bool {
 	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message
 }

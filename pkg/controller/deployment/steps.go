@@ -153,7 +153,7 @@ func (f *draft) failed(r act.Results) act.Plan {
 	return act.Plan{Why: fmt.Sprintf("ReplicaSet %s could not be changed", r[i].Step.About().GetName())}
 }
 
-// notCreated says what the Deployment is told when the new ReplicaSet was not made.
+// notCreated says what the Deployment reports when the new ReplicaSet was not made.
 func (f *draft) notCreated(r act.Result) act.Plan {
 	name := f.create.Name
 	status, why := f.begun, "its new ReplicaSet could not be made"
