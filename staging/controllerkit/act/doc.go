@@ -8,5 +8,6 @@
 // events, slow start, the pace of statuses, dry run, limits and a span.
 //
 // Where to look: plan.go has the words that a controller plans in, steps.go what can
-// be written, actor.go the order in which it is, and write.go the writes.
+// be written, actor.go the order in which it is, write.go the writes, and looks.go the
+// live looks before them.
 package act
