@@ -2,7 +2,6 @@ package revisions
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -102,42 +101,10 @@ func (w Writer) Create(ctx context.Context, key types.NamespacedName, revision *
 	return nil, taken, nil
 }
 
-// mostCollisions ends the search for a free name; the next try goes on from there.
-const mostCollisions = 20
-
-// CreateFree creates a revision under the first free name that its data and a
-// number of collisions from this one on lead to, and returns that number too. The
-// label keeps the first hash, whichever name was free. A revision of the owner with
-// the same data that has such a name already is as good.
-func (w Writer) CreateFree(ctx context.Context, key types.NamespacedName, owner metav1.Object, revision *appsv1.ControllerRevision, collisions int32) (*appsv1.ControllerRevision, int32, error) {
-	first := Hash(revision.Data.Raw, &collisions)
-	for range mostCollisions {
-		next := revision.DeepCopy()
-		next.Name = Name(owner.GetName(), Hash(next.Data.Raw, &collisions))
-		metav1.SetMetaDataLabel(&next.ObjectMeta, HashLabel, first)
-		created, taken, err := w.Create(ctx, key, next)
-		switch {
-		case err != nil:
-			return nil, collisions, err
-		case created != nil:
-			return created, collisions, nil
-		case Same(taken.Data.Raw, next.Data.Raw, false):
-			w.Writes.Wrote(key, Resource, taken)
-			return taken, collisions, nil
-		}
-		collisions++
-	}
-	return nil, collisions, fmt.Errorf("create a revision of %s: no free name", owner.GetName())
-}
-
 // Renumber gives the revision another number, and the labels if any are given.
 // The server refuses it when the revision has changed since it was read.
 func (w Writer) Renumber(ctx context.Context, key types.NamespacedName, revision *appsv1.ControllerRevision, number int64, labels map[string]string) (*appsv1.ControllerRevision, error) {
-	metadata := map[string]any{"uid": revision.UID, "resourceVersion": revision.ResourceVersion}
-	if len(labels) > 0 {
-		metadata["labels"] = labels
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": metadata, "revision": number})
+	patch, err := renumbered(revision, number, labels)
 	if err != nil {
 		return nil, fmt.Errorf("renumber revision %s: %w", revision.Name, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -104,40 +103,6 @@ func TestRevisionsAreClaimed(t *testing.T) {
 	_, err = w.Claim(t.Context(), key, owner, claims, func(context.Context) (metav1.Object, error) { return nil, errors.New("down") })
 	if err == nil || strings.Contains(writes(client), "web-2") {
 		t.Errorf("adopted without a look at the owner: %v", err)
-	}
-}
-
-func TestATakenNameLeadsToAnotherUnlessItIsTheSame(t *testing.T) {
-	fresh := revision(1, "a")
-	raw := fresh.Data.Raw
-	named := func(collisions int32, image string) *appsv1.ControllerRevision {
-		r := revision(1, image)
-		r.Name = Name("web", Hash(raw, &collisions))
-		return r
-	}
-	for name, tc := range map[string]struct {
-		there            []*appsv1.ControllerRevision
-		from, collisions int32
-	}{
-		"free":                      {nil, 0, 0},
-		"the same":                  {[]*appsv1.ControllerRevision{named(0, "a")}, 0, 0},
-		"another":                   {[]*appsv1.ControllerRevision{named(0, "b")}, 0, 1},
-		"two others, then the same": {[]*appsv1.ControllerRevision{named(0, "b"), named(1, "c"), named(2, "a")}, 0, 2},
-		"another after a collision": {[]*appsv1.ControllerRevision{named(0, "b"), named(1, "c")}, 1, 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w, _ := writer(tc.there...)
-			got, collisions, err := w.CreateFree(t.Context(), key, owner, fresh, tc.from)
-			if err != nil {
-				t.Fatal(err)
-			}
-			check(t, collisions, tc.collisions)
-			check(t, got.Name, Name("web", Hash(raw, &tc.collisions)))
-			check(t, string(got.Data.Raw), string(raw))
-			if !slices.ContainsFunc(tc.there, func(r *appsv1.ControllerRevision) bool { return r.Name == got.Name }) {
-				check(t, got.Labels[HashLabel], Hash(raw, &tc.from))
-			}
-		})
 	}
 }
 

@@ -14,14 +14,14 @@ func startStatefulSetController(ctx context.Context, cc ControllerContext) (http
 	if err := cc.require(appsv1.SchemeGroupVersion.WithResource("statefulsets")); err != nil {
 		return nil, false, err
 	}
-	client, events, err := cc.clientAndEvents(ctx, "statefulset-controller", "statefulset-controller")
+	hand, err := cc.hand(ctx, "statefulset-controller", "statefulset-controller")
 	if err != nil {
 		return nil, false, err
 	}
 	apps, core := cc.Informers.Apps().V1(), cc.Informers.Core().V1()
 	c, err := statefulset.New(statefulset.Caches{
 		Sets: apps.StatefulSets(), Revisions: apps.ControllerRevisions(), Pods: core.Pods(), Claims: core.PersistentVolumeClaims(),
-	}, client, events, statefulset.Options{
+	}, hand, statefulset.Options{
 		Workers:           int(cc.Config.StatefulSetController.ConcurrentStatefulSetSyncs),
 		Clock:             cc.Clock,
 		SemanticRevisions: cc.Gates.Enabled(features.StatefulSetSemanticRevisionComparison),

@@ -161,7 +161,7 @@ func look(set *appsv1.StatefulSet, pods []*corev1.Pod, claims ...*corev1.Persist
 }
 
 // told prints a plan: a stage a line, a step an item.
-func told(p plan) []string {
+func told(p change) []string {
 	var lines []string
 	for _, stage := range p.stages {
 		line := ""
@@ -182,7 +182,7 @@ func (s step) print() string {
 		text += " claim " + c.Name
 	}
 	if s.blocked != nil {
-		text += " blocked: " + s.blocked.Error()
+		text += " blocked: " + "pvc " + s.blocked.Name + " is being deleted"
 	}
 	if len(s.labels) > 0 {
 		text += " labels"

@@ -48,7 +48,7 @@ func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *ri
 	r := testrig.New(client, noon)
 	apps, core := r.In.Apps().V1(), r.In.Core().V1()
 	c, err := New(Caches{Sets: apps.StatefulSets(), Revisions: apps.ControllerRevisions(), Pods: core.Pods(), Claims: core.PersistentVolumeClaims()},
-		client, r.Events, Options{Workers: 1, Clock: r.Clock, SemanticRevisions: true})
+		r.Hand(), Options{Workers: 1, Clock: r.Clock, SemanticRevisions: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestRequests(t *testing.T) {
 			if tc.faults != nil {
 				tc.faults(r)
 			}
-			if err := r.sync(t.Context(), web).Err(); (err != nil) != tc.err {
+			if err := r.Reconcile(t.Context(), web).Err(); (err != nil) != tc.err {
 				t.Errorf("got %v", err)
 			}
 			same(t, r.Requests(), tc.did)
@@ -263,7 +263,7 @@ func conflictOnce(r *rig) {
 // costing the next pod of the same name its life.
 func TestDeletesAreOfThePodThatWasLookedAt(t *testing.T) {
 	r := newRig(t, with(settled(t, 1), newTestPod(1))...)
-	r.sync(t.Context(), web)
+	r.Reconcile(t.Context(), web)
 	for _, a := range r.Client.Actions() {
 		if d, ok := a.(ktesting.DeleteActionImpl); ok {
 			if p := d.DeleteOptions.Preconditions; p == nil || p.UID == nil || *p.UID != "uweb-1" {
@@ -280,7 +280,7 @@ func TestARefusedDeletionIsNoDeletion(t *testing.T) {
 	refused := true
 	r.Client.PrependReactor("delete", "pods", func(ktesting.Action) (bool, runtime.Object, error) { return refused, nil, conflict })
 	for range 3 {
-		if err := r.sync(t.Context(), web).Err(); !apierrors.IsConflict(err) {
+		if err := r.Reconcile(t.Context(), web).Err(); !apierrors.IsConflict(err) {
 			t.Fatalf("got %v", err)
 		}
 		if testrig.Held(t.Context(), r.writes, web) {
@@ -289,7 +289,7 @@ func TestARefusedDeletionIsNoDeletion(t *testing.T) {
 	}
 	refused = false
 	r.Client.ClearActions()
-	if err := r.sync(t.Context(), web).Err(); err != nil || len(r.writes.Behind(web)) == 0 {
+	if err := r.Reconcile(t.Context(), web).Err(); err != nil || len(r.writes.Behind(web)) == 0 {
 		t.Errorf("got %v, waits for %v", err, r.writes.Behind(web))
 	}
 	same(t, strings.Contains(r.Requests(), "delete pods"), true)
@@ -332,7 +332,7 @@ func TestHistory(t *testing.T) {
 				r.Cache(t, h)
 			}
 			r.Client.ClearActions()
-			if err := r.sync(t.Context(), web).Err(); err != nil {
+			if err := r.Reconcile(t.Context(), web).Err(); err != nil {
 				t.Fatal(err)
 			}
 			same(t, r.Requests(), tc.did)
@@ -440,7 +440,7 @@ func BenchmarkOnePodChange(b *testing.B) {
 			for b.Loop() {
 				var keys woken
 				r.podChanged(runner.Change[corev1.Pod]{Old: before, New: after}, &recorder{&keys})
-				if err := r.sync(b.Context(), web).Err(); err != nil || len(keys) != 1 {
+				if err := r.Reconcile(b.Context(), web).Err(); err != nil || len(keys) != 1 {
 					b.Fatal(keys, err)
 				}
 			}

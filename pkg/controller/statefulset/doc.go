@@ -13,10 +13,11 @@
 // set (pkg/revisions), the set's status, and events. It never writes a set's spec
 // and never deletes a claim: the garbage collector does, by the owner references.
 //
-// Where to look: plan.go says in which order things are done. replica.go says
-// what a pod within the range of ordinals needs, rolling.go which pod an update
-// replaces next, identity.go what a pod and its claims look like, retention.go
-// who owns a claim, revision.go which revisions are current and wanted, status.go
-// what is reported, rejected.go when pods go that their nodes rejected. All of
-// these are pure; controller.go observes and joins the steps, apply.go writes.
+// Where to look: plan.go says what comes after what, order.go which pods are made
+// and taken in which order, replica.go what a pod within the range of ordinals
+// needs, rolling.go which pod an update replaces next, steps.go what is written for
+// a pod, identity.go what a pod and its claims look like, retention.go who owns a
+// claim, revision.go which revisions are current and wanted, status.go what is
+// reported, rejected.go when pods go that their nodes rejected. All of these are
+// pure; observe.go reads the caches.
 package statefulset

@@ -8,12 +8,12 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
 )
 
-// running tells whether the pod runs and is ready.
+// running reports whether the pod runs and is ready.
 func running(pod *corev1.Pod) bool {
 	return pod != nil && pod.Status.Phase == corev1.PodRunning && pods.Ready(pod)
 }
 
-// available tells whether the pod has been running and ready for long enough.
+// available reports whether the pod has been running and ready for long enough.
 func available(pod *corev1.Pod, minReadySeconds int32, now time.Time) bool {
 	return running(pod) && pods.Available(pod, minReadySeconds, now)
 }
@@ -28,7 +28,7 @@ func (o observed) serves(pod *corev1.Pod, now time.Time) bool {
 // slack covers two times of one moment that were rounded to seconds apart.
 const slack = time.Second
 
-// neverReady tells whether the pod has not been ready since it was started. One
+// neverReady reports whether the pod has not been ready since it was started. One
 // that was lost its readiness later than it began.
 func neverReady(pod *corev1.Pod) bool {
 	if pods.Terminal(pod) || pods.Ready(pod) {

@@ -52,7 +52,7 @@ func firstOrdinal(set *appsv1.StatefulSet) int {
 
 func wanted(set *appsv1.StatefulSet) int { return int(ptr.Deref(set.Spec.Replicas, 1)) } // the API's default
 
-// inRange tells whether the set asks for a pod with this ordinal.
+// inRange reports whether the set asks for a pod with this ordinal.
 func inRange(set *appsv1.StatefulSet, ordinal int) bool {
 	return ordinal >= firstOrdinal(set) && ordinal < firstOrdinal(set)+wanted(set)
 }

@@ -1,7 +1,6 @@
 package statefulset
 
 import (
-	"encoding/json"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -73,11 +72,7 @@ func TestANewClaimIsTheSets(t *testing.T) {
 func TestARepairIsTargeted(t *testing.T) {
 	o := look(newSet(1, withData), nil)
 	s := o.repaired(step{pod: newTestPod(0, nameless)}, 0)
-	patch, err := json.Marshal(s.patchOf())
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, string(patch), `{"metadata":{"labels":{"apps.kubernetes.io/pod-index":"0","statefulset.kubernetes.io/pod-name":"web-0"},"uid":"uweb-0"},`+
+	same(t, string(s.patch()), `{"metadata":{"labels":{"apps.kubernetes.io/pod-index":"0","statefulset.kubernetes.io/pod-name":"web-0"},"uid":"uweb-0"},`+
 		`"spec":{"volumes":[{"$retainKeys":["name","persistentVolumeClaim"],"name":"data","persistentVolumeClaim":{"claimName":"data-web-0"}}]}}`)
 }
 

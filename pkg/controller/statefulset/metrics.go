@@ -1,12 +1,16 @@
 package statefulset
 
 import (
+	"slices"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
@@ -55,15 +59,23 @@ func countHeld(behind []consistency.Behind) {
 	}
 }
 
-// measure shows how far an update goes, where several pods may be down at once.
-func (c *Controller) measure(o observed) {
-	if !o.severalAtOnce {
-		return
+// gauges show how far an update goes, where several pods may be down at once. After a
+// failure they stay as they are.
+func (o observed) gauges(r act.Results, now time.Time) []act.Count {
+	failed := slices.ContainsFunc(r, func(result act.Result) bool {
+		_, pod := result.Step.About().(*corev1.Pod)
+		_, claim := result.Step.About().(*corev1.PersistentVolumeClaim)
+		return result.Err != nil && (pod || claim)
+	})
+	if failed || !o.severalAtOnce {
+		return nil
 	}
 	places, _ := o.lineUp()
 	labels := []string{o.set.Namespace, o.set.Name, string(o.set.Spec.PodManagementPolicy)}
-	mostUnavailable.WithLabelValues(labels...).Set(float64(maxUnavailable(o.set)))
-	unavailableNow.WithLabelValues(labels...).Set(float64(unavailable(o.set, places, c.o.Clock.Now())))
+	return []act.Count{
+		{Sets: mostUnavailable.WithLabelValues(labels...), Value: float64(maxUnavailable(o.set))},
+		{Sets: unavailableNow.WithLabelValues(labels...), Value: float64(unavailable(o.set, places, now))},
+	}
 }
 
 // forgetMetrics drops what was shown of a set that is gone.

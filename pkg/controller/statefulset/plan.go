@@ -1,220 +1,161 @@
 package statefulset
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// observed is what the decision is made on.
-type observed struct {
-	set *appsv1.StatefulSet
-	// pods are the set's own, those on their way out and those that ended too.
-	pods []*corev1.Pod
-	// claims are the cached claims of these pods and of those to come, by name.
-	claims map[string]*corev1.PersistentVolumeClaim
-	// current and update are the revisions that the set comes from and goes to.
-	// The template of current is only there when a pod may be made from it.
-	current, update revision
-	collisions      int32
-	// severalAtOnce heeds maxUnavailable: the gate MaxUnavailableStatefulSet.
-	severalAtOnce bool
-	// backsOff replaces rejected pods ever more rarely; held is what follows from it.
-	backsOff bool
-	held     *setback
-}
-
-// verb is what a step does to its pod.
-type verb int
-
-const (
-	keep verb = iota // nothing, only the claims matter
-	create
-	remove
-	repair
-)
-
-// step is what one pod needs. It is carried out in the order of its fields.
-type step struct {
-	verb verb
-	// pod is the cached pod, or the one to create.
-	pod *corev1.Pod
-	// claims are made first.
-	claims []*corev1.PersistentVolumeClaim
-	// blocked keeps the rest from being done: a claim that is on its way out.
-	blocked error
-	// labels and volumes are what a repair adds to the pod.
-	labels  map[string]string
-	volumes []corev1.Volume
-	// owners are the changed owner references of claims, disputed the names of those
-	// that the retention policy asks for and somebody else controls.
-	owners   []handover
-	disputed []string
-}
-
-// handover gives a claim other owners.
-type handover struct {
-	claim *corev1.PersistentVolumeClaim
-	refs  []metav1.OwnerReference
-}
-
-func (s step) idle() bool {
-	return s.verb == keep && len(s.claims)+len(s.owners)+len(s.disputed) == 0 && s.blocked == nil
-}
-
-// plan is what to do, stage by stage, and what to report. A stage begins when
-// all steps of the one before have succeeded.
-type plan struct {
-	stages [][]step
-	// ordered takes the steps of a stage one by one; otherwise they are taken in
-	// growing batches.
-	ordered bool
-	status  appsv1.StatefulSetStatus
-	look    time.Duration
-	why     string
-}
-
-func (p plan) idle() bool { return len(p.stages) == 0 }
-
-func (p *plan) stage(steps ...step) {
-	steps = slices.DeleteFunc(steps, step.idle)
-	if len(steps) > 0 {
-		p.stages = append(p.stages, steps)
+// plan brings the set a step further. What is its own is settled first, then the
+// revision that it is to be at, because both say which pods are made and taken.
+func plan(o observed, now time.Time) act.Plan {
+	if o.malformed != nil {
+		return act.Plan{Why: "the set cannot have pods: " + o.malformed.Error(),
+			Terminal: fmt.Errorf("stateful set %s/%s: %w", o.set.Namespace, o.set.Name, o.malformed)}
+	}
+	o.history, o.pods = o.revisions.Owned, o.members.Owned
+	past := revisions.Claiming(o.set, kind, o.selector, o.revisions)
+	var members []act.Step
+	for _, pod := range o.members.Adopt {
+		members = append(members, act.Adopt{Child: pod, Owner: o.set, Kind: kind, Selector: o.selector})
+	}
+	for _, pod := range o.members.Release {
+		members = append(members, act.Release{Child: pod, Owner: o.set})
+	}
+	if len(past)+len(members) == 0 {
+		return o.revise(now)
+	}
+	return act.Plan{
+		Why: fmt.Sprintf("%d revisions and %d pods to adopt, %d and %d to let go",
+			len(o.revisions.Adopt), len(o.members.Adopt), len(o.revisions.Release), len(o.members.Release)),
+		Stages: []act.Stage{act.Each(past...), act.Each(members...)},
+		Then: func(r act.Results) act.Plan {
+			o.history = slices.Concat(o.history, revisions.Adopted(r))
+			o.pods = slices.Clone(o.pods)
+			for _, adopted := range act.Succeeded[act.Adopt](r) {
+				if pod, is := adopted.Step.(act.Adopt).Child.(*corev1.Pod); is { // the answer may be a part of it
+					o.pods = append(o.pods, pod)
+				}
+			}
+			return o.revise(now)
+		},
 	}
 }
 
-// place is where a pod belongs in the range of ordinals.
-type place struct {
-	ordinal int
-	pod     *corev1.Pod // nil if there is none
-}
-
-// lineUp sorts the pods into the places that the set asks for and those that are
-// to go, highest ordinal first.
-func (o observed) lineUp() (places []place, condemned []*corev1.Pod) {
-	first := firstOrdinal(o.set)
-	places = make([]place, wanted(o.set))
-	for i := range places {
-		places[i].ordinal = first + i
-	}
-	for _, pod := range o.pods {
-		ordinal, ok := ordinalIn(o.set, pod)
-		switch {
-		case !ok:
-		case inRange(o.set, ordinal):
-			places[ordinal-first].pod = pod
-		default:
-			condemned = append(condemned, pod)
+// revise makes the revision of the set's template the latest one.
+func (o observed) revise(now time.Time) act.Plan {
+	o.history = revisions.Sorted(o.history)
+	e, err := edit(o.set, o.history, o.byMeaning)
+	switch {
+	case err != nil:
+		return act.Plan{Why: "the pod template cannot be read", Err: err}
+	case e.latest != nil:
+		return o.from(e.latest, now)
+	case o.set.DeletionTimestamp != nil && o.set.Status.ObservedGeneration == o.set.Generation:
+		// The history was there and goes with the set: to make it again would hold up
+		// whoever deletes the set after what it owns.
+		o.current.name, o.update.name = o.set.Status.CurrentRevision, o.set.Status.UpdateRevision
+		return o.proceed(now)
+	case e.renumber != nil:
+		patch, err := revisions.Renumbering(e.renumber, e.number, nil)
+		return act.Plan{
+			Why:    fmt.Sprintf("revision %s holds the pod template again: it becomes number %d", e.renumber.Name, e.number),
+			Stages: []act.Stage{act.InTurn(patch)}, Err: err,
+			Then: func(act.Results) act.Plan { return o.from(e.renumber, now) },
 		}
 	}
-	slices.SortFunc(condemned, func(a, b *corev1.Pod) int {
-		x, _ := ordinalIn(o.set, a)
-		y, _ := ordinalIn(o.set, b)
-		return cmp.Compare(y, x)
+	return revisions.Creation(o.set, e.create, o.collisions, func(update *appsv1.ControllerRevision, collisions int32) act.Plan {
+		o.history, o.collisions = append(slices.Clone(o.history), update), collisions
+		return o.from(update, now)
 	})
-	return places, condemned
 }
 
-// inOrder tells whether pods come and go one by one.
-func inOrder(set *appsv1.StatefulSet) bool {
-	return set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
+// from goes on from the revision that the set is to be at.
+func (o observed) from(update *appsv1.ControllerRevision, now time.Time) act.Plan {
+	current := currentOf(o.set, o.history, update)
+	o.current.name = current.Name
+	o.update = revision{update.Name, &o.set.Spec.Template}
+	if current.Name == update.Name {
+		o.current = o.update
+	} else if o.needsCurrent() {
+		var err error
+		if o.current.template, err = revisions.TemplateIn(current.Data.Raw); err != nil {
+			return act.Plan{Why: fmt.Sprintf("the pods below the partition cannot be made from revision %s", current.Name), Err: err}
+		}
+	}
+	return o.proceed(now)
 }
 
-// decide plans the next steps: first what the wanted pods need, then the end of
-// those that are not wanted, and last the update. In an ordered set the first
-// pod that has to be waited for ends the plan.
-func decide(o observed, now time.Time) plan {
-	p := plan{ordered: inOrder(o.set), status: statusOf(o, now), look: nextLook(o, now)}
-	places, condemned := o.lineUp()
-	o.held = o.setback(places)
-	p.status.Conditions = o.held.condition(p.status.Conditions, now)
-	p.look = sooner(p.look, o.held.wait(now))
-	if o.set.DeletionTimestamp != nil {
-		p.why = "being deleted: its pods belong to the garbage collector"
+// proceed does what the pods need and reports. Revisions that are not needed any more
+// go after the report, unless it has failed before.
+func (o observed) proceed(now time.Time) act.Plan {
+	c := decide(o, now)
+	p := act.Plan{
+		Why: o.explain(c), Stages: o.stages(c), RequeueAfter: c.look, Prompt: c.ordered,
+		Status: func(r act.Results) act.Step { return o.report(c.status, r) },
+		Counts: func(r act.Results) []act.Count { return o.gauges(r, now) },
+	}
+	past := o.unneeded()
+	if len(past) == 0 {
 		return p
 	}
-	if pod := o.broken(places); pod != nil {
-		p.stage(step{verb: remove, pod: pod})
-		p.why = fmt.Sprintf("%s of an outdated revision was never ready and goes first", pod.Name)
-		return p
+	next := func(r act.Results) act.Plan {
+		after := act.Plan{Why: p.Why, RequeueAfter: c.look, Status: p.Status, Counts: p.Counts}
+		if _, err := r.Failed(); err != nil {
+			return after
+		}
+		steps := revisions.Removals(past)
+		if report := o.report(c.status, r); report != nil {
+			steps = append([]act.Step{report}, steps...)
+		}
+		after.Why, after.Status = fmt.Sprintf("%s; %d revisions beyond the history limit go", p.Why, len(past)), nil
+		after.Stages = []act.Stage{act.Each(steps...)}
+		return after
 	}
-	if p.why = p.tend(o, places, now); p.why != "" {
-		return p
-	}
-	if p.why = p.dismiss(o, condemned, places, now); p.why != "" {
-		return p
-	}
-	p.roll(o, places, now)
+	p.Then, p.Else = next, next
 	return p
 }
 
-// tend adds what the pods in their places need. In an ordered set it returns
-// what has to be waited for.
-func (p *plan) tend(o observed, places []place, now time.Time) (waits string) {
-	var steps []step
-	for i := range places {
-		s, wait := o.need(i, places[i], p.ordered, now)
-		steps = append(steps, s)
-		if wait != "" && p.ordered {
-			waits = wait
-			break
-		}
+// report writes the status if it differs. One that is only a step on the way can
+// wait, but not while pods cannot be made or deleted, as the next try may be minutes
+// away. On a conflict it is put once more, because the pods were counted regardless
+// of what changed.
+func (o observed) report(status appsv1.StatefulSetStatus, r act.Results) act.Step {
+	status = completed(o.set, status)
+	if reported(o.set.Status, status) {
+		return nil
 	}
-	p.stage(steps...)
-	return waits
+	_, failed := r.Failed()
+	return act.Status{
+		Of: o.set, Set: func(object client.Object) { object.(*appsv1.StatefulSet).Status = status },
+		Again: true, MayWait: failed == nil && underWay(o.set, status),
+	}
 }
 
-// dismiss hands the claims of the condemned pods over and then deletes the pods:
-// in an ordered set the highest, once those left over are well. One that is not
-// well itself holds up nothing but those above it.
-func (p *plan) dismiss(o observed, condemned []*corev1.Pod, places []place, now time.Time) (waits string) {
-	if len(condemned) == 0 {
-		return ""
+// explain says in numbers how far the set has come, and what is done or waited for.
+func (o observed) explain(c change) string {
+	want, why := int32(wanted(o.set)), c.why
+	switch status := completed(o.set, c.status); {
+	case o.set.DeletionTimestamp != nil:
+		return why
+	case why != "":
+	case len(c.stages) > 0:
+		why = "pods are made, taken or mended side by side"
+	case status.AvailableReplicas < want:
+		why = fmt.Sprintf("waiting for %d to become available", want-status.AvailableReplicas)
+	case status.Replicas > want:
+		why = fmt.Sprintf("waiting for %d to go", status.Replicas-want)
+	case o.set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType && status.UpdatedReplicas < want:
+		why = fmt.Sprintf("%d stay at another revision until they are deleted", want-status.UpdatedReplicas)
+	default:
+		why = "complete"
 	}
-	claims := make([]step, 0, len(condemned))
-	for _, pod := range condemned {
-		claims = append(claims, o.settled(step{pod: pod}))
-	}
-	p.stage(claims...)
-	if !p.ordered {
-		var all []step
-		for _, pod := range condemned {
-			if !terminating(pod) {
-				all = append(all, step{verb: remove, pod: pod})
-			}
-		}
-		p.stage(all...)
-		return ""
-	}
-	pod := condemned[0]
-	switch {
-	case terminating(pod):
-		return pod.Name + " is terminating"
-	case !o.serves(pod, now) && pod != o.firstUnwell(places, condemned, now):
-		return fmt.Sprintf("%s is not available, and neither is one below it", pod.Name)
-	}
-	p.stage(step{verb: remove, pod: pod})
-	return pod.Name + " is not wanted any more"
-}
-
-// firstUnwell is the pod of the lowest place that is not available or goes, nil if
-// there is none or if that place is empty. A pod that is ready and not yet
-// available is as unwell as any.
-func (o observed) firstUnwell(places []place, condemned []*corev1.Pod, now time.Time) *corev1.Pod {
-	for i := range places {
-		if !o.serves(places[i].pod, now) {
-			return places[i].pod
-		}
-	}
-	for _, pod := range slices.Backward(condemned) {
-		if !o.serves(pod, now) {
-			return pod
-		}
-	}
-	return nil
+	return fmt.Sprintf("%d pods available of %d wanted, %d at revision %s: %s", c.status.AvailableReplicas, want, c.status.UpdatedReplicas, o.update.name, why)
 }

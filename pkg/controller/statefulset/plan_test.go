@@ -143,7 +143,36 @@ func TestAnUpdateIsCountedAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsExplained(t *testing.T) {
-	got := decide(look(newSet(3, parallel), podList{newTestPod(0, nameless), newTestPod(3)}), noon).explain()
-	same(t, got, explanation{Create: 2, Delete: 1, Repair: 1, First: []string{"web-0", "web-1", "web-2", "web-3"}, Why: "pods are made, taken or mended side by side"})
+// whole is what is observed of a set whose pods are all its own, and whose history
+// has its revision.
+func whole(set *appsv1.StatefulSet, pods podList, latest string) observed {
+	history := []*appsv1.ControllerRevision{{ObjectMeta: metav1.ObjectMeta{Name: latest}}}
+	set.Status.ObservedGeneration, set.Status.UpdateRevision, set.Status.CurrentRevision = set.Generation, latest, latest
+	return observed{set: set, revisions: ownership.Claims[*appsv1.ControllerRevision]{Owned: history}, members: ownership.Claims[*corev1.Pod]{Owned: pods}}
+}
+
+func TestThePlanSaysWhy(t *testing.T) {
+	p := newTestPod
+	for name, tc := range map[string]struct {
+		set  *appsv1.StatefulSet
+		pods podList
+		why  string
+	}{
+		"all is well":              {newSet(2), podList{p(0), p(1)}, "2 pods available of 2 wanted, 2 at revision r2: complete"},
+		"none is wanted":           {newSet(0), nil, "0 pods available of 0 wanted, 0 at revision r2: complete"},
+		"up to the partition":      {newSet(2, partitioned(1)), podList{p(0, at("r1")), p(1)}, "2 pods available of 2 wanted, 1 at revision r2: complete"},
+		"one comes":                {newSet(2), podList{p(0)}, "1 pods available of 2 wanted, 1 at revision r2: web-1 is missing"},
+		"one is waited for":        {newSet(2), podList{p(0, lost)}, "0 pods available of 2 wanted, 1 at revision r2: web-0 is not ready"},
+		"some are, side by side":   {newSet(3, parallel), podList{p(0), p(1, lost), p(2, pending)}, "1 pods available of 3 wanted, 3 at revision r2: waiting for 2 to become available"},
+		"one goes":                 {newSet(1), podList{p(0), p(1)}, "2 pods available of 1 wanted, 2 at revision r2: web-1 is not wanted any more"},
+		"some go":                  {newSet(1, parallel), podList{p(0), p(1, ending)}, "2 pods available of 1 wanted, 1 at revision r2: waiting for 1 to go"},
+		"much is done at once":     {newSet(3, parallel), podList{p(0, nameless), p(3)}, "2 pods available of 3 wanted, 2 at revision r2: pods are made, taken or mended side by side"},
+		"an update":                {newSet(2), podList{p(0, at("r1")), p(1, at("r1"))}, "2 pods available of 2 wanted, 0 at revision r2: update replaces 1, first web-1"},
+		"old pods are kept":        {newSet(2, onDelete), podList{p(0), p(1, at("r1"))}, "2 pods available of 2 wanted, 1 at revision r2: 1 stay at another revision until they are deleted"},
+		"the set is being removed": {newSet(2, deleted), podList{p(0)}, "being deleted: its pods belong to the garbage collector"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			same(t, plan(whole(tc.set, tc.pods, "r2"), noon).Why, tc.why)
+		})
+	}
 }

@@ -53,6 +53,8 @@ func TestRejectedPods(t *testing.T) {
 		"and goes at once then":                       {set: newSet(2, rejectedFor(0)), pods: podList{p(0, refused(s))}, want: []string{"delete web-0"}, told: toldNow + "2026-05-04T11:59:59Z"},
 		"the next carries on since when":              {set: newSet(2, rejectedFor(s)), want: []string{"create web-0 at r2 since 1s"}, told: "before"},
 		"the second waits":                            {set: newSet(2, rejectedFor(5*s)), pods: podList{p(0, refused(4*s), following(5*s))}, look: 6 * s, told: toldNow + "2026-05-04T12:00:06Z"},
+		"or until another is available":               {set: newSet(2, parallel, minReady(10), rejectedFor(5*s)), pods: podList{p(0, refused(4*s), following(5*s)), p(1, readySince(8*s))}, look: 2 * s, told: toldNow + "2026-05-04T12:00:06Z"},
+		"but not for one that is later":               {set: newSet(2, parallel, minReady(10), rejectedFor(5*s)), pods: podList{p(0, refused(4*s), following(5*s)), p(1, readySince(s))}, look: 6 * s, told: toldNow + "2026-05-04T12:00:06Z"},
 		"until it is due":                             {set: newSet(2, rejectedFor(15*s)), pods: podList{p(0, refused(10*s), following(15*s))}, want: []string{"delete web-0"}, told: toldNow + "2026-05-04T12:00:00Z"},
 		"the third waits for longer":                  {set: newSet(2, rejectedFor(15*s)), pods: podList{p(0, refused(4*s), following(15*s))}, look: 16 * s, told: toldNow + "2026-05-04T12:00:16Z"},
 		"a pod that ran and failed does not":          {set: newSet(1, rejectedFor(5*s)), pods: podList{p(0, phase(corev1.PodFailed), following(5*s))}, want: []string{"delete web-0"}},

@@ -5,9 +5,48 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
 )
+
+// verb is what a step does to its pod.
+type verb int
+
+const (
+	keep verb = iota // nothing, only the claims matter
+	create
+	remove
+	repair
+)
+
+// step is what one pod needs. It is carried out in the order of its fields.
+type step struct {
+	verb verb
+	// pod is the cached pod, or the one to create.
+	pod *corev1.Pod
+	// claims are made first.
+	claims []*corev1.PersistentVolumeClaim
+	// blocked is a claim that is on its way out, which keeps the rest from being done.
+	blocked *corev1.PersistentVolumeClaim
+	// labels and volumes are what a repair adds to the pod.
+	labels  map[string]string
+	volumes []corev1.Volume
+	// owners are the changed owner references of claims, disputed the names of those
+	// that the retention policy asks for and somebody else controls.
+	owners   []handover
+	disputed []string
+}
+
+// handover gives a claim other owners.
+type handover struct {
+	claim *corev1.PersistentVolumeClaim
+	refs  []metav1.OwnerReference
+}
+
+func (s step) idle() bool {
+	return s.verb == keep && len(s.claims)+len(s.owners)+len(s.disputed) == 0 && s.blocked == nil
+}
 
 // need is what the pod of a place needs, and what has to be waited for before
 // the places after it get theirs.
@@ -62,14 +101,14 @@ func (o observed) missing(at, ordinal int) (step, string) {
 
 // missingClaims are the claims to make for a pod. One that is being deleted
 // blocks it, and the others are made all the same.
-func (o observed) missingClaims(ordinal int) (missing []*corev1.PersistentVolumeClaim, blocked error) {
+func (o observed) missingClaims(ordinal int) (missing []*corev1.PersistentVolumeClaim, blocked *corev1.PersistentVolumeClaim) {
 	for i := range o.set.Spec.VolumeClaimTemplates {
 		template := &o.set.Spec.VolumeClaimTemplates[i]
 		switch claim := o.claims[claimName(o.set, template, ordinal)]; {
 		case claim == nil:
 			missing = append(missing, newClaim(o.set, template, ordinal))
 		case claim.DeletionTimestamp != nil && blocked == nil:
-			blocked = fmt.Errorf("pvc %s is being deleted", claim.Name)
+			blocked = claim
 		}
 	}
 	return missing, blocked
@@ -126,22 +165,4 @@ func (o observed) repaired(s step, ordinal int) step {
 		s.verb = repair
 	}
 	return s
-}
-
-// patchOf is the strategic merge patch of a repair. The server refuses it when
-// the pod was replaced by another of the same name.
-func (s step) patchOf() map[string]any {
-	patch := map[string]any{"metadata": map[string]any{"uid": s.pod.UID}}
-	if len(s.labels) > 0 {
-		patch["metadata"].(map[string]any)["labels"] = s.labels
-	}
-	if len(s.volumes) > 0 {
-		volumes := make([]map[string]any, 0, len(s.volumes))
-		for _, v := range s.volumes {
-			volumes = append(volumes, map[string]any{
-				"name": v.Name, "persistentVolumeClaim": v.PersistentVolumeClaim, "$retainKeys": []string{"name", "persistentVolumeClaim"}})
-		}
-		patch["spec"] = map[string]any{"volumes": volumes}
-	}
-	return patch
 }

@@ -23,7 +23,7 @@ func goesWith(set *appsv1.StatefulSet) (deleted, scaled bool) {
 		policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 }
 
-// owned tells whether the claim has the owner that the retention policy asks
+// owned reports whether the claim has the owner that the retention policy asks
 // for, and if not the references it should have. A claim goes with its pod once
 // that is no longer asked for, and with the set otherwise. The pod is nil before
 // it is made.
@@ -72,12 +72,12 @@ func dispute(claim *corev1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *
 	return (deleted || scaled) && foreign(claim, set, pod)
 }
 
-// ours tells whether the reference is to this very set or pod.
+// ours reports whether the reference is to this very set or pod.
 func ours(ref metav1.OwnerReference, set *appsv1.StatefulSet, pod *corev1.Pod) bool {
 	return ref.UID == set.UID || pod != nil && ref.UID == pod.UID
 }
 
-// foreign tells whether the claim is another's: controlled by something else, or
+// foreign reports whether the claim is another's: controlled by something else, or
 // owned by a set or pod of our name that is gone.
 func foreign(claim *corev1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool {
@@ -86,7 +86,7 @@ func foreign(claim *corev1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *
 	})
 }
 
-// leftOver tells whether the claim is on its way out with a former pod of this
+// leftOver reports whether the claim is on its way out with a former pod of this
 // name, so that the next pod must not have it. A policy that keeps the claims of
 // pods that were scaled away leaves none over.
 func leftOver(claim *corev1.PersistentVolumeClaim, set *appsv1.StatefulSet, ordinal int) bool {

@@ -88,7 +88,7 @@ func (o observed) wantedRevision(place int) revision {
 	return o.update
 }
 
-// needsCurrent tells whether a pod is to be made at the current revision.
+// needsCurrent reports whether a pod is to be made at the current revision.
 func (o observed) needsCurrent() bool {
 	places, _ := o.lineUp()
 	for i := range places[:min(bound(o.set), len(places))] {
@@ -109,13 +109,13 @@ func partition(set *appsv1.StatefulSet) int {
 
 // unneeded are the revisions that the history limit leaves no room for. Those
 // that the set or one of its pods is at do not count.
-func unneeded(o observed, history []*appsv1.ControllerRevision) []*appsv1.ControllerRevision {
+func (o observed) unneeded() []*appsv1.ControllerRevision {
 	live := map[string]bool{o.current.name: true, o.update.name: true}
 	for _, pod := range o.pods {
 		live[revisionOf(pod)] = true
 	}
 	var past []*appsv1.ControllerRevision
-	for _, r := range history {
+	for _, r := range o.history {
 		if !live[r.Name] {
 			past = append(past, r)
 		}

@@ -33,7 +33,7 @@ func (o observed) broken(places []place) *corev1.Pod {
 
 func (o observed) outdated(pod *corev1.Pod) bool { return revisionOf(pod) != o.update.name }
 
-// replaceable tells whether the pod is for the update to delete. One that has
+// replaceable reports whether the pod is for the update to delete. One that has
 // ended goes anyway.
 func (o observed) replaceable(pod *corev1.Pod) bool {
 	return o.outdated(pod) && !terminating(pod) && !pods.Terminal(pod)
@@ -41,10 +41,7 @@ func (o observed) replaceable(pod *corev1.Pod) bool {
 
 // roll adds the pods that the update replaces next, when all that comes before
 // has been done.
-func (p *plan) roll(o observed, places []place, now time.Time) {
-	if p.why = "as wanted"; !p.idle() {
-		p.why = "pods are made, taken or mended side by side"
-	}
+func (p *change) roll(o observed, places []place, now time.Time) {
 	if o.set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return
 	}
@@ -61,7 +58,7 @@ func (p *plan) roll(o observed, places []place, now time.Time) {
 			p.status.CurrentReplicas--
 		}
 	}
-	if len(victims) > 0 && p.why == "as wanted" {
+	if len(victims) > 0 && len(p.stages) == len(victims) {
 		p.why = fmt.Sprintf("update replaces %d, first %s", len(victims), victims[0].Name)
 	}
 }

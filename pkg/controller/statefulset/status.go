@@ -55,7 +55,7 @@ func completed(set *appsv1.StatefulSet, status appsv1.StatefulSetStatus) appsv1.
 	return status
 }
 
-// reported tells whether the API server has this status already. A count of
+// reported reports whether the API server has this status already. A count of
 // collisions alone is not worth a write.
 func reported(old, now appsv1.StatefulSetStatus) bool {
 	return old.ObservedGeneration >= now.ObservedGeneration &&
@@ -65,7 +65,7 @@ func reported(old, now appsv1.StatefulSetStatus) bool {
 		apiequality.Semantic.DeepEqual(backoffOf(&old), backoffOf(&now))
 }
 
-// underWay tells whether the status is only a step of a rollout or of a change of
+// underWay reports whether the status is only a step of a rollout or of a change of
 // size: its numbers differ, no revision does, and it is not the end. A loss that
 // is not part of such a change is no step, for others act on it.
 func underWay(set *appsv1.StatefulSet, now appsv1.StatefulSetStatus) bool {
@@ -84,55 +84,14 @@ func underWay(set *appsv1.StatefulSet, now appsv1.StatefulSetStatus) bool {
 	return now.Replicas != want || now.AvailableReplicas != want || !updated
 }
 
-// nextLook is how long until the next ready pod becomes available, which no
-// event tells; zero if none will.
+// nextLook is how long until the next ready pod becomes available or the next
+// rejected pod goes, which no event tells; zero if none will.
 func nextLook(o observed, now time.Time) time.Duration {
-	var soonest time.Duration
+	soonest := o.held.wait(now)
 	for _, pod := range o.pods {
 		if wait := pods.UntilAvailable(pod, o.set.Spec.MinReadySeconds, now); wait > 0 && (soonest == 0 || wait < soonest) {
 			soonest = wait
 		}
 	}
 	return soonest
-}
-
-// sooner is the shorter of two waits, of which zero is none.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
-}
-
-// shown is how many pods an explanation names.
-const shown = 10
-
-// explanation is a plan as the debug endpoint shows it. It holds no pods,
-// because it is kept for long.
-type explanation struct {
-	Create int      `json:"create,omitempty"`
-	Delete int      `json:"delete,omitempty"`
-	Repair int      `json:"repair,omitempty"`
-	First  []string `json:"first,omitempty"`
-	Why    string   `json:"why"`
-}
-
-func (p plan) explain() explanation {
-	e := explanation{Why: p.why}
-	for _, stage := range p.stages {
-		for _, s := range stage {
-			switch s.verb {
-			case create:
-				e.Create++
-			case remove:
-				e.Delete++
-			case repair:
-				e.Repair++
-			}
-			if len(e.First) < shown {
-				e.First = append(e.First, s.pod.Name)
-			}
-		}
-	}
-	return e
 }

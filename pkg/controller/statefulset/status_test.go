@@ -93,9 +93,6 @@ func TestWhatIsReported(t *testing.T) {
 	if reported(old, now) {
 		t.Error("an available pod is not written")
 	}
-	if sooner(0, 3) != 3 || sooner(2, 0) != 2 || sooner(2, 3) != 2 {
-		t.Error("the sooner look is not taken")
-	}
 }
 
 func TestNeverReady(t *testing.T) {

@@ -1,0 +1,106 @@
+package revisions
+
+import (
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
+)
+
+// Claiming are the steps that adopt and release revisions as the claims say.
+func Claiming(owner client.Object, kind schema.GroupVersionKind, selector labels.Selector, claims ownership.Claims[*appsv1.ControllerRevision]) []act.Step {
+	var steps []act.Step
+	for _, revision := range Sorted(claims.Adopt) {
+		steps = append(steps, act.Adopt{Child: revision, Owner: owner, Kind: kind, Selector: selector})
+	}
+	for _, revision := range Sorted(claims.Release) {
+		steps = append(steps, act.Release{Child: revision, Owner: owner})
+	}
+	return steps
+}
+
+// Adopted returns the revisions that were adopted, as they are then.
+func Adopted(results act.Results) []*appsv1.ControllerRevision {
+	var adopted []*appsv1.ControllerRevision
+	for _, result := range act.Succeeded[act.Adopt](results) {
+		if revision, is := result.Object.(*appsv1.ControllerRevision); is {
+			adopted = append(adopted, revision)
+		}
+	}
+	return adopted
+}
+
+// mostCollisions ends the search for a free name; the next try goes on from there.
+const mostCollisions = 20
+
+// Creation plans a revision under the first free name that its data and a number of
+// collisions from this one on lead to, and goes on from it and that number. The label
+// keeps the first hash, whichever name is free. A revision with the same data that has
+// such a name already is as good.
+func Creation(owner client.Object, revision *appsv1.ControllerRevision, collisions int32, then func(*appsv1.ControllerRevision, int32) act.Plan) act.Plan {
+	labelled := revision.DeepCopy()
+	metav1.SetMetaDataLabel(&labelled.ObjectMeta, HashLabel, Hash(revision.Data.Raw, &collisions))
+	return attempt(owner, labelled, collisions, mostCollisions, then)
+}
+
+func attempt(owner client.Object, revision *appsv1.ControllerRevision, collisions int32, attempts int, then func(*appsv1.ControllerRevision, int32) act.Plan) act.Plan {
+	if attempts == 0 {
+		return act.Plan{Why: fmt.Sprintf("%d names of a revision are taken", mostCollisions), Err: fmt.Errorf("create a revision of %s: no free name", owner.GetName())}
+	}
+	next := revision.DeepCopy()
+	next.Name = Name(owner.GetName(), Hash(next.Data.Raw, &collisions))
+	same := func(taken client.Object) bool {
+		return Same(taken.(*appsv1.ControllerRevision).Data.Raw, next.Data.Raw, false)
+	}
+	return act.Plan{
+		Why:    fmt.Sprintf("no revision holds the pod template: creating %s as number %d", next.Name, next.Revision),
+		Stages: []act.Stage{act.InTurn(act.Create{Object: next, MayExist: true, Same: same})},
+		Then: func(r act.Results) act.Plan {
+			return then(r[len(r)-1].Object.(*appsv1.ControllerRevision), collisions)
+		},
+		Else: func(r act.Results) act.Plan {
+			switch last := r[len(r)-1]; {
+			case last.Became == act.Ending:
+				return act.Plan{Why: "the namespace is being deleted", Err: fmt.Errorf("create revision %s: the namespace is being deleted", next.Name)}
+			case last.Err != nil:
+				return act.Plan{Why: fmt.Sprintf("revision %s is not there", next.Name)}
+			}
+			return attempt(owner, revision, collisions+1, attempts-1, then)
+		},
+	}
+}
+
+// Renumbering gives the revision another number, and the labels if any are given. The
+// server refuses it when the revision has changed since it was read.
+func Renumbering(revision *appsv1.ControllerRevision, number int64, labels map[string]string) (act.Patch, error) {
+	data, err := renumbered(revision, number, labels)
+	if err != nil {
+		return act.Patch{}, fmt.Errorf("renumber revision %s: %w", revision.Name, err)
+	}
+	return act.Patch{Of: revision, Type: types.MergePatchType, Data: data, Required: true}, nil
+}
+
+func renumbered(revision *appsv1.ControllerRevision, number int64, labels map[string]string) ([]byte, error) {
+	metadata := map[string]any{"uid": revision.UID, "resourceVersion": revision.ResourceVersion}
+	if len(labels) > 0 {
+		metadata["labels"] = labels
+	}
+	return json.Marshal(map[string]any{"metadata": metadata, "revision": number})
+}
+
+// Removals are the steps that delete revisions.
+func Removals(revisions []*appsv1.ControllerRevision) []act.Step {
+	steps := make([]act.Step, len(revisions))
+	for i, revision := range revisions {
+		steps[i] = act.Delete{Of: revision}
+	}
+	return steps
+}
