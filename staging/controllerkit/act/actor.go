@@ -39,6 +39,8 @@ type Options[K comparable] struct {
 	Limits *Limits
 	// OnWrite is called after each request, for metrics.
 	OnWrite func(Write)
+	// Note takes what plans want noted; required for plans that do.
+	Note func(K, any)
 	// Tracer makes a span for each write; that of the process's OpenTelemetry provider by default.
 	Tracer trace.Tracer
 }
@@ -95,6 +97,7 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		if next != nil && p.Err == nil && p.Terminal == nil {
 			a.history.end(key, decision, results[from:])
 			p.count(h.clock, results[from:])
+			a.note(key, p, results[from:])
 			p = next(results)
 			continue
 		}
@@ -110,6 +113,7 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		}
 		a.history.end(key, decision, results[from:])
 		p.count(h.clock, results[from:])
+		a.note(key, p, results[from:])
 		failed := results.Err()
 		switch {
 		case p.Terminal != nil && p.Err == nil && failed == nil:
@@ -118,6 +122,12 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 			return runner.GiveUp(failed)
 		}
 		return runner.Done(p.Err, failed).LookAgain(wait)
+	}
+}
+
+func (a *Actor[K]) note(key K, p Plan, results Results) {
+	if p.Note != nil {
+		a.o.Note(key, p.Note(results))
 	}
 }
 

@@ -27,6 +27,9 @@ type Plan struct {
 	Status func(Results) Step
 	// Counts is what the metrics are told of the results of this plan. It is pure.
 	Counts func(Results) []Count
+	// Note returns what the controller remembers of this plan and its results, such as
+	// which other keys to wake. It is pure; nil notes nothing.
+	Note func(Results) any
 	// RequeueAfter asks for another reconcile, in addition to any event; 0 for none.
 	RequeueAfter time.Duration
 	// Prompt: the next event is reconciled at once, also when there is nothing to do now.

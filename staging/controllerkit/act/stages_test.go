@@ -90,6 +90,22 @@ func TestAPlanGoesOnFromItsResultsOnlyWhenAllSucceeded(t *testing.T) {
 	}
 }
 
+func TestPlansAreNotedInTheirOrderWhateverBecameOfThem(t *testing.T) {
+	var noted []string
+	r := newRig(t, func(o *Options[types.NamespacedName]) {
+		o.Note = func(key types.NamespacedName, what any) { noted = append(noted, key.Name+": "+what.(string)) }
+	})
+	r.answers["create b"] = forbidden
+	became := func(of Results) any { return outcomes(of) }
+	r.Do(t.Context(), web, Plan{
+		Stages: []Stage{Together(create("a"))}, Note: became,
+		Then: func(Results) Plan { return Plan{Stages: []Stage{Together(create("b"))}, Note: became} },
+	})
+	if got := strings.Join(noted, ", "); got != "web: done, web: refused" {
+		t.Errorf("noted %s", got)
+	}
+}
+
 func TestAPlanGoesOnOtherwiseWhenAStepFails(t *testing.T) {
 	r := newRig(t, nil)
 	r.answers["create a"] = ending

@@ -3,6 +3,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,11 +27,16 @@ var ErrAbsent = errors.New("there is no such object")
 type Options[K comparable] struct {
 	Runner runner.Options[K]
 	Hand
+	// Name is the controller's canonical name, for one of several runners of a
+	// controller; that of the runner by default.
+	Name string
 	// Caches are those of what the controller writes: a key waits until they show its
 	// writes. They are not looked at when Runner.Writes is given.
 	Caches Caches
 	// Reports says when a status that may wait is due; nil: at once.
 	Reports *pace.Pacer[K]
+	// Note takes what plans want noted; required for plans that do.
+	Note func(K, any)
 	// OnDone is called after each reconcile with how long it took and its error, for metrics.
 	OnDone func(took time.Duration, err error)
 }
@@ -95,7 +101,7 @@ func New[K comparable, S any](o Options[K], observe func(context.Context, K) (S,
 		o.Runner.Writes = consistency.NewTracker[K](o.Caches)
 	}
 	actor := act.New(act.Options[K]{
-		Name: o.Runner.Name, Client: o.Client, Events: o.Events, Writes: o.Runner.Writes,
+		Name: cmp.Or(o.Name, o.Runner.Name), Note: o.Note, Client: o.Client, Events: o.Events, Writes: o.Runner.Writes,
 		Clock: o.Runner.Clock, Reports: o.Reports, Limits: o.Limits, DryRun: o.DryRun, OnWrite: o.OnWrite,
 	})
 	o.Runner.Decisions = func(key K) any { return actor.Decisions(key) }

@@ -145,6 +145,28 @@ func TestTheWritesOfAKeyAreForgottenWithItsObject(t *testing.T) {
 	}
 }
 
+func TestAnActorHasTheNameOfItsController(t *testing.T) {
+	for name, want := range map[string]string{"": "test", "canonical": "canonical"} {
+		o := options(fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(), nil)
+		o.Name = name
+		o.OnWrite = func(w act.Write) {
+			if w.Controller != want {
+				t.Errorf("wrote as %q, want %q", w.Controller, want)
+			}
+		}
+		noted := ""
+		o.Note = func(key types.NamespacedName, what any) { noted = key.Name + " " + what.(string) }
+		c := New(o, func(context.Context, types.NamespacedName) (string, error) { return "", nil }, func(string, time.Time) act.Plan {
+			p := making("a")
+			p.Note = func(act.Results) any { return "made" }
+			return p
+		})
+		if err := c.Reconcile(t.Context(), types.NamespacedName{Name: "web"}).Err(); err != nil || noted != "web made" {
+			t.Errorf("got %v, noted %q", err, noted)
+		}
+	}
+}
+
 // unseeing is the store of a cache that is behind.
 type unseeing struct{ cache.Store }
 
