@@ -7,9 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/cluster-bootstrap/token/api"
 	"k8s.io/cluster-bootstrap/util/secrets"
 
@@ -24,12 +21,8 @@ var (
 	ErrNotForSigning = errors.New("not for signing")
 )
 
-// Informers returns informers whose secrets are only those of bootstrap tokens.
-// The caller starts them.
-func Informers(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
-	return cache.FilteredIn(client, metav1.NamespaceSystem, resync,
-		fields.OneTermEqualSelector("type", string(api.SecretTypeBootstrapToken)).String())
-}
+// Informers makes informers whose secrets are only those of bootstrap tokens.
+var Informers = cache.Only(metav1.NamespaceSystem, "type", string(api.SecretTypeBootstrapToken))
 
 // Is tells whether a secret is there for a bootstrap token, in order or not.
 func Is(secret *corev1.Secret) bool {

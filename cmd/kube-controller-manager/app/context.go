@@ -160,7 +160,7 @@ func (cc *ControllerContext) addMonitors(ctx context.Context, client discovery.D
 // narrowed makes a cache of the few objects that one controller reads of a
 // resource, where the shared one would hold all of them. It starts and stops
 // with the shared caches.
-func (cc ControllerContext) narrowed(of func(kubernetes.Interface, time.Duration) informers.SharedInformerFactory) informers.SharedInformerFactory {
+func (cc ControllerContext) narrowed(of cache.Narrow) informers.SharedInformerFactory {
 	factory := of(cc.cacheClient, cc.Resync())
 	*cc.narrow = append(*cc.narrow, factory)
 	return factory

@@ -49,7 +49,10 @@ type Update struct {
 	Object client.Object
 	// Subresource is written in place of the object, if given.
 	Subresource string
-	Events      Events
+	// Required: any refusal is a failure, even if the object is gone, so that the key is
+	// retried.
+	Required bool
+	Events   Events
 }
 
 // Patch changes some fields of the very object that was looked at.
@@ -109,6 +112,9 @@ type Delete struct {
 	Of client.Object
 	// Unchanged: it is deleted only in the version that was looked at.
 	Unchanged bool
+	// MayRepeat: to delete it twice does no harm, so that the key does not wait to see
+	// what became of a deletion whose answer was lost.
+	MayRepeat bool
 	// Propagation is what becomes of its dependents; the API's default if empty.
 	Propagation metav1.DeletionPropagation
 	// Grace is in seconds; the object's own if nil.

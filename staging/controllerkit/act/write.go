@@ -2,7 +2,6 @@ package act
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -109,10 +108,13 @@ func (h *hand) update(ctx context.Context, s Update) Result {
 	} else {
 		err = h.client.SubResource(s.Subresource).Update(ctx, s.Object)
 	}
-	if err != nil {
-		return h.unlessGone(ctx, s.Events, s.Object, err)
+	switch {
+	case err == nil:
+		return h.wrote(s.Events, s.Object)
+	case s.Required:
+		return h.failed(s.Events, err)
 	}
-	return h.wrote(s.Events, s.Object)
+	return h.unlessGone(ctx, s.Events, s.Object, err)
 }
 
 func (h *hand) patch(ctx context.Context, s Patch) Result {
@@ -138,36 +140,6 @@ func (h *hand) patched(ctx context.Context, s Patch) (client.Object, error) {
 	return object, h.client.SubResource(s.Subresource).Patch(ctx, object, patch)
 }
 
-// apply sends the configuration as a patch: the client's own Apply reads no answer
-// in protobuf, and its answer has no type to be recorded by.
-func (h *hand) apply(ctx context.Context, s Apply) Result {
-	data, err := json.Marshal(s.Configuration)
-	if err != nil {
-		return Result{Became: Refused, Err: err}
-	}
-	object, patch := blank(s.Of), client.RawPatch(types.ApplyPatchType, data)
-	options := client.PatchOptions{FieldManager: s.Manager}
-	if s.Force {
-		options.Force = &s.Force
-	}
-	if s.Subresource == "" {
-		err = h.client.Patch(ctx, object, patch, &options)
-	} else {
-		err = h.client.SubResource(s.Subresource).Patch(ctx, object, patch, &client.SubResourcePatchOptions{PatchOptions: options})
-	}
-	if err != nil {
-		return h.unlessGone(ctx, s.Events, s.Of, err)
-	}
-	return h.wrote(s.Events, object)
-}
-
-func (h *hand) ask(ctx context.Context, s Ask) Result {
-	if err := h.client.Create(ctx, s.Question); err != nil {
-		return Result{Became: Refused, Err: err}
-	}
-	return Result{Became: Done, Object: s.Question}
-}
-
 // remove deletes an object by its UID.
 func (h *hand) remove(ctx context.Context, s Delete) Result {
 	if err := h.limits.waitForDelete(ctx); err != nil {
@@ -182,6 +154,9 @@ func (h *hand) remove(ctx context.Context, s Delete) Result {
 		options.PropagationPolicy = &s.Propagation
 	}
 	answer := h.client.Delete(ctx, blank(s.Of), &options)
+	if s.MayRepeat && consistency.OutcomeUnknown(answer) {
+		return h.failed(s.Events, answer)
+	}
 	switch became, err := h.writes.deleteAnswered(ctx, h.resource(s.Of), s.Of, answer); became {
 	case consistency.Deleted:
 		h.tell(s.Events, corev1.EventTypeNormal, s.Events.DoneReason, s.Events.Done, s.Of.GetName())

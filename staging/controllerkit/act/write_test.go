@@ -56,6 +56,11 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 	untold.Events.Untold = apierrors.IsAlreadyExists
 	events := Events{On: owner(), DoneReason: "Gone", Done: "Took %v", FailedReason: "NotGone", Failed: "Left: %v"}
 	remove := Delete{Of: pod("a"), Events: events}
+	repeatable := remove
+	repeatable.MayRepeat = true
+	update := Update{Object: unlabeled("a")}
+	sure := update
+	sure.Required = true
 	adopt := Adopt{Child: pod("a"), Owner: owner(), Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Selector: selector}
 	release := Release{Child: owned("a"), Owner: owner()}
 	patch := Patch{Of: pod("a"), Type: types.MergePatchType, Data: []byte(`{"metadata":{"uid":"uid-a","labels":{"x":"y"}}}`)}
@@ -85,6 +90,12 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 		"not found, and there":     {remove, pod("a"), notFound, Refused, "Warning NotGone Left: " + notFound.Error(), false},
 		"refused with a conflict":  {remove, pod("a"), conflict, Refused, "Warning NotGone Left: " + conflict.Error(), false},
 		"another of the name":      {remove, another("a"), conflict, WasGone, "", false},
+		"perhaps deleted, again":   {repeatable, pod("a"), lost, Uncertain, "Warning NotGone Left: " + lost.Error(), false},
+		"deleted once":             {repeatable, pod("a"), nil, Done, "Normal Gone Took a", true},
+		"updated":                  {update, pod("a"), nil, Done, "", true},
+		"update refused":           {update, pod("a"), conflict, Refused, "", false},
+		"nothing to update":        {update, nil, notFound, WasGone, "", false},
+		"nothing to update, amiss": {sure, nil, notFound, Refused, "", false},
 		"perhaps deleted":          {remove, pod("a"), lost, Uncertain, "Warning NotGone Left: " + lost.Error(), true},
 		"patched":                  {patch, pod("a"), nil, Done, "", true},
 		"nothing to patch, amiss":  {required, nil, nil, Refused, "", false},
@@ -114,6 +125,8 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 				r.answers["create"] = tc.answer
 			case Delete:
 				r.answers["delete"] = tc.answer
+			case Update:
+				r.answers["update"] = tc.answer
 			default:
 				r.answers["patch"] = tc.answer
 			}

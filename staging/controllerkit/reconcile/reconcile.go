@@ -57,6 +57,9 @@ type Hand struct {
 	Clock clock.WithTicker
 }
 
+// Reader is what a controller looks at live with, where a cache is not enough.
+func (h Hand) Reader() client.Reader { return h.Client }
+
 // Controller reconciles the keys of one controller.
 type Controller[K comparable] struct {
 	*runner.Runner[K]

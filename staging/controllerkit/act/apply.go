@@ -1,0 +1,39 @@
+package act
+
+import (
+	"context"
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// apply sends the configuration as a patch: the client's own Apply reads no answer
+// in protobuf, and its answer has no type to be recorded by.
+func (h *hand) apply(ctx context.Context, s Apply) Result {
+	data, err := json.Marshal(s.Configuration)
+	if err != nil {
+		return Result{Became: Refused, Err: err}
+	}
+	object, patch := blank(s.Of), client.RawPatch(types.ApplyPatchType, data)
+	options := client.PatchOptions{FieldManager: s.Manager}
+	if s.Force {
+		options.Force = &s.Force
+	}
+	if s.Subresource == "" {
+		err = h.client.Patch(ctx, object, patch, &options)
+	} else {
+		err = h.client.SubResource(s.Subresource).Patch(ctx, object, patch, &client.SubResourcePatchOptions{PatchOptions: options})
+	}
+	if err != nil {
+		return h.unlessGone(ctx, s.Events, s.Of, err)
+	}
+	return h.wrote(s.Events, object)
+}
+
+func (h *hand) ask(ctx context.Context, s Ask) Result {
+	if err := h.client.Create(ctx, s.Question); err != nil {
+		return Result{Became: Refused, Err: err}
+	}
+	return Result{Became: Done, Object: s.Question}
+}
