@@ -22,14 +22,18 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
-var _ runner.Loop = (*Controller)(nil)
+var (
+	_ runner.Loop = (*Controller)(nil)
+
+	nodeResource = corev1.Resource("nodes")
+)
 
 // running starts the controller on a fake server with these nodes.
 func running(t *testing.T, nodes ...runtime.Object) (*Controller, *fake.Clientset) {
 	t.Helper()
 	client := fake.NewClientset(nodes...)
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Core().V1().Nodes(), client, Options{Workers: 5})
+	c, err := New(shared.Core().V1().Nodes(), testrig.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,8 +109,8 @@ func TestNodesFollowTheSizeOfTheCluster(t *testing.T) {
 }
 
 func TestAHeartbeatWakesNobody(t *testing.T) {
-	c, client := running(t, crowd(3, says("0"))...)
-	changed := node(named(1), says("0"))
+	c, client := running(t, crowd(3, annotated("0"))...)
+	changed := node(named(1), annotated("0"))
 	changed.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	if _, err := client.CoreV1().Nodes().UpdateStatus(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -143,7 +147,7 @@ func TestErrorsOfPatches(t *testing.T) {
 				return true, nil, tc.err
 			})
 			informer := informers.NewSharedInformerFactory(client, 0).Core().V1().Nodes()
-			c, err := New(informer, client, Options{})
+			c, err := New(informer, testrig.Hand(client, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,13 +160,13 @@ func TestErrorsOfPatches(t *testing.T) {
 				}
 				return []metav1.Object{tc.live}, nil
 			}))
-			if got := c.sync(t.Context(), "a").Err(); (got != nil) != tc.fail || tc.fail && !errors.Is(got, tc.err) {
+			if got := c.Reconcile(t.Context(), "a").Err(); (got != nil) != tc.fail || tc.fail && !errors.Is(got, tc.err) {
 				t.Errorf("got %v", got)
 			}
 			if !strings.Contains(sent, `"uid":"uid"`) || !strings.Contains(sent, `"node.alpha.kubernetes.io/ttl":"0"`) {
 				t.Errorf("sent %s", sent)
 			}
-			if got := c.sync(t.Context(), "other").Err(); got != nil {
+			if got := c.Reconcile(t.Context(), "other").Err(); got != nil {
 				t.Errorf("a node that is gone: %v", got)
 			}
 		})
@@ -181,22 +185,22 @@ func BenchmarkNodeChange(b *testing.B) {
 		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
 			client := fake.NewClientset()
 			informer := informers.NewSharedInformerFactory(client, 0).Core().V1().Nodes()
-			c, err := New(informer, client, Options{})
+			c, err := New(informer, testrig.Hand(client, nil))
 			if err != nil {
 				b.Fatal(err)
 			}
 			var wakes woken
-			for _, object := range crowd(n, says(fmt.Sprint(stages[follow(0, n)].seconds))) {
+			for _, object := range crowd(n, annotated(fmt.Sprint(stages[follow(0, n)].seconds))) {
 				if err := informer.Informer().GetStore().Add(object); err != nil {
 					b.Fatal(err)
 				}
 				c.nodeChanged(runner.Change[corev1.Node]{New: object.(*corev1.Node)}, &wakes)
 			}
 			wakes = 0
-			beat := node(named(1), says(fmt.Sprint(stages[follow(0, n)].seconds)))
+			beat := node(named(1), annotated(fmt.Sprint(stages[follow(0, n)].seconds)))
 			for b.Loop() {
 				c.nodeChanged(runner.Change[corev1.Node]{Old: beat, New: beat}, &wakes)
-				if err := c.sync(b.Context(), beat.Name).Err(); err != nil {
+				if err := c.Reconcile(b.Context(), beat.Name).Err(); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,28 +1,20 @@
 package ttl
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// stage is a size of cluster and the time that goes with it.
-type stage struct {
-	// least and most are the numbers of nodes between which the stage is kept.
-	least, most int
-	seconds     int
-}
-
-// stages overlap: who is in one stays in it as long as the size allows.
-var stages = []stage{
-	{least: 0, most: 100, seconds: 0},
-	{least: 90, most: 500, seconds: 15},
-	{least: 450, most: 1000, seconds: 30},
-	{least: 900, most: 2000, seconds: 60},
-	{least: 1800, most: math.MaxInt, seconds: 300},
+// stages are sizes of a cluster, in nodes, and the time that goes with them. They
+// overlap: who is in one stays in it as long as the size allows.
+var stages = []struct{ least, most, seconds int }{
+	{0, 100, 0}, {90, 500, 15}, {450, 1000, 30}, {900, 2000, 60}, {1800, math.MaxInt, 300},
 }
 
 // follow returns the stage of a cluster with that many nodes that was in stage at.
@@ -36,32 +28,26 @@ func follow(at, nodes int) int {
 	return at
 }
 
-// plan says what becomes of a node's annotation.
-type plan struct {
-	Set string `json:"set,omitempty"`
-	Why string `json:"why"`
+// observed is a node and the seconds that it should say.
+type observed struct {
+	node    *corev1.Node
+	seconds int
 }
 
-// decide compares what the node says with the time that it should say. A number
-// counts however it is written.
-func decide(node *corev1.Node, seconds int) plan {
-	text, ok := node.Annotations[corev1.ObjectTTLAnnotationKey]
-	set := strconv.Itoa(seconds)
-	if !ok {
-		return plan{Set: set, Why: "it has no time yet"}
+func plan(o observed, _ time.Time) act.Plan {
+	if says(o.node, o.seconds) {
+		return act.Plan{Why: fmt.Sprintf("it says %d seconds, as it should", o.seconds)}
 	}
-	switch has, err := strconv.Atoi(text); {
-	case err != nil:
-		return plan{Set: set, Why: fmt.Sprintf("its time %q is no number", text)}
-	case has != seconds:
-		return plan{Set: set, Why: fmt.Sprintf("the size of the cluster asks for another time than %d", has)}
+	return act.Plan{
+		Why: fmt.Sprintf("it says %q and should say %d seconds", o.node.Annotations[corev1.ObjectTTLAnnotationKey], o.seconds),
+		Stages: act.Stages(act.Merge(o.node, map[string]any{
+			"annotations": map[string]string{corev1.ObjectTTLAnnotationKey: strconv.Itoa(o.seconds)},
+		})),
 	}
-	return plan{Why: "it has the right time"}
 }
 
-// patch returns the merge patch, which the server refuses when the node has been replaced.
-func (p plan) patch(node *corev1.Node) ([]byte, error) {
-	return json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": node.UID, "annotations": map[string]string{corev1.ObjectTTLAnnotationKey: p.Set},
-	}})
+// says reports whether the node has this time. A number counts however it is written.
+func says(node *corev1.Node, seconds int) bool {
+	has, err := strconv.Atoi(node.Annotations[corev1.ObjectTTLAnnotationKey])
+	return err == nil && has == seconds
 }

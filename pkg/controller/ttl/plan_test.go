@@ -2,13 +2,18 @@ package ttl
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 func TestStagesByTheSizeOfTheCluster(t *testing.T) {
@@ -72,11 +77,11 @@ func node(name string, annotations map[string]string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid", Annotations: annotations}}
 }
 
-func says(text string) map[string]string {
+func annotated(text string) map[string]string {
 	return map[string]string{corev1.ObjectTTLAnnotationKey: text}
 }
 
-func TestDecide(t *testing.T) {
+func TestPlan(t *testing.T) {
 	for name, tc := range map[string]struct {
 		annotations map[string]string
 		seconds     int
@@ -84,20 +89,25 @@ func TestDecide(t *testing.T) {
 	}{
 		"no annotation":              {nil, 0, "0"},
 		"another annotation":         {map[string]string{"a": "b"}, 15, "15"},
-		"the right time":             {says("15"), 15, ""},
-		"none is right":              {says("0"), 0, ""},
-		"too short":                  {says("0"), 15, "15"},
-		"too long":                   {says("600"), 300, "300"},
-		"written in another way":     {says("015"), 15, ""},
-		"empty":                      {says(""), 0, "0"},
-		"no number":                  {says("soon"), 0, "0"},
-		"a duration":                 {says("15s"), 15, "15"},
-		"a number that is too large": {says("99999999999999999999"), 30, "30"},
-		"negative":                   {says("-1"), 0, "0"},
+		"the right time":             {annotated("15"), 15, ""},
+		"none is right":              {annotated("0"), 0, ""},
+		"too short":                  {annotated("0"), 15, "15"},
+		"too long":                   {annotated("600"), 300, "300"},
+		"written in another way":     {annotated("015"), 15, ""},
+		"empty":                      {annotated(""), 0, "0"},
+		"no number":                  {annotated("soon"), 0, "0"},
+		"a duration":                 {annotated("15s"), 15, "15"},
+		"a number that is too large": {annotated("99999999999999999999"), 30, "30"},
+		"negative":                   {annotated("-1"), 0, "0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := decide(node("a", tc.annotations), tc.seconds); got.Set != tc.want || got.Why == "" {
-				t.Errorf("got %+v, want %q", got, tc.want)
+			got := plan(observed{node("a", tc.annotations), tc.seconds}, time.Time{})
+			want := ""
+			if tc.want != "" {
+				want = fmt.Sprintf(`patch Node a {"metadata":{"annotations":{"node.alpha.kubernetes.io/ttl":"%s"},"uid":"uid"}}`, tc.want)
+			}
+			if wants := testrig.Planned(got); wants != want || got.Why == "" {
+				t.Errorf("wants %s because %q", wants, got.Why)
 			}
 		})
 	}
@@ -105,10 +115,7 @@ func TestDecide(t *testing.T) {
 
 func TestAPatchLeavesOtherAnnotations(t *testing.T) {
 	before := node("a", map[string]string{"a": "b", corev1.ObjectTTLAnnotationKey: "x"})
-	patch, err := plan{Set: "15"}.patch(before)
-	if err != nil {
-		t.Fatal(err)
-	}
+	patch := plan(observed{before, 15}, time.Time{}).Stages[0].Steps[0].(act.Patch).Data
 	original, _ := json.Marshal(before)
 	merged, err := strategicpatch.StrategicMergePatch(original, patch, corev1.Node{})
 	if err != nil {
