@@ -25,12 +25,11 @@ func startBootstrapSignerController(ctx context.Context, cc ControllerContext) (
 }
 
 func startTokenCleanerController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	client, err := cc.Client("token-cleaner")
+	hand, err := cc.hand(ctx, "token-cleaner", "")
 	if err != nil {
 		return nil, false, err
 	}
-	tokens := cc.narrowed(bootstraptokens.Informers).Core().V1().Secrets()
-	c, err := tokencleaner.New(tokens, client, tokencleaner.Options{Clock: cc.Clock})
+	c, err := tokencleaner.New(cc.narrowed(bootstraptokens.Informers).Core().V1().Secrets(), hand)
 	return cc.run(ctx, c, err)
 }
 

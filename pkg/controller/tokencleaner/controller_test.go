@@ -10,10 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
@@ -24,13 +22,12 @@ func TestATokenGoesAtItsTime(t *testing.T) {
 	elsewhere, opaque := token("2001-01-01T00:00:00Z"), token("2001-01-01T00:00:00Z")
 	elsewhere.Namespace, opaque.Type, opaque.Name = "default", corev1.SecretTypeOpaque, "opaque"
 	client := fake.NewClientset(token("2026-06-01T12:00:05Z"), elsewhere, opaque)
-	factory := informers.NewSharedInformerFactory(client, 0)
-	clock := testclock.NewFakeClock(noon)
-	c, err := New(factory.Core().V1().Secrets(), client, Options{Clock: clock})
+	rig := testrig.New(client, noon)
+	c, err := New(rig.In.Core().V1().Secrets(), rig.Hand())
 	if err != nil {
 		t.Fatal(err)
 	}
-	testrig.Run(t, client, c.Run, factory)
+	testrig.Run(t, client, c.Run, rig.In)
 
 	deleted := func() (names []string) {
 		for _, action := range client.Actions() {
@@ -41,11 +38,11 @@ func TestATokenGoesAtItsTime(t *testing.T) {
 		return names
 	}
 	testrig.Eventually(t, "the token was judged", func() bool { _, known := c.Key(key.String()); return known && c.Len() == 0 })
-	clock.Step(4 * time.Second)
+	rig.Clock.Step(4 * time.Second)
 	if got := deleted(); got != nil {
 		t.Fatalf("deleted %v too early", got)
 	}
-	testrig.Eventually(t, "the token is deleted", func() bool { clock.Step(time.Second); return len(deleted()) > 0 })
+	testrig.Eventually(t, "the token is deleted", func() bool { rig.Clock.Step(time.Second); return len(deleted()) > 0 })
 	if got := deleted(); len(got) != 1 || got[0] != "kube-system/bootstrap-token-abcdef" {
 		t.Errorf("deleted %v", got)
 	}
@@ -64,7 +61,7 @@ func TestErrorsOfDeletion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, client := judging(t, token("soon"))
 			client.PrependReactor("delete", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.refusal })
-			if got := c.sync(t.Context(), key).Err(); (got != nil) != tc.fail {
+			if got := c.Reconcile(t.Context(), key).Err(); (got != nil) != tc.fail {
 				t.Errorf("got %v", got)
 			}
 		})
@@ -75,18 +72,18 @@ func TestErrorsOfDeletion(t *testing.T) {
 func judging(t *testing.T, secret *corev1.Secret) (*Controller, *fake.Clientset) {
 	t.Helper()
 	client := fake.NewClientset(secret)
-	factory := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(factory.Core().V1().Secrets(), client, Options{Clock: testclock.NewFakeClock(noon)})
+	rig := testrig.New(client, noon)
+	c, err := New(rig.In.Core().V1().Secrets(), rig.Hand())
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = factory.Core().V1().Secrets().Informer().GetStore().Add(secret)
+	rig.Cache(t, secret)
 	return c, client
 }
 
 func TestATokenIsDeletedAsItWasJudged(t *testing.T) {
 	c, client := judging(t, token("soon"))
-	if err := c.sync(t.Context(), key).Err(); err != nil {
+	if err := c.Reconcile(t.Context(), key).Err(); err != nil {
 		t.Fatal(err)
 	}
 	deletion, ok := client.Actions()[0].(clienttesting.DeleteActionImpl)
@@ -100,7 +97,7 @@ func TestATokenIsDeletedAsItWasJudged(t *testing.T) {
 
 func TestATokenThatIsGoneIsNothingToDo(t *testing.T) {
 	c, client := judging(t, token("soon"))
-	if err := c.sync(t.Context(), types.NamespacedName{Namespace: "kube-system", Name: "other"}).Err(); err != nil || len(client.Actions()) > 0 {
+	if err := c.Reconcile(t.Context(), types.NamespacedName{Namespace: "kube-system", Name: "other"}).Err(); err != nil || len(client.Actions()) > 0 {
 		t.Errorf("got %v and sent %v", err, client.Actions())
 	}
 }
@@ -116,11 +113,11 @@ func TestARefusedDeletionIsTriedAgain(t *testing.T) {
 			c.LookLive(testrig.Live(client))
 			refuse := true
 			client.PrependReactor("delete", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return refuse, nil, refusal })
-			if err := c.sync(t.Context(), key).Err(); !errors.Is(err, refusal) || len(c.writes.Behind(key)) > 0 {
-				t.Errorf("got %v, and waits for %v", err, c.writes.Behind(key))
+			if err := c.Reconcile(t.Context(), key).Err(); !errors.Is(err, refusal) || len(c.Behind(key)) > 0 {
+				t.Errorf("got %v, and waits for %v", err, c.Behind(key))
 			}
 			refuse = false
-			if err := c.sync(t.Context(), key).Err(); err != nil {
+			if err := c.Reconcile(t.Context(), key).Err(); err != nil {
 				t.Error(err)
 			}
 			if _, err := client.CoreV1().Secrets(key.Namespace).Get(t.Context(), key.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {

@@ -6,27 +6,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/bootstraptokens"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// plan says what becomes of a token.
-type plan struct {
-	Delete bool          `json:"delete,omitempty"`
-	Again  time.Duration `json:"again,omitempty"`
-	Why    string        `json:"why"`
-}
-
-// decide judges the secret of a token at this time.
-func decide(secret *corev1.Secret, now time.Time) plan {
+func plan(secret *corev1.Secret, now time.Time) act.Plan {
 	life := bootstraptokens.LifeOf(secret)
 	switch {
 	case secret.DeletionTimestamp != nil:
-		return plan{Why: "it is being deleted"}
+		return act.Plan{Why: "it is being deleted"}
 	case life.Err != nil:
-		return plan{Delete: true, Why: life.Err.Error()}
+		return deletion(secret, life.Err.Error())
 	case life.Over(now):
-		return plan{Delete: true, Why: "it has expired"}
+		return deletion(secret, "it has expired")
 	case life.Ends:
-		return plan{Again: life.Left(now), Why: "it has not expired yet"}
+		return act.Plan{Why: "it has not expired yet", RequeueAfter: life.Left(now)}
 	}
-	return plan{Why: "it never expires"}
+	return act.Plan{Why: "it never expires"}
+}
+
+// deletion is of the version that was looked at: the expiration may have been put off
+// since. That makes a second one harmless.
+func deletion(secret *corev1.Secret, why string) act.Plan {
+	return act.Plan{Why: why, Stages: act.Stages(act.Delete{Of: secret, Unchanged: true, MayRepeat: true})}
 }

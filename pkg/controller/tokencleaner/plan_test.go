@@ -4,9 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -22,24 +23,25 @@ func token(expiration string) *corev1.Secret {
 	return s
 }
 
-func TestDecide(t *testing.T) {
+func TestPlan(t *testing.T) {
 	leaving := token("2001-01-01T00:00:00Z")
 	leaving.DeletionTimestamp = &metav1.Time{}
-	const unreadable = "malformed bootstrap token: its expiration is not a time as in RFC 3339"
+	const unreadable, deletion = "malformed bootstrap token: its expiration is not a time as in RFC 3339", "delete Secret bootstrap-token-abcdef unchanged"
 	for name, tc := range map[string]struct {
-		secret *corev1.Secret
-		want   plan
+		secret     *corev1.Secret
+		wants, why string
+		again      time.Duration
 	}{
-		"a token without an expiration stays":  {token(""), plan{Why: "it never expires"}},
-		"a token stays until it expires":       {token("2026-06-01T12:00:05Z"), plan{Again: 5 * time.Second, Why: "it has not expired yet"}},
-		"a token goes in the moment it says":   {token("2026-06-01T12:00:00Z"), plan{Delete: true, Why: "it has expired"}},
-		"a token that expired long ago goes":   {token("2001-01-01T00:00:00+02:00"), plan{Delete: true, Why: "it has expired"}},
-		"an expiration that is a word is over": {token("soon"), plan{Delete: true, Why: unreadable}},
-		"a token that goes is left alone":      {leaving, plan{Why: "it is being deleted"}},
+		"a token without an expiration stays":  {token(""), "", "it never expires", 0},
+		"a token stays until it expires":       {token("2026-06-01T12:00:05Z"), "", "it has not expired yet", 5 * time.Second},
+		"a token goes in the moment it says":   {token("2026-06-01T12:00:00Z"), deletion, "it has expired", 0},
+		"a token that expired long ago goes":   {token("2001-01-01T00:00:00+02:00"), deletion, "it has expired", 0},
+		"an expiration that is a word is over": {token("soon"), deletion, unreadable, 0},
+		"a token that goes is left alone":      {leaving, "", "it is being deleted", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, decide(tc.secret, noon)); diff != "" {
-				t.Error(diff)
+			if p := plan(tc.secret, noon); testrig.Planned(p) != tc.wants || p.Why != tc.why || p.RequeueAfter != tc.again {
+				t.Errorf("wants %q because %q, again after %s", testrig.Planned(p), p.Why, p.RequeueAfter)
 			}
 		})
 	}
