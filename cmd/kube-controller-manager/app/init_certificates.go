@@ -87,10 +87,10 @@ func startCertificateSigningRequestCleanerController(ctx context.Context, cc Con
 	if err := cc.require(signingRequestsResource); err != nil {
 		return nil, false, err
 	}
-	client, err := cc.Client(certificateAccount)
+	hand, err := cc.hand(ctx, certificateAccount, "")
 	if err != nil {
 		return nil, false, err
 	}
-	c, err := csrcleaner.New(cc.Informers.Certificates().V1().CertificateSigningRequests(), client, csrcleaner.Options{Clock: cc.Clock})
+	c, err := csrcleaner.New(cc.Informers.Certificates().V1().CertificateSigningRequests(), hand)
 	return cc.run(ctx, c, err)
 }

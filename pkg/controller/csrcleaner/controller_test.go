@@ -19,13 +19,20 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/certificates"
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
+
+func hand(client testrig.Invoker, clock *testclock.FakeClock) reconcile.Hand {
+	h := testrig.Hand(client, nil)
+	h.Clock = clock
+	return h
+}
 
 func TestALookAtTheStartAndOneAnHour(t *testing.T) {
 	client := fake.NewClientset(made("old", 25*time.Hour), made("young", 23*time.Hour+30*time.Minute), made("new", time.Minute))
 	clock := testclock.NewFakeClock(noon)
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Certificates().V1().CertificateSigningRequests(), client, Options{Clock: clock})
+	c, err := New(shared.Certificates().V1().CertificateSigningRequests(), hand(client, clock))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +87,7 @@ func TestErrorsOfDeletions(t *testing.T) {
 				return true, nil, tc.err
 			})
 			informer := informers.NewSharedInformerFactory(client, 0).Certificates().V1().CertificateSigningRequests()
-			c, err := New(informer, client, Options{Clock: testclock.NewFakeClock(noon)})
+			c, err := New(informer, hand(client, testclock.NewFakeClock(noon)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +96,7 @@ func TestErrorsOfDeletions(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got := c.sync(t.Context(), pass)
+			got := c.Reconcile(t.Context(), pass)
 			if (got.Err() != nil) != tc.fail || tc.fail && !errors.Is(got.Err(), tc.err) {
 				t.Errorf("got %v", got.Err())
 			}
@@ -115,18 +122,18 @@ func TestARefusedDeletionIsTriedAgain(t *testing.T) {
 		return refuse, nil, apierrors.NewConflict(certificates.Resource, "a", errors.New("denied by a webhook"))
 	})
 	informer := informers.NewSharedInformerFactory(client, 0).Certificates().V1().CertificateSigningRequests()
-	c, err := New(informer, client, Options{Clock: testclock.NewFakeClock(noon)})
+	c, err := New(informer, hand(client, testclock.NewFakeClock(noon)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := informer.Informer().GetStore().Add(made("a", 48*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.sync(t.Context(), pass).Err(); !apierrors.IsConflict(err) {
+	if err := c.Reconcile(t.Context(), pass).Err(); !apierrors.IsConflict(err) {
 		t.Errorf("got %v, which is not tried again", err)
 	}
 	refuse = false
-	if err := c.sync(t.Context(), pass).Err(); err != nil {
+	if err := c.Reconcile(t.Context(), pass).Err(); err != nil {
 		t.Error(err)
 	}
 	if _, err := client.CertificatesV1().CertificateSigningRequests().Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {

@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/certificates"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 const (
@@ -18,40 +21,37 @@ const (
 	judgedAge = time.Hour
 	// pendingAge is how long it stays with no condition at all.
 	pendingAge = 24 * time.Hour
+	// period is the time between two looks at all requests.
+	period = time.Hour
 	// unissuedAge is how long an approved request waits for its signer.
 	unissuedAge = 24 * time.Hour
 )
 
-// removal is a request that is to go, and why.
-type removal struct {
-	csr *certificatesv1.CertificateSigningRequest
-	why string
-}
-
-// plan is what one look at all requests came to.
-type plan struct {
-	Looked int      `json:"looked"`
-	Remove []string `json:"remove,omitempty"`
-
-	removals []removal
-}
-
-// maxExplained bounds what the debug endpoint shows of a plan.
+// maxExplained bounds how many requests a plan gives the reason of.
 const maxExplained = 50
 
-// decide looks at all requests.
-func decide(all []*certificatesv1.CertificateSigningRequest, now time.Time) plan {
-	do := plan{Looked: len(all)}
-	for _, csr := range all {
-		if why := past(csr, now); why != "" {
-			do.removals = append(do.removals, removal{csr, why})
+// plan looks at all requests. One is deleted in the version that was looked at, and
+// one that cannot be deleted holds up no other.
+func plan(all []*certificatesv1.CertificateSigningRequest, now time.Time) act.Plan {
+	var steps []act.Step
+	var reasons []string
+	for _, csr := range slices.SortedFunc(slices.Values(all), func(a, b *certificatesv1.CertificateSigningRequest) int { return cmp.Compare(a.Name, b.Name) }) {
+		why := past(csr, now)
+		if why == "" {
+			continue
+		}
+		steps = append(steps, act.Delete{Of: csr, Unchanged: true})
+		if len(reasons) < maxExplained {
+			reasons = append(reasons, csr.Name+": "+why)
 		}
 	}
-	slices.SortFunc(do.removals, func(a, b removal) int { return cmp.Compare(a.csr.Name, b.csr.Name) })
-	for _, r := range do.removals[:min(len(do.removals), maxExplained)] {
-		do.Remove = append(do.Remove, r.csr.Name+": "+r.why)
+	p := act.Plan{Why: fmt.Sprintf("%d of %d requests are past: %s", len(steps), len(all), strings.Join(reasons, ", ")), RequeueAfter: period}
+	if len(steps) == 0 {
+		p.Why = fmt.Sprintf("none of %d requests is past", len(all))
+		return p
 	}
-	return do
+	p.Stages = []act.Stage{act.EachInTurn(steps...)}
+	return p
 }
 
 // past says why nobody needs the request any more; it is empty while somebody may.

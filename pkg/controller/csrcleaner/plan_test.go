@@ -6,11 +6,14 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"math/big"
+	"strings"
 	"testing"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 const (
@@ -112,9 +115,28 @@ func TestAPlanExplainsOnlySome(t *testing.T) {
 	for range 2 * maxExplained {
 		all = append(all, made("a", 48*time.Hour))
 	}
-	do := decide(all, noon)
-	if len(do.removals) != 2*maxExplained || len(do.Remove) != maxExplained || do.Looked != 2*maxExplained {
-		t.Errorf("%d removals, %d explained of %d", len(do.removals), len(do.Remove), do.Looked)
+	do := plan(all, noon)
+	if n := strings.Count(do.Why, "a: nobody has judged it"); n != maxExplained || len(do.Stages[0].Steps) != 2*maxExplained || !strings.HasPrefix(do.Why, "100 of 100 requests") {
+		t.Errorf("%d removals, %d explained: %s", len(do.Stages[0].Steps), n, do.Why)
+	}
+}
+
+func TestPlan(t *testing.T) {
+	for name, tc := range map[string]struct {
+		all        []*certificatesv1.CertificateSigningRequest
+		wants, why string
+	}{
+		"none at all":  {nil, "", "none of 0 requests is past"},
+		"none is past": {[]*certificatesv1.CertificateSigningRequest{made("a", time.Hour)}, "", "none of 1 requests is past"},
+		"in the order of names": {[]*certificatesv1.CertificateSigningRequest{made("c", 48*time.Hour), made("b", time.Hour), made("a", 48*time.Hour)},
+			"delete CertificateSigningRequest a unchanged, delete CertificateSigningRequest c unchanged",
+			"2 of 3 requests are past: a: nobody has judged it for a day, c: nobody has judged it for a day"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if p := plan(tc.all, noon); testrig.Planned(p) != tc.wants || p.Why != tc.why || p.RequeueAfter != time.Hour {
+				t.Errorf("wants %s because %q, again after %s", testrig.Planned(p), p.Why, p.RequeueAfter)
+			}
+		})
 	}
 }
 
