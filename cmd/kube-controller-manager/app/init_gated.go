@@ -57,12 +57,12 @@ func startPodCertificateRequestCleanerController(ctx context.Context, cc Control
 	if err := cc.require(podcertificaterequestcleaner.Resource); err != nil {
 		return nil, false, err
 	}
-	client, err := cc.Client("podcertificaterequestcleaner")
+	hand, err := cc.hand(ctx, "podcertificaterequestcleaner", "")
 	if err != nil {
 		return nil, false, err
 	}
 	requests := cc.narrowed(podcertificaterequestcleaner.Informers).Certificates().V1beta1().PodCertificateRequests()
-	c, err := podcertificaterequestcleaner.New(requests, client, podcertificaterequestcleaner.Options{Workers: 1, Clock: cc.Clock})
+	c, err := podcertificaterequestcleaner.New(requests, hand)
 	return cc.run(ctx, c, err)
 }
 

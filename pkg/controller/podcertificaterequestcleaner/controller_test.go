@@ -5,15 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
@@ -26,29 +23,40 @@ func request(age time.Duration) *certificatesv1beta1.PodCertificateRequest {
 	return r
 }
 
-func TestDecide(t *testing.T) {
+func TestPlan(t *testing.T) {
 	leaving := request(time.Hour)
 	leaving.DeletionTimestamp = &metav1.Time{Time: noon}
 	issued := request(time.Minute)
 	issued.Status.Conditions = []metav1.Condition{{Type: "Issued", Status: metav1.ConditionTrue}}
 	for name, tc := range map[string]struct {
 		request *certificatesv1beta1.PodCertificateRequest
-		want    plan
+		wants   string
+		again   time.Duration
 	}{
-		"a request that is gone":                       {nil, plan{Why: "the request is gone"}},
-		"a new one is looked at when it is old":        {request(0), plan{Why: "the request is not old enough", again: 15 * time.Minute}},
-		"one from a clock that is ahead waits longer":  {request(-time.Minute), plan{Why: "the request is not old enough", again: 16 * time.Minute}},
-		"an issued one is kept as long":                {issued, plan{Why: "the request is not old enough", again: 14 * time.Minute}},
-		"a second before its time it stays":            {request(15*time.Minute - time.Second), plan{Why: "the request is not old enough", again: time.Second}},
-		"at its time it goes":                          {request(15 * time.Minute), plan{Delete: true, Why: "the request is old"}},
-		"one from before the last restart goes":        {request(24 * time.Hour), plan{Delete: true, Why: "the request is old"}},
-		"one on its way out is not deleted once again": {leaving, plan{Why: "the request is being deleted"}},
+		"a new one is looked at when it is old":        {request(0), "", 15 * time.Minute},
+		"one from a clock that is ahead waits longer":  {request(-time.Minute), "", 16 * time.Minute},
+		"an issued one is kept as long":                {issued, "", 14 * time.Minute},
+		"a second before its time it stays":            {request(15*time.Minute - time.Second), "", time.Second},
+		"at its time it goes":                          {request(15 * time.Minute), "delete PodCertificateRequest r", 0},
+		"one from before the last restart goes":        {request(24 * time.Hour), "delete PodCertificateRequest r", 0},
+		"one on its way out is not deleted once again": {leaving, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, decide(tc.request, noon), cmp.AllowUnexported(plan{})); diff != "" {
-				t.Error(diff)
+			if p := plan(tc.request, noon); testrig.Planned(p) != tc.wants || p.RequeueAfter != tc.again || p.Why == "" {
+				t.Errorf("wants %q because %q, again after %s", testrig.Planned(p), p.Why, p.RequeueAfter)
 			}
 		})
+	}
+}
+
+func TestARequestThatIsGoneIsNothingToDo(t *testing.T) {
+	rig := testrig.New(fake.NewClientset(), noon)
+	c, err := New(rig.In.Certificates().V1beta1().PodCertificateRequests(), rig.Hand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Reconcile(t.Context(), key{Namespace: "team", Name: "r"}); got.Err() != nil || got.After() != 0 || rig.Requests() != "" {
+		t.Errorf("got %v and sent %s", got, rig.Requests())
 	}
 }
 
@@ -71,15 +79,13 @@ func TestErrorsOfDelete(t *testing.T) {
 				uid = string(*a.(clienttesting.DeleteAction).GetDeleteOptions().Preconditions.UID)
 				return true, nil, tc.err
 			})
-			requests := informers.NewSharedInformerFactory(client, 0).Certificates().V1beta1().PodCertificateRequests()
-			c, err := New(requests, client, Options{Clock: testingclock.NewFakeClock(noon)})
+			rig := testrig.New(client, noon)
+			c, err := New(rig.In.Certificates().V1beta1().PodCertificateRequests(), rig.Hand())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := requests.Informer().GetStore().Add(request(time.Hour)); err != nil {
-				t.Fatal(err)
-			}
-			got := c.sync(t.Context(), key{Namespace: "team", Name: "r"})
+			rig.Cache(t, request(time.Hour))
+			got := c.Reconcile(t.Context(), key{Namespace: "team", Name: "r"})
 			if (got.Err() != nil) != tc.fail || uid != "u" {
 				t.Errorf("got %v after a deletion of UID %q, want an error: %v", got.Err(), uid, tc.fail)
 			}
@@ -93,21 +99,19 @@ func TestARefusedDeletionIsTriedAgain(t *testing.T) {
 	client.PrependReactor("delete", "podcertificaterequests", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return refuse, nil, apierrors.NewConflict(Resource.GroupResource(), "r", errors.New("denied by a webhook"))
 	})
-	requests := informers.NewSharedInformerFactory(client, 0).Certificates().V1beta1().PodCertificateRequests()
-	c, err := New(requests, client, Options{Clock: testingclock.NewFakeClock(noon)})
+	rig := testrig.New(client, noon)
+	c, err := New(rig.In.Certificates().V1beta1().PodCertificateRequests(), rig.Hand())
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.LookLive(testrig.Live(client))
-	if err := requests.Informer().GetStore().Add(request(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	rig.Cache(t, request(time.Hour))
 	k := key{Namespace: "team", Name: "r"}
-	if err := c.sync(t.Context(), k).Err(); !apierrors.IsConflict(err) || len(c.writes.Behind(k)) > 0 {
-		t.Errorf("got %v, and waits for %v", err, c.writes.Behind(k))
+	if err := c.Reconcile(t.Context(), k).Err(); !apierrors.IsConflict(err) || len(c.Behind(k)) > 0 {
+		t.Errorf("got %v, and waits for %v", err, c.Behind(k))
 	}
 	refuse = false
-	if err := c.sync(t.Context(), k).Err(); err != nil {
+	if err := c.Reconcile(t.Context(), k).Err(); err != nil {
 		t.Error(err)
 	}
 	if _, err := client.CertificatesV1beta1().PodCertificateRequests("team").Get(t.Context(), "r", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
