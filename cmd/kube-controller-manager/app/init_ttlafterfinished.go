@@ -15,12 +15,10 @@ func startTTLAfterFinishedController(ctx context.Context, cc ControllerContext) 
 	if err := cc.require(jobsResource); err != nil {
 		return nil, false, err
 	}
-	client, err := cc.Client("ttl-after-finished-controller")
+	hand, err := cc.hand(ctx, "ttl-after-finished-controller", "")
 	if err != nil {
 		return nil, false, err
 	}
-	c, err := ttlafterfinished.New(cc.Informers.Batch().V1().Jobs(), client, ttlafterfinished.Options{
-		Workers: int(cc.Config.TTLAfterFinishedController.ConcurrentTTLSyncs), Clock: cc.Clock,
-	})
+	c, err := ttlafterfinished.New(cc.Informers.Batch().V1().Jobs(), hand, int(cc.Config.TTLAfterFinishedController.ConcurrentTTLSyncs))
 	return cc.run(ctx, c, err)
 }

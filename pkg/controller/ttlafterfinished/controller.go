@@ -3,121 +3,56 @@ package ttlafterfinished
 import (
 	"context"
 	"fmt"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
-	"k8s.io/client-go/kubernetes"
-	batchlisters "k8s.io/client-go/listers/batch/v1"
-	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
-const (
-	name  = "ttl-after-finished-controller"
-	queue = "ttl_jobs_to_delete"
-
-	// confirmGone is how soon a Job that is not found, but that the cache shows, is looked at again.
-	confirmGone = time.Second
-)
-
-var jobResource = schema.GroupResource{Group: batchv1.GroupName, Resource: "jobs"}
-
-// Options are the settings of the controller.
-type Options struct {
-	// Workers is how many Jobs are looked at at once.
-	Workers int
-	// Clock is the process's clock; the real one by default.
-	Clock clock.WithTicker
-}
-
 // Controller deletes Jobs whose time has come.
 type Controller struct {
-	*runner.Runner[types.NamespacedName]
-	jobs   batchlisters.JobLister
-	client kubernetes.Interface
-	writes *consistency.Tracker[types.NamespacedName]
-	clock  clock.PassiveClock
+	*reconcile.Controller[types.NamespacedName]
+	jobs toolscache.Store
+	live client.Reader
 }
 
-// New returns the controller, which is not running yet.
-func New(jobs batchinformers.JobInformer, client kubernetes.Interface, o Options) (*Controller, error) {
+// New returns the controller, which is not running yet. Workers is how many Jobs are
+// looked at at once.
+func New(jobs batchinformers.JobInformer, hand reconcile.Hand, workers int) (*Controller, error) {
 	register()
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-	c := &Controller{
-		jobs: jobs.Lister(), client: client, clock: o.Clock,
-		writes: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{
-			jobResource: jobs.Informer().GetStore(),
-		}),
-	}
-	c.Runner = runner.New(runner.Options[types.NamespacedName]{
-		Name: name, Queue: queue, Workers: o.Workers, Clock: o.Clock, Writes: c.writes,
-	}, c.sync)
+	c := &Controller{jobs: jobs.Informer().GetStore(), live: hand.Reader()}
+	c.Controller = reconcile.New(reconcile.Options[types.NamespacedName]{
+		Runner: runner.Options[types.NamespacedName]{Name: "ttl-after-finished-controller", Queue: "ttl_jobs_to_delete", Workers: workers},
+		Hand:   hand, Caches: reconcile.Caches{batchv1.Resource("jobs"): c.jobs},
+	}, c.observe, plan)
 	return c, runner.Watch(c.Runner, jobs.Informer(), jobChanged)
 }
 
 // jobChanged wakes a Job that has ended and has a time to live, and no other.
 func jobChanged(change runner.Change[batchv1.Job], wake runner.Wake[types.NamespacedName]) {
-	if job := change.New; job != nil && concerns(job) {
-		wake.Add(types.NamespacedName{Namespace: job.Namespace, Name: job.Name})
+	if change.New != nil && concerns(change.New) {
+		wake.Add(client.ObjectKeyFromObject(change.New))
 	}
 }
 
-func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.Result {
-	job, err := c.jobs.Jobs(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		c.writes.Forget(key)
-		return runner.Done().Because(plan{Why: "it is gone"})
+// observe reads a Job live whose time has come, as far as the cache knows.
+func (c *Controller) observe(ctx context.Context, key types.NamespacedName) (observed, error) {
+	job, err := reconcile.Cached[batchv1.Job](c.jobs, key)
+	if err != nil || !due(job, c.Clock().Now()) {
+		return observed{cached: job}, err
 	}
-	if err != nil {
-		return runner.Done(err)
+	live := &batchv1.Job{}
+	switch err := c.live.Get(ctx, key, live); {
+	case apierrors.IsNotFound(err):
+		return observed{cached: job, looked: true}, nil
+	case err != nil:
+		return observed{}, fmt.Errorf("read job %s before its deletion: %w", key, err)
 	}
-	do := decide(job, c.clock.Now())
-	if do.Delete {
-		if do, err = c.deleteLive(ctx, key); err != nil {
-			return runner.Done(err).Because(do)
-		}
-	}
-	if do.unclear != nil {
-		return runner.GiveUp(do.unclear).Because(do)
-	}
-	return runner.Done().LookAgain(do.Again).Because(do)
-}
-
-// deleteLive judges the Job as it is now and deletes it in that version.
-func (c *Controller) deleteLive(ctx context.Context, key types.NamespacedName) (plan, error) {
-	live, err := c.client.BatchV1().Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return plan{Why: "it seems to be gone", Again: confirmGone}, nil
-	}
-	if err != nil {
-		return plan{Why: "it cannot be read"}, fmt.Errorf("read job %s before its deletion: %w", key, err)
-	}
-	do := decide(live, c.clock.Now())
-	if !do.Delete {
-		return do, nil
-	}
-	foreground := metav1.DeletePropagationForeground
-	err = c.client.BatchV1().Jobs(key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
-		PropagationPolicy: &foreground,
-		Preconditions:     &metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion},
-	})
-	switch became, err := c.writes.DeleteAnswered(ctx, key, jobResource, live, err); became {
-	case consistency.WasGone:
-		return do, nil
-	case consistency.Failed:
-		return do, fmt.Errorf("delete job %s, whose time has come: %w", key, err)
-	}
-	deletionDuration.Observe(c.clock.Since(do.expired).Seconds())
-	klog.FromContext(ctx).V(3).Info("Deleted a job whose time had come", "job", key, "due", do.expired)
-	return do, nil
+	return observed{cached: job, looked: true, live: live}, nil
 }

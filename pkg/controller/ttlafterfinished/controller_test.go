@@ -19,13 +19,22 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
 var (
 	_   runner.Loop = (*Controller)(nil)
 	key             = types.NamespacedName{Namespace: "ns", Name: "a"}
+
+	jobResource = batchv1.Resource("jobs")
 )
+
+func hand(client testrig.Invoker, clock *testclock.FakeClock) reconcile.Hand {
+	h := testrig.Hand(client, nil)
+	h.Clock = clock
+	return h
+}
 
 // rig returns a controller whose cache holds one state of the Job and whose
 // server holds another; nil is none.
@@ -33,11 +42,11 @@ func rig(t testing.TB, cached, live *batchv1.Job) (*Controller, *fake.Clientset)
 	t.Helper()
 	client := fake.NewClientset()
 	informer := informers.NewSharedInformerFactory(client, 0).Batch().V1().Jobs()
-	c, err := New(informer, client, Options{Clock: testclock.NewFakeClock(noon)})
+	c, err := New(informer, hand(client, testclock.NewFakeClock(noon)), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.writes.LookLive(testrig.Live(client))
+	c.LookLive(testrig.Live(client))
 	if cached != nil {
 		err = informer.Informer().GetStore().Add(cached)
 	}
@@ -71,7 +80,7 @@ func TestTheLiveJobDecides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, client := rig(t, tc.cached, tc.live)
-			got := c.sync(t.Context(), key)
+			got := c.Reconcile(t.Context(), key)
 			if got.After() != tc.again || (got.Err() != nil) != tc.fail {
 				t.Errorf("again after %s, %v", got.After(), got.Err())
 			}
@@ -102,7 +111,7 @@ func TestErrors(t *testing.T) {
 			due := job(30, complete(time.Minute))
 			c, client := rig(t, due, due)
 			client.PrependReactor(tc.verb, "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
-			if got := c.sync(t.Context(), key).Err(); (got != nil) != tc.fail || tc.fail && !errors.Is(got, tc.err) {
+			if got := c.Reconcile(t.Context(), key).Err(); (got != nil) != tc.fail || tc.fail && !errors.Is(got, tc.err) {
 				t.Errorf("got %v", got)
 			}
 		})
@@ -113,34 +122,34 @@ func TestErrors(t *testing.T) {
 func TestARefusedDeletionIsNone(t *testing.T) {
 	due := job(30, complete(time.Minute))
 	c, client := rig(t, due, due)
-	before, refuses := observed(t), true
+	before, refuses := measured(t), true
 	client.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return refuses, nil, apierrors.NewConflict(jobResource, "a", errors.New("refused by a webhook"))
 	})
-	if err := c.sync(t.Context(), key).Err(); !apierrors.IsConflict(err) || len(c.writes.Behind(key)) > 0 || observed(t) != before {
-		t.Errorf("got %v, waits for %v", err, c.writes.Behind(key))
+	if err := c.Reconcile(t.Context(), key).Err(); !apierrors.IsConflict(err) || len(c.Behind(key)) > 0 || measured(t) != before {
+		t.Errorf("got %v, waits for %v", err, c.Behind(key))
 	}
 	refuses = false
-	if err := c.sync(t.Context(), key).Err(); err != nil || len(c.writes.Behind(key)) != 1 || observed(t) == before {
-		t.Errorf("got %v, waits for %v", err, c.writes.Behind(key))
+	if err := c.Reconcile(t.Context(), key).Err(); err != nil || len(c.Behind(key)) != 1 || measured(t) == before {
+		t.Errorf("got %v, waits for %v", err, c.Behind(key))
 	}
 }
 
 func TestAJobThatGoesMeanwhileIsGone(t *testing.T) {
 	due := job(30, complete(time.Minute))
 	c, client := rig(t, due, due)
-	before := observed(t)
+	before := measured(t)
 	client.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		err := client.Tracker().Delete(batchv1.SchemeGroupVersion.WithResource("jobs"), "ns", "a")
 		return true, nil, errors.Join(err, apierrors.NewNotFound(jobResource, "a"))
 	})
-	if err := c.sync(t.Context(), key).Err(); err != nil || observed(t) != before {
+	if err := c.Reconcile(t.Context(), key).Err(); err != nil || measured(t) != before {
 		t.Errorf("got %v", err)
 	}
 }
 
-// observed is the sum of what the metric has seen.
-func observed(t *testing.T) float64 {
+// measured is the sum of what the metric has seen.
+func measured(t *testing.T) float64 {
 	t.Helper()
 	seen, err := testutil.GetHistogramVecFromGatherer(legacyregistry.DefaultGatherer, "ttl_after_finished_controller_job_deletion_duration_seconds", nil)
 	if err != nil {
@@ -152,19 +161,19 @@ func observed(t *testing.T) float64 {
 func TestADeletionIsInTheForegroundAndOfThatVersion(t *testing.T) {
 	due := job(30, complete(time.Minute))
 	c, client := rig(t, due, due) // it registers the metric
-	before := observed(t)
-	if err := c.sync(t.Context(), key).Err(); err != nil {
+	before := measured(t)
+	if err := c.Reconcile(t.Context(), key).Err(); err != nil {
 		t.Fatal(err)
 	}
 	options := client.Actions()[1].(clienttesting.DeleteActionImpl).DeleteOptions
 	if *options.PropagationPolicy != metav1.DeletePropagationForeground || *options.Preconditions.UID != "uid" || *options.Preconditions.ResourceVersion != "7" {
 		t.Errorf("options %+v", options)
 	}
-	if got := observed(t) - before; got != 30 {
+	if got := measured(t) - before; got != 30 {
 		t.Errorf("observed %v s, want 30", got)
 	}
 	// The cache does not show the deletion, so the key is held back.
-	if behind := c.writes.Behind(key); len(behind) != 1 {
+	if behind := c.Behind(key); len(behind) != 1 {
 		t.Errorf("behind %v", behind)
 	}
 }
@@ -173,7 +182,7 @@ func TestAJobGoesWhenItsTimeComes(t *testing.T) {
 	client := fake.NewClientset()
 	clock := testclock.NewFakeClock(noon)
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Batch().V1().Jobs(), client, Options{Clock: clock, Workers: 5})
+	c, err := New(shared.Batch().V1().Jobs(), hand(client, clock), 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +238,7 @@ func BenchmarkJobChange(b *testing.B) {
 		b.Run(fmt.Sprintf("jobs=%d", n), func(b *testing.B) {
 			client := fake.NewClientset()
 			informer := informers.NewSharedInformerFactory(client, 0).Batch().V1().Jobs()
-			c, err := New(informer, client, Options{Clock: testclock.NewFakeClock(noon)})
+			c, err := New(informer, hand(client, testclock.NewFakeClock(noon)), 1)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -248,7 +257,7 @@ func BenchmarkJobChange(b *testing.B) {
 			for b.Loop() {
 				w = w[:0]
 				jobChanged(runner.Change[batchv1.Job]{Old: young, New: young}, &w)
-				if got := c.sync(b.Context(), w[0]); got.Err() != nil || got.After() == 0 {
+				if got := c.Reconcile(b.Context(), w[0]); got.Err() != nil || got.After() == 0 {
 					b.Fatal(got)
 				}
 			}

@@ -6,39 +6,68 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// plan says what becomes of a Job.
-type plan struct {
-	Delete bool          `json:"delete,omitempty"`
-	Again  time.Duration `json:"again,omitempty"`
-	Why    string        `json:"why"`
+// confirmGone is how soon a Job that is not found, but that the cache shows, is looked at again.
+const confirmGone = time.Second
 
-	// expired is when a Job that is to go was due.
-	expired time.Time
-	// unclear is set when nobody can say when the Job ended.
-	unclear error
+// observed is a Job as it is cached and, if it was looked at live, as it is; nil if
+// it was not found.
+type observed struct {
+	cached, live *batchv1.Job
+	looked       bool
 }
 
-// decide judges the Job at this time.
-func decide(job *batchv1.Job, now time.Time) plan {
+func plan(o observed, now time.Time) act.Plan {
+	job := o.cached
+	if o.looked {
+		job = o.live
+	}
+	if job == nil {
+		return act.Plan{Why: "it seems to be gone", RequeueAfter: confirmGone}
+	}
 	end := ended(job)
 	switch {
 	case job.DeletionTimestamp != nil:
-		return plan{Why: "it is being deleted"}
+		return act.Plan{Why: "it is being deleted"}
 	case job.Spec.TTLSecondsAfterFinished == nil:
-		return plan{Why: "it has no time to live"}
+		return act.Plan{Why: "it has no time to live"}
 	case end == nil:
-		return plan{Why: "it has not ended"}
+		return act.Plan{Why: "it has not ended"}
 	case end.LastTransitionTime.IsZero():
-		return plan{Why: "its condition does not say when it ended",
-			unclear: fmt.Errorf("unable to find the time when the Job %s/%s finished", job.Namespace, job.Name)}
+		return act.Plan{Why: "its condition does not say when it ended",
+			Terminal: fmt.Errorf("unable to find the time when the Job %s/%s finished", job.Namespace, job.Name)}
 	}
-	expires := end.LastTransitionTime.Add(time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second)
-	if expires.After(now) {
-		return plan{Again: expires.Sub(now), Why: "its time has not come"}
+	expires := expiry(job, end)
+	if expires.After(now) || !o.looked {
+		return act.Plan{Why: "its time has not come", RequeueAfter: max(expires.Sub(now), time.Millisecond)}
 	}
-	return plan{Delete: true, Why: "its time has come", expired: expires}
+	return act.Plan{
+		Why:    fmt.Sprintf("its time has come %s ago", now.Sub(expires).Round(time.Millisecond)),
+		Stages: act.Stages(act.Delete{Of: job, Unchanged: true, Propagation: metav1.DeletePropagationForeground}),
+		Counts: func(r act.Results) []act.Count {
+			if len(act.Succeeded[act.Delete](r)) == 0 {
+				return nil
+			}
+			return []act.Count{{Observes: deletionDuration, Since: expires}}
+		},
+	}
+}
+
+// due reports whether the Job is to be deleted.
+func due(job *batchv1.Job, now time.Time) bool {
+	if !concerns(job) {
+		return false
+	}
+	end := ended(job)
+	return !end.LastTransitionTime.IsZero() && !expiry(job, end).After(now)
+}
+
+func expiry(job *batchv1.Job, end *batchv1.JobCondition) time.Time {
+	return end.LastTransitionTime.Add(time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second)
 }
 
 // ended is the condition that says how the Job ended; nil while it has not.
@@ -52,7 +81,7 @@ func ended(job *batchv1.Job) *batchv1.JobCondition {
 	return nil
 }
 
-// concerns tells whether the Job is one that will go, sooner or later.
+// concerns reports whether the Job is one that will go, sooner or later.
 func concerns(job *batchv1.Job) bool {
 	return job.DeletionTimestamp == nil && job.Spec.TTLSecondsAfterFinished != nil && ended(job) != nil
 }

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -40,7 +42,7 @@ func forEver(j *batchv1.Job)            { j.Spec.TTLSecondsAfterFinished = nil }
 func deleted(j *batchv1.Job)            { j.DeletionTimestamp = &metav1.Time{Time: noon} }
 func timeless(j *batchv1.Job)           { j.Status.Conditions[0].LastTransitionTime = metav1.Time{} }
 
-func TestDecide(t *testing.T) {
+func TestPlan(t *testing.T) {
 	const minute = time.Minute
 	for name, tc := range map[string]struct {
 		job    *batchv1.Job
@@ -68,15 +70,25 @@ func TestDecide(t *testing.T) {
 		"a negative one, which no server takes": {job: job(-1, complete(0)), remove: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			do := decide(tc.job, noon)
-			if do.Delete != tc.remove || do.Again != tc.again || do.Why == "" {
-				t.Errorf("got %+v", do)
+			do := plan(observed{live: tc.job, looked: true}, noon)
+			want := ""
+			if tc.remove {
+				want = "delete Job a unchanged Foreground"
 			}
-			if (do.unclear != nil) != (name == "nobody knows when it ended") {
-				t.Errorf("unclear: %v", do.unclear)
+			if testrig.Planned(do) != want || do.RequeueAfter != tc.again || do.Why == "" {
+				t.Errorf("wants %s and to look again after %s, because %q", testrig.Planned(do), do.RequeueAfter, do.Why)
 			}
-			if (do.Delete || do.Again > 0) && !concerns(tc.job) {
+			if (do.Terminal != nil) != (name == "nobody knows when it ended") {
+				t.Errorf("terminal: %v", do.Terminal)
+			}
+			if (tc.remove || tc.again > 0) && !concerns(tc.job) {
 				t.Error("no change would wake it")
+			}
+			if due(tc.job, noon) != tc.remove {
+				t.Error("due in one way only")
+			}
+			if cached := plan(observed{cached: tc.job}, noon); len(cached.Stages) > 0 || tc.remove && cached.RequeueAfter == 0 {
+				t.Errorf("of a cached one, wants %s", testrig.Planned(cached))
 			}
 		})
 	}
