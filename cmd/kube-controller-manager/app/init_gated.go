@@ -41,12 +41,11 @@ func startPodGroupProtectionController(ctx context.Context, cc ControllerContext
 	if err := cc.require(schedulingv1alpha2.SchemeGroupVersion.WithResource("podgroups")); err != nil {
 		return nil, false, err
 	}
-	client, err := cc.Client("podgroup-protection-controller")
+	hand, err := cc.hand(ctx, "podgroup-protection-controller", "")
 	if err != nil {
 		return nil, false, err
 	}
-	c, err := podgroupprotection.New(cc.Informers.Scheduling().V1alpha2().PodGroups(), cc.Informers.Core().V1().Pods(), client,
-		podgroupprotection.Options{Workers: 1, Clock: cc.Clock})
+	c, err := podgroupprotection.New(cc.Informers.Scheduling().V1alpha2().PodGroups(), cc.Informers.Core().V1().Pods(), hand)
 	return cc.run(ctx, c, err)
 }
 

@@ -22,7 +22,7 @@ import (
 func TestAGroupIsSetFreeWhenItsLastPodGoes(t *testing.T) {
 	client := fake.NewClientset(group(true, Finalizer), pod("a", corev1.PodRunning))
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Scheduling().V1alpha2().PodGroups(), shared.Core().V1().Pods(), client, Options{})
+	c, err := New(shared.Scheduling().V1alpha2().PodGroups(), shared.Core().V1().Pods(), testrig.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,16 +59,28 @@ func TestErrorsOfUpdate(t *testing.T) {
 			client.PrependReactor("update", "podgroups", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
 			shared := informers.NewSharedInformerFactory(client, 0)
 			groups := shared.Scheduling().V1alpha2().PodGroups()
-			c, err := New(groups, shared.Core().V1().Pods(), client, Options{})
+			c, err := New(groups, shared.Core().V1().Pods(), testrig.Hand(client, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := groups.Informer().GetStore().Add(group(true, Finalizer)); err != nil {
 				t.Fatal(err)
 			}
-			if got := c.sync(t.Context(), key{Namespace: "team", Name: "g"}); (got.Err() != nil) != tc.fail {
+			if got := c.Reconcile(t.Context(), key{Namespace: "team", Name: "g"}); (got.Err() != nil) != tc.fail {
 				t.Errorf("got %v, want an error: %v", got.Err(), tc.fail)
 			}
 		})
+	}
+}
+
+func TestAGroupThatIsGoneIsNothingToDo(t *testing.T) {
+	client := fake.NewClientset()
+	shared := informers.NewSharedInformerFactory(client, 0)
+	c, err := New(shared.Scheduling().V1alpha2().PodGroups(), shared.Core().V1().Pods(), testrig.Hand(client, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Reconcile(t.Context(), key{Namespace: "team", Name: "g"}).Err(); err != nil || len(client.Actions()) > 0 {
+		t.Errorf("got %v and sent %v", err, client.Actions())
 	}
 }

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 func group(deleted bool, finalizers ...string) *schedulingv1alpha2.PodGroup {
@@ -32,30 +34,39 @@ func terminating(p *corev1.Pod) *corev1.Pod {
 	return p
 }
 
-func TestDecide(t *testing.T) {
+// wants is what a plan is to say.
+type wants struct {
+	update *schedulingv1alpha2.PodGroup
+	why    string
+}
+
+func TestPlan(t *testing.T) {
 	for name, tc := range map[string]struct {
 		group *schedulingv1alpha2.PodGroup
 		pods  []*corev1.Pod
-		want  plan
+		want  wants
 	}{
-		"a group that is gone":                          {nil, nil, plan{Why: "the group is gone"}},
-		"a group that nobody deletes is left alone":     {group(false, Finalizer), nil, plan{Why: "the group is not being deleted"}},
-		"no finalizer is added":                         {group(true, "x"), nil, plan{Why: "the group is not protected"}},
-		"a running pod holds it":                        {group(true, Finalizer), []*corev1.Pod{pod("a", corev1.PodRunning)}, plan{Why: "pod a needs it"}},
-		"a pending pod holds it":                        {group(true, Finalizer), []*corev1.Pod{pod("a", corev1.PodPending)}, plan{Why: "pod a needs it"}},
-		"a pod that is being deleted holds it":          {group(true, Finalizer), []*corev1.Pod{terminating(pod("a", corev1.PodRunning))}, plan{Why: "pod a needs it"}},
-		"one live pod among ended ones holds it":        {group(true, Finalizer), []*corev1.Pod{pod("a", corev1.PodFailed), pod("b", corev1.PodRunning)}, plan{Why: "pod b needs it"}},
-		"without pods it is set free":                   {group(true, Finalizer), nil, plan{update: group(true), Why: "no pod needs it"}},
-		"pods that have ended do not hold it":           {group(true, Finalizer), []*corev1.Pod{pod("a", corev1.PodSucceeded), pod("b", corev1.PodFailed)}, plan{update: group(true), Why: "no pod needs it"}},
-		"the finalizers of others stay, in their order": {group(true, "x", Finalizer, "y"), nil, plan{update: group(true, "x", "y"), Why: "no pod needs it"}},
+		"a group that nobody deletes is left alone":     {group(false, Finalizer), nil, wants{why: "the group is not being deleted"}},
+		"no finalizer is added":                         {group(true, "x"), nil, wants{why: "the group is not protected"}},
+		"a running pod holds it":                        {group(true, Finalizer), []*corev1.Pod{pod("a", corev1.PodRunning)}, wants{why: "pod a needs it"}},
+		"a pending pod holds it":                        {group(true, Finalizer), []*corev1.Pod{pod("a", corev1.PodPending)}, wants{why: "pod a needs it"}},
+		"a pod that is being deleted holds it":          {group(true, Finalizer), []*corev1.Pod{terminating(pod("a", corev1.PodRunning))}, wants{why: "pod a needs it"}},
+		"one live pod among ended ones holds it":        {group(true, Finalizer), []*corev1.Pod{pod("a", corev1.PodFailed), pod("b", corev1.PodRunning)}, wants{why: "pod b needs it"}},
+		"without pods it is set free":                   {group(true, Finalizer), nil, wants{update: group(true), why: "no pod needs it"}},
+		"pods that have ended do not hold it":           {group(true, Finalizer), []*corev1.Pod{pod("a", corev1.PodSucceeded), pod("b", corev1.PodFailed)}, wants{update: group(true), why: "no pod needs it"}},
+		"the finalizers of others stay, in their order": {group(true, "x", Finalizer, "y"), nil, wants{update: group(true, "x", "y"), why: "no pod needs it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := tc.group.DeepCopy()
-			got := decide(tc.group, tc.pods)
-			if got.update != nil && len(got.update.Finalizers) == 0 {
-				got.update.Finalizers = nil
+			p := plan(observed{tc.group, tc.pods}, time.Time{})
+			got := wants{why: p.Why}
+			if len(p.Stages) > 0 {
+				got.update = p.Stages[0].Steps[0].(act.Update).Object.(*schedulingv1alpha2.PodGroup)
+				if len(got.update.Finalizers) == 0 {
+					got.update.Finalizers = nil
+				}
 			}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(plan{})); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(wants{})); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(before, tc.group); diff != "" {
