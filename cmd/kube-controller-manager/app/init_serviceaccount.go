@@ -50,12 +50,11 @@ func (cc ControllerContext) rootCA() ([]byte, error) {
 }
 
 func startServiceAccountController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	client, err := cc.Client("service-account-controller")
+	hand, err := cc.hand(ctx, "service-account-controller", "")
 	if err != nil {
 		return nil, false, err
 	}
-	c, err := serviceaccount.New(cc.Informers.Core().V1().Namespaces(), cc.Informers.Core().V1().ServiceAccounts(), client,
-		serviceaccount.Options{Workers: 1, Clock: cc.Clock})
+	c, err := serviceaccount.New(cc.Informers.Core().V1().Namespaces(), cc.Informers.Core().V1().ServiceAccounts(), hand)
 	return cc.run(ctx, c, err)
 }
 

@@ -18,7 +18,7 @@ import (
 func start(t *testing.T, client *fake.Clientset) *Controller {
 	t.Helper()
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ServiceAccounts(), client, Options{Workers: 2})
+	c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ServiceAccounts(), testrig.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,14 +61,14 @@ func TestErrorsOfCreate(t *testing.T) {
 				return true, nil, tc.err
 			})
 			shared := informers.NewSharedInformerFactory(client, 0)
-			c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ServiceAccounts(), client, Options{})
+			c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ServiceAccounts(), testrig.Hand(client, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := shared.Core().V1().Namespaces().Informer().GetStore().Add(namespace(corev1.NamespaceActive)); err != nil {
 				t.Fatal(err)
 			}
-			got := c.sync(t.Context(), "team").Err()
+			got := c.Reconcile(t.Context(), "team").Err()
 			if (got != nil) != tc.fail {
 				t.Errorf("got error %v, want one: %v", got, tc.fail)
 			}
@@ -76,5 +76,17 @@ func TestErrorsOfCreate(t *testing.T) {
 				t.Errorf("error %v does not wrap %v", got, tc.err)
 			}
 		})
+	}
+}
+
+func TestANamespaceThatIsGoneGetsNothing(t *testing.T) {
+	client := fake.NewClientset()
+	shared := informers.NewSharedInformerFactory(client, 0)
+	c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ServiceAccounts(), testrig.Hand(client, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Reconcile(t.Context(), "team").Err(); err != nil || len(client.Actions()) > 0 {
+		t.Errorf("got %v and sent %v", err, client.Actions())
 	}
 }

@@ -1,25 +1,33 @@
 package serviceaccount
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+)
 
 // defaultName is the account that pods use which name none.
 const defaultName = "default"
 
-// plan says which service accounts a namespace lacks.
-type plan struct {
-	Create []string `json:"create,omitempty"`
-	Why    string   `json:"why"`
+// observed is a namespace, and whether it has the account.
+type observed struct {
+	namespace *corev1.Namespace
+	has       bool
 }
 
-// decide compares the accounts that must be there with those that are.
-func decide(namespace *corev1.Namespace, exists func(name string) bool) plan {
+func plan(o observed, _ time.Time) act.Plan {
 	switch {
-	case namespace == nil:
-		return plan{Why: "the namespace is gone"}
-	case namespace.Status.Phase != corev1.NamespaceActive:
-		return plan{Why: "the namespace is not active"}
-	case exists(defaultName):
-		return plan{Why: "nothing is missing"}
+	case o.namespace.Status.Phase != corev1.NamespaceActive:
+		return act.Plan{Why: "the namespace is not active"}
+	case o.has:
+		return act.Plan{Why: "the default service account is there"}
 	}
-	return plan{Create: []string{defaultName}, Why: "the default service account is missing"}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: defaultName, Namespace: o.namespace.Name}}
+	return act.Plan{
+		Why:    "the default service account is missing",
+		Stages: act.Stages(act.Create{Object: account, MayExist: true}),
+	}
 }

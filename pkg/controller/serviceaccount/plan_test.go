@@ -2,9 +2,11 @@ package serviceaccount
 
 import (
 	"testing"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 func namespace(phase corev1.NamespacePhase) *corev1.Namespace {
@@ -14,27 +16,24 @@ func namespace(phase corev1.NamespacePhase) *corev1.Namespace {
 	return ns
 }
 
-func TestDecide(t *testing.T) {
+func TestPlan(t *testing.T) {
 	for name, tc := range map[string]struct {
-		namespace *corev1.Namespace
-		exists    bool
-		want      plan
+		namespace  *corev1.Namespace
+		has        bool
+		wants, why string
 	}{
 		"an active namespace without the account gets it": {
-			namespace(corev1.NamespaceActive), false, plan{Create: []string{"default"}, Why: "the default service account is missing"}},
+			namespace(corev1.NamespaceActive), false, "create ServiceAccount default", "the default service account is missing"},
 		"an active namespace with the account is left alone": {
-			namespace(corev1.NamespaceActive), true, plan{Why: "nothing is missing"}},
+			namespace(corev1.NamespaceActive), true, "", "the default service account is there"},
 		"a terminating namespace gets nothing": {
-			namespace(corev1.NamespaceTerminating), false, plan{Why: "the namespace is not active"}},
+			namespace(corev1.NamespaceTerminating), false, "", "the namespace is not active"},
 		"a namespace whose phase is not known yet waits": {
-			namespace(""), false, plan{Why: "the namespace is not active"}},
-		"a namespace that is gone gets nothing": {
-			nil, false, plan{Why: "the namespace is gone"}},
+			namespace(""), false, "", "the namespace is not active"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := decide(tc.namespace, func(string) bool { return tc.exists })
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
+			if p := plan(observed{tc.namespace, tc.has}, time.Time{}); testrig.Planned(p) != tc.wants || p.Why != tc.why {
+				t.Errorf("wants %q because %q", testrig.Planned(p), p.Why)
 			}
 		})
 	}
