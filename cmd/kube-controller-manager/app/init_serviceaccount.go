@@ -63,12 +63,11 @@ func startRootCACertificatePublisherController(ctx context.Context, cc Controlle
 	if err != nil {
 		return nil, false, err
 	}
-	client, err := cc.Client("root-ca-cert-publisher")
+	hand, err := cc.hand(ctx, "root-ca-cert-publisher", "")
 	if err != nil {
 		return nil, false, err
 	}
 	published := cc.narrowed(rootcapublisher.Informers).Core().V1().ConfigMaps()
-	c, err := rootcapublisher.New(cc.Informers.Core().V1().Namespaces(), published, client,
-		rootcapublisher.Options{RootCA: rootCA, Workers: 1, Clock: cc.Clock})
+	c, err := rootcapublisher.New(cc.Informers.Core().V1().Namespaces(), published, rootCA, hand)
 	return cc.run(ctx, c, err)
 }

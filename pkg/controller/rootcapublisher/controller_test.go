@@ -21,7 +21,7 @@ import (
 func TestTheConfigMapComesBackAfterDeletionAndAfterChange(t *testing.T) {
 	client := fake.NewClientset(namespace(corev1.NamespaceActive))
 	shared, own := informers.NewSharedInformerFactory(client, 0), Informers(client, 0)
-	c, err := New(shared.Core().V1().Namespaces(), own.Core().V1().ConfigMaps(), client, Options{RootCA: []byte(rootCA)})
+	c, err := New(shared.Core().V1().Namespaces(), own.Core().V1().ConfigMaps(), []byte(rootCA), testrig.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestErrorsOfWrites(t *testing.T) {
 			client := fake.NewClientset()
 			client.PrependReactor("*", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
 			shared := informers.NewSharedInformerFactory(client, 0)
-			c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ConfigMaps(), client, Options{RootCA: []byte(rootCA)})
+			c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ConfigMaps(), []byte(rootCA), testrig.Hand(client, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,10 +97,22 @@ func TestErrorsOfWrites(t *testing.T) {
 			if tc.published != nil {
 				_ = shared.Core().V1().ConfigMaps().Informer().GetStore().Add(tc.published)
 			}
-			got := c.sync(t.Context(), "team")
+			got := c.Reconcile(t.Context(), "team")
 			if (got.Err() != nil) != tc.fail || got.After() != tc.again {
 				t.Errorf("got error %v and %v, want an error: %v and %v", got.Err(), got.After(), tc.fail, tc.again)
 			}
 		})
+	}
+}
+
+func TestANamespaceThatIsGoneGetsNothing(t *testing.T) {
+	client := fake.NewClientset()
+	shared := informers.NewSharedInformerFactory(client, 0)
+	c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ConfigMaps(), []byte(rootCA), testrig.Hand(client, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Reconcile(t.Context(), "team").Err(); err != nil || len(client.Actions()) > 0 {
+		t.Errorf("got %v and sent %v", err, client.Actions())
 	}
 }

@@ -2,9 +2,12 @@ package rootcapublisher
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 const rootCA = "-----BEGIN CERTIFICATE-----"
@@ -26,40 +29,56 @@ func configMap(change func(*corev1.ConfigMap)) *corev1.ConfigMap {
 	return cm
 }
 
-func TestDecide(t *testing.T) {
+// wants is what a plan is to say.
+type wants struct {
+	create, update *corev1.ConfigMap
+	why            string
+}
+
+func TestPlan(t *testing.T) {
 	active := namespace(corev1.NamespaceActive)
 	fresh := configMap(func(cm *corev1.ConfigMap) { cm.UID, cm.ResourceVersion = "", "" })
 	for name, tc := range map[string]struct {
 		namespace *corev1.Namespace
 		published *corev1.ConfigMap
-		want      plan
+		want      wants
 	}{
-		"a missing config map is created": {active, nil, plan{create: fresh, Why: "the config map is missing"}},
-		"a good one is left alone":        {active, configMap(nil), plan{Why: "nothing differs"}},
+		"a missing config map is created": {active, nil, wants{create: fresh, why: "the config map is missing"}},
+		"a good one is left alone":        {active, configMap(nil), wants{why: "the config map is as it should be"}},
 		"a description in other words stays": {active,
-			configMap(func(cm *corev1.ConfigMap) { cm.Annotations[descriptionAnnotation] = "ours" }), plan{Why: "nothing differs"}},
+			configMap(func(cm *corev1.ConfigMap) { cm.Annotations[descriptionAnnotation] = "ours" }), wants{why: "the config map is as it should be"}},
 		"a changed certificate is put right": {active,
 			configMap(func(cm *corev1.ConfigMap) { cm.Data["ca.crt"] = "other" }),
-			plan{update: configMap(nil), Why: "the config map was changed"}},
+			wants{update: configMap(nil), why: "the config map was changed"}},
 		"further keys are removed": {active,
 			configMap(func(cm *corev1.ConfigMap) { cm.Data["more"] = "x" }),
-			plan{update: configMap(nil), Why: "the config map was changed"}},
+			wants{update: configMap(nil), why: "the config map was changed"}},
 		"a lost description comes back, other annotations stay": {active,
 			configMap(func(cm *corev1.ConfigMap) { cm.Annotations = map[string]string{"mine": "x"} }),
-			plan{update: configMap(func(cm *corev1.ConfigMap) { cm.Annotations["mine"] = "x" }), Why: "the config map was changed"}},
+			wants{update: configMap(func(cm *corev1.ConfigMap) { cm.Annotations["mine"] = "x" }), why: "the config map was changed"}},
 		"one without any annotation gets the description": {active,
 			configMap(func(cm *corev1.ConfigMap) { cm.Annotations = nil }),
-			plan{update: configMap(nil), Why: "the config map was changed"}},
+			wants{update: configMap(nil), why: "the config map was changed"}},
 		"binary data is not ours to touch": {active,
 			configMap(func(cm *corev1.ConfigMap) { cm.Data, cm.BinaryData = nil, map[string][]byte{"b": {1}} }),
-			plan{update: configMap(func(cm *corev1.ConfigMap) { cm.BinaryData = map[string][]byte{"b": {1}} }), Why: "the config map was changed"}},
-		"a terminating namespace gets nothing":  {namespace(corev1.NamespaceTerminating), nil, plan{Why: "the namespace is not active"}},
-		"a namespace that is gone gets nothing": {nil, nil, plan{Why: "the namespace is gone"}},
+			wants{update: configMap(func(cm *corev1.ConfigMap) { cm.BinaryData = map[string][]byte{"b": {1}} }), why: "the config map was changed"}},
+		"a terminating namespace gets nothing": {namespace(corev1.NamespaceTerminating), nil, wants{why: "the namespace is not active"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := tc.published.DeepCopy()
-			got := decide(tc.namespace, tc.published, rootCA)
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(plan{})); diff != "" {
+			p := plan(observed{tc.namespace, tc.published, rootCA}, time.Time{})
+			got := wants{why: p.Why}
+			for _, stage := range p.Stages {
+				for _, step := range stage.Steps {
+					switch s := step.(type) {
+					case act.Create:
+						got.create = s.Object.(*corev1.ConfigMap)
+					case act.Update:
+						got.update = s.Object.(*corev1.ConfigMap)
+					}
+				}
+			}
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(wants{})); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(before, tc.published); diff != "" {
