@@ -69,9 +69,6 @@ type Controller struct {
 // New returns a controller that is not running yet.
 func New(caches Caches, hand reconcile.Hand, o Options) (*Controller, error) {
 	registerMetrics(o.MaxUnavailable)
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
 	sets, pods, claims, past := caches.Sets.Informer(), caches.Pods.Informer(), caches.Claims.Informer(), caches.Revisions.Informer()
 	if err := cache.Ensure(pods, cache.ByController, cache.Orphans, cache.OrphansByLabel); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package statefulset
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
@@ -173,6 +175,43 @@ func TestThePlanSaysWhy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			same(t, plan(whole(tc.set, tc.pods, "r2"), noon).Why, tc.why)
+		})
+	}
+}
+
+// TestAnOrderedSetLooksAtOnce holds that the pod which an ordered set waits for does
+// not wait for the set.
+func TestAnOrderedSetLooksAtOnce(t *testing.T) {
+	for policy, prompt := range map[appsv1.PodManagementPolicyType]bool{appsv1.OrderedReadyPodManagement: true, appsv1.ParallelPodManagement: false} {
+		set := newSet(2)
+		set.Spec.PodManagementPolicy = policy
+		if p := plan(whole(set, podList{newTestPod(0, lost), newTestPod(1, lost)}, "r2"), noon); len(p.Stages) > 0 || p.Prompt != prompt {
+			t.Errorf("%s: at once: %t, stages %v", policy, p.Prompt, p.Stages)
+		}
+	}
+}
+
+func TestGaugesShowHowFarAnUpdateGoes(t *testing.T) {
+	pod := act.Result{Step: act.Delete{Of: newTestPod(0)}, Err: errors.New("no")}
+	status := act.Result{Step: act.Status{Of: newSet(1)}, Err: errors.New("no")}
+	for name, tc := range map[string]struct {
+		gated   bool
+		results act.Results
+		want    []float64
+	}{
+		"without the gate":     {},
+		"all is carried out":   {gated: true, want: []float64{1, 2}},
+		"the report fails":     {gated: true, results: act.Results{status}, want: []float64{1, 2}},
+		"a pod is not deleted": {gated: true, results: act.Results{pod}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := whole(newSet(3), podList{newTestPod(0), newTestPod(1, lost)}, "r2")
+			o.severalAtOnce = tc.gated
+			var got []float64
+			for _, count := range plan(o, noon).Counts(tc.results) {
+				got = append(got, count.Value)
+			}
+			same(t, got, tc.want)
 		})
 	}
 }
