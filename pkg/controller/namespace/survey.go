@@ -23,9 +23,9 @@ const (
 	listWorth = 60
 	pageWorth = pageSize / listWorth
 
-	// What cannot be read is asked again after firstProbe, then after half the time
-	// that it has failed, for the whole process; no less often than every probeEvery,
-	// and after longTrouble every probeSlowly.
+	// What cannot be read is asked again after firstProbe, then after a quarter of the
+	// time that it has failed, for the whole process; no less often than every
+	// probeEvery, and after longTrouble every probeSlowly.
 	firstProbe  = 100 * time.Millisecond
 	probeEvery  = 5 * time.Second
 	longTrouble = 5 * time.Minute
@@ -149,7 +149,7 @@ func pause(since, last time.Time) time.Duration {
 	if failing > longTrouble {
 		return probeSlowly
 	}
-	return min(max(failing/2, firstProbe), probeEvery)
+	return min(max(failing/4, firstProbe), probeEvery)
 }
 
 // surveyAll makes the errands of a first look: every kind that can be listed,

@@ -96,12 +96,12 @@ func TestPause(t *testing.T) {
 	for name, tc := range map[string]struct {
 		age, want time.Duration
 	}{
-		"what has just failed is asked again at once":   {0, 100 * time.Millisecond},
-		"then after half the time that it has failed":   {3 * time.Second, 1500 * time.Millisecond},
-		"up to every five seconds":                      {time.Minute, 5 * time.Second},
-		"for five minutes":                              {5 * time.Minute, 5 * time.Second},
-		"what is broken for long is asked less often":   {5*time.Minute + time.Second, 15 * time.Second},
-		"but never so seldom that its return is missed": {24 * time.Hour, 15 * time.Second},
+		"what has just failed is asked again at once":    {0, 100 * time.Millisecond},
+		"then after a quarter of the time it has failed": {8 * time.Second, 2 * time.Second},
+		"up to every five seconds":                       {time.Minute, 5 * time.Second},
+		"for five minutes":                               {5 * time.Minute, 5 * time.Second},
+		"what is broken for long is asked less often":    {5*time.Minute + time.Second, 15 * time.Second},
+		"but never so seldom that its return is missed":  {24 * time.Hour, 15 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := pause(noon, noon.Add(tc.age)); got != tc.want {
