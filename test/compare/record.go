@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -230,27 +229,6 @@ func byNode(field, value string) bool {
 		return value == "True <nil> "
 	}
 	return field != "status.phase" || value != "Failed"
-}
-
-// cutOff tells that the client was killed before it had its answer: how many
-// requests a kill hits is chance, and nobody has refused them.
-func cutOff(request harness.AuditEvent) bool {
-	return request.ResponseStatus.Code == http.StatusGatewayTimeout && strings.HasSuffix(request.ResponseStatus.Message, "context canceled")
-}
-
-// overtaken reports whether a change was refused as somebody else had changed the
-// object meanwhile. A webhook may answer with the same code.
-func overtaken(request harness.AuditEvent) bool {
-	return request.ResponseStatus.Code == http.StatusConflict && strings.Contains(request.ResponseStatus.Message, "the object has been modified")
-}
-
-// refused marks requests that the server did not carry out, and conflict those of
-// them that came too late.
-const refused, conflict = " (refused)", " (conflict)"
-
-// carriedOut reports whether a line of writes is about those that the server did.
-func carriedOut(what string) bool {
-	return !strings.HasSuffix(what, refused) && !strings.HasSuffix(what, conflict)
 }
 
 // absent is the value of a field that has gone.
