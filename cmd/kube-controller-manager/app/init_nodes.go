@@ -40,14 +40,13 @@ func startNodeLifecycleController(ctx context.Context, cc ControllerContext) (ht
 }
 
 func startTaintEvictionController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	client, events, err := cc.clientAndEvents(ctx, "node-controller", "taint-eviction-controller")
+	hand, err := cc.hand(ctx, "node-controller", "taint-eviction-controller")
 	if err != nil {
 		return nil, false, err
 	}
 	core := cc.Informers.Core().V1()
-	c, err := tainteviction.New(core.Nodes(), core.Pods(), client, events, tainteviction.Options{
+	c, err := tainteviction.New(core.Nodes(), core.Pods(), hand, tainteviction.Options{
 		Workers:              taintEvictionWorkers,
-		Clock:                cc.Clock,
 		TolerationComparison: cc.Gates.Enabled(features.TaintTolerationComparisonOperators),
 	})
 	return cc.run(ctx, c, err)

@@ -8,18 +8,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -36,14 +31,10 @@ const (
 	atOnce = 100
 )
 
-var podsResource = schema.GroupResource{Resource: "pods"}
-
 // Options are the controller's settings.
 type Options struct {
 	// Workers is how many nodes are worked on at once; 8 by default.
 	Workers int
-	// Clock is the process's clock.
-	Clock clock.WithTicker
 	// TolerationComparison is the gate TaintTolerationComparisonOperators.
 	TolerationComparison bool
 }
@@ -52,56 +43,46 @@ type Options struct {
 type Controller struct {
 	*runner.Group
 	nodeRunner *runner.Runner[string]
-	podRunner  *runner.Runner[types.NamespacedName]
+	podRunner  *reconcile.Controller[types.NamespacedName]
 
-	client   kubernetes.Interface
-	recorder record.EventRecorder
-	clock    clock.PassiveClock
 	compares bool
-
-	nodes  corelisters.NodeLister
-	pods   corelisters.PodLister
-	index  toolscache.Indexer
-	writes *consistency.Tracker[types.NamespacedName]
+	nodes    corelisters.NodeLister
+	pods     toolscache.Indexer
 
 	mu     sync.Mutex
 	booked map[types.NamespacedName]appointment
 }
 
-// New returns a controller that is not running yet. The events it records are
-// to carry Name as their source.
-func New(nodes coreinformers.NodeInformer, pods coreinformers.PodInformer, client kubernetes.Interface,
-	recorder record.EventRecorder, o Options) (*Controller, error) {
+// New returns a controller that is not running yet. The events of its hand are to
+// carry Name as their source.
+func New(nodes coreinformers.NodeInformer, pods coreinformers.PodInformer, hand reconcile.Hand, o Options) (*Controller, error) {
 	registerMetrics()
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
 	if o.Workers <= 0 {
 		o.Workers = defaultWorkers
 	}
 	c := &Controller{
-		client: client, recorder: recorder, clock: o.Clock, compares: o.TolerationComparison,
-		nodes: nodes.Lister(), pods: pods.Lister(), index: pods.Informer().GetIndexer(),
-		writes: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{
-			podsResource: pods.Informer().GetStore(),
-		}),
+		compares: o.TolerationComparison, nodes: nodes.Lister(), pods: pods.Informer().GetIndexer(),
 		booked: map[types.NamespacedName]appointment{},
 	}
 	if err := cache.Ensure(pods.Informer(), cache.PodsByNode); err != nil {
 		return nil, fmt.Errorf("index pods: %w", err)
 	}
 	c.nodeRunner = runner.New(runner.Options[string]{
-		Name: Name + "-nodes", Queue: nodeQueue, Workers: o.Workers, Clock: o.Clock,
+		Name: Name + "-nodes", Queue: nodeQueue, Workers: o.Workers, Clock: hand.Clock,
 		Synced: []toolscache.InformerSynced{pods.Informer().HasSynced},
 	}, c.syncNode)
-	c.podRunner = runner.New(runner.Options[types.NamespacedName]{
-		Name: Name + "-pods", Queue: podQueue, Workers: max(o.Workers, atOnce), Clock: o.Clock, Writes: c.writes,
-		Synced: []toolscache.InformerSynced{nodes.Informer().HasSynced},
-	}, c.syncPod)
+	c.podRunner = reconcile.New(reconcile.Options[types.NamespacedName]{
+		Runner: runner.Options[types.NamespacedName]{
+			Name: Name + "-pods", Queue: podQueue, Workers: max(o.Workers, atOnce),
+			Synced: []toolscache.InformerSynced{nodes.Informer().HasSynced},
+		},
+		Hand: hand, Name: Name, Note: c.remember,
+		Caches: reconcile.Caches{corev1.Resource("pods"): pods.Informer().GetStore()},
+	}, c.observe, plan)
 	c.Group = runner.NewGroup(Name, c.nodeRunner, c.podRunner)
 	return c, errors.Join(
 		runner.Watch(c.nodeRunner, nodes.Informer(), wakeNode),
-		runner.Watch(c.podRunner, pods.Informer(), c.wakePod))
+		runner.Watch(c.podRunner.Runner, pods.Informer(), c.wakePod))
 }
 
 // wakeNode wakes a node whose NoExecute taints have changed. Nothing follows
@@ -132,7 +113,7 @@ func (c *Controller) wakePod(change runner.Change[corev1.Pod], wake runner.Wake[
 	}
 }
 
-// onTainted tells whether the pod's node has a NoExecute taint. A taint that the
+// onTainted reports whether the pod's node has a NoExecute taint. A taint that the
 // cache shows later wakes the node, which then finds this pod.
 func (c *Controller) onTainted(pod *corev1.Pod) bool {
 	if pod.Spec.NodeName == "" {
@@ -144,7 +125,7 @@ func (c *Controller) onTainted(pod *corev1.Pod) bool {
 
 // syncNode wakes the pods of a node whose taints have changed.
 func (c *Controller) syncNode(_ context.Context, name string) runner.Result {
-	pods, err := cache.Lookup[corev1.Pod](c.index, cache.PodsByNode, name)
+	pods, err := cache.Lookup[corev1.Pod](c.pods, cache.PodsByNode, name)
 	if err != nil {
 		return runner.Done(fmt.Errorf("find pods of node %s: %w", name, err))
 	}
@@ -152,51 +133,6 @@ func (c *Controller) syncNode(_ context.Context, name string) runner.Result {
 		c.podRunner.Add(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
 	}
 	return runner.Done()
-}
-
-// syncPod decides on one pod and does what was decided.
-func (c *Controller) syncPod(ctx context.Context, key types.NamespacedName) runner.Result {
-	pod, err := c.pods.Pods(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		c.cancel(key)
-		c.writes.Forget(key)
-		return runner.Done()
-	}
-	if err != nil {
-		return runner.Done(err)
-	}
-	in, err := c.surroundings(pod)
-	if err != nil || pod.Spec.NodeName == "" {
-		return runner.Done(err)
-	}
-	booked := c.appointmentOf(key)
-	if booked != nil && booked.uid != pod.UID { // another pod has taken the name
-		c.cancel(key)
-		booked = nil
-	}
-	now := c.clock.Now()
-	p := decide(pod, in, booked, now)
-	switch p.Do {
-	case evict:
-		return runner.Done(c.evict(ctx, key, pod, p.At)).Because(p)
-	case wait:
-		c.book(key, appointment{uid: pod.UID, at: p.At})
-		return runner.Done().LookAgain(p.At.Sub(now)).Because(p)
-	case cancel:
-		c.cancel(key)
-	}
-	return runner.Done().Because(p)
-}
-
-func (c *Controller) surroundings(pod *corev1.Pod) (surroundings, error) {
-	node, err := c.nodes.Get(pod.Spec.NodeName)
-	if apierrors.IsNotFound(err) {
-		return surroundings{gone: true}, nil
-	}
-	if err != nil {
-		return surroundings{}, fmt.Errorf("find node of pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	return surroundings{taints: noExecute(node), compares: c.compares}, nil
 }
 
 func (c *Controller) appointmentOf(key types.NamespacedName) *appointment {
@@ -208,16 +144,13 @@ func (c *Controller) appointmentOf(key types.NamespacedName) *appointment {
 	return nil
 }
 
-func (c *Controller) book(key types.NamespacedName, a appointment) {
+// remember keeps the appointment of a pod, or drops it.
+func (c *Controller) remember(key types.NamespacedName, what any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.booked[key] = a
-}
-
-func (c *Controller) unbook(key types.NamespacedName) (appointment, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	a, ok := c.booked[key]
-	delete(c.booked, key)
-	return a, ok
+	if a := what.(*appointment); a != nil {
+		c.booked[key] = *a
+	} else {
+		delete(c.booked, key)
+	}
 }

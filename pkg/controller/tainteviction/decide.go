@@ -20,26 +20,26 @@ type appointment struct {
 	uid types.UID
 	// at is when the pod is to be deleted.
 	at time.Time
-	// announced tells that its time has come and the event was sent; it is then
-	// past cancelling with a word.
+	// announced: its time has come and the event was sent. It is not cancelled with
+	// an event any more.
 	announced bool
 }
 
-// verdict is what to do with a pod.
-type verdict string
+// action is what to do with a pod.
+type action string
 
 const (
-	leave  verdict = "leave"
-	wait   verdict = "wait"
-	cancel verdict = "cancel"
-	evict  verdict = "evict"
+	leave  action = "leave"
+	wait   action = "wait"
+	cancel action = "cancel"
+	evict  action = "evict"
 )
 
-// plan is what to do with a pod, when, and why.
-type plan struct {
-	Do  verdict   `json:"do"`
-	At  time.Time `json:"at,omitzero"`
-	Why string    `json:"why"`
+// decision is what to do with a pod, when, and why.
+type decision struct {
+	Do  action
+	At  time.Time
+	Why string
 }
 
 // surroundings are what a decision about a pod depends on besides the pod.
@@ -51,9 +51,9 @@ type surroundings struct {
 }
 
 // decide says what to do with a pod, given the appointment it has, if any.
-func decide(pod *corev1.Pod, in surroundings, booked *appointment, now time.Time) plan {
+func decide(pod *corev1.Pod, in surroundings, booked *appointment, now time.Time) decision {
 	if leaving(pod) {
-		return plan{Do: leave, Why: "already being deleted for a taint"}
+		return decision{Do: leave, Why: "already being deleted for a taint"}
 	}
 	if in.gone {
 		return keep(booked, now, "its node is gone")
@@ -64,35 +64,35 @@ func decide(pod *corev1.Pod, in surroundings, booked *appointment, now time.Time
 	span := toleranceOf(in.taints, pod.Spec.Tolerations, in.compares)
 	switch {
 	case span == untolerated:
-		return plan{Do: evict, At: now, Why: "a NoExecute taint of its node is not tolerated"}
+		return decision{Do: evict, At: now, Why: "a NoExecute taint of its node is not tolerated"}
 	case span == forever:
 		return drop(booked, "all NoExecute taints of its node are tolerated")
 	case booked != nil:
 		return keep(booked, now, "the taints are tolerated for a time")
 	case span == 0:
-		return plan{Do: evict, At: now, Why: "the taints are tolerated for no time"}
+		return decision{Do: evict, At: now, Why: "the taints are tolerated for no time"}
 	}
-	return plan{Do: wait, At: now.Add(span), Why: "the taints are tolerated for " + span.String()}
+	return decision{Do: wait, At: now.Add(span), Why: "the taints are tolerated for " + span.String()}
 }
 
-func keep(booked *appointment, now time.Time, why string) plan {
+func keep(booked *appointment, now time.Time, why string) decision {
 	switch {
 	case booked == nil:
-		return plan{Do: leave, Why: why}
+		return decision{Do: leave, Why: why}
 	case now.Before(booked.at):
-		return plan{Do: wait, At: booked.at, Why: why}
+		return decision{Do: wait, At: booked.at, Why: why}
 	}
-	return plan{Do: evict, At: booked.at, Why: why + ", which is over"}
+	return decision{Do: evict, At: booked.at, Why: why + ", which is over"}
 }
 
-func drop(booked *appointment, why string) plan {
+func drop(booked *appointment, why string) decision {
 	if booked == nil {
-		return plan{Do: leave, Why: why}
+		return decision{Do: leave, Why: why}
 	}
-	return plan{Do: cancel, Why: why}
+	return decision{Do: cancel, Why: why}
 }
 
-// leaving tells whether a pod was deleted for a taint already.
+// leaving reports whether a pod was deleted for a taint already.
 func leaving(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp == nil {
 		return false
@@ -152,7 +152,7 @@ func noExecute(node *corev1.Node) []corev1.Taint {
 	return taints
 }
 
-// sameNoExecute tells whether two nodes have the same NoExecute taints.
+// sameNoExecute reports whether two nodes have the same NoExecute taints.
 func sameNoExecute(a, b []corev1.Taint) bool {
 	i, j := 0, 0
 	for {

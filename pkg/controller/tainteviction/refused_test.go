@@ -14,19 +14,22 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 // look makes the live reads find these pods.
@@ -46,10 +49,10 @@ func TestARefusedDeletionIsNoDeletion(t *testing.T) {
 		"another pod has taken its name": {[]metav1.Object{other}, false},
 	} {
 		for verb, refusal := range map[string]error{
-			"patch with 409":  apierrors.NewConflict(podsResource, "p", errors.New("a webhook says no")),
-			"patch with 404":  apierrors.NewNotFound(podsResource, "p"),
-			"delete with 409": apierrors.NewConflict(podsResource, "p", errors.New("a webhook says no")),
-			"delete with 404": apierrors.NewNotFound(podsResource, "p"),
+			"patch with 409":  apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("a webhook says no")),
+			"patch with 404":  apierrors.NewNotFound(corev1.Resource("pods"), "p"),
+			"delete with 409": apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("a webhook says no")),
+			"delete with 404": apierrors.NewNotFound(corev1.Resource("pods"), "p"),
 		} {
 			t.Run(name+", "+verb, func(t *testing.T) {
 				r := newRig(t, node(taint("a")), pod())
@@ -60,7 +63,7 @@ func TestARefusedDeletionIsNoDeletion(t *testing.T) {
 					return left >= 0, nil, refusal
 				})
 				tries := 1
-				for r.syncPod(context.Background(), key).Err() != nil && tries < 10 {
+				for r.podRunner.Reconcile(context.Background(), key).Err() != nil && tries < 10 {
 					tries++
 				}
 				if want := map[bool]int{true: 3, false: 1}[tc.tried]; tries != want {
@@ -69,7 +72,7 @@ func TestARefusedDeletionIsNoDeletion(t *testing.T) {
 				if len(r.booked) != 0 {
 					t.Error("the appointment is still there")
 				}
-				if behind := r.writes.Behind(key); tc.tried && (len(behind) != 1 || behind[0].Deletes != 1) {
+				if behind := r.podRunner.Behind(key); tc.tried && (len(behind) != 1 || behind[0].Deletes != 1) {
 					t.Errorf("the deletion was not booked: %v", behind)
 				}
 			})
@@ -81,9 +84,9 @@ func TestALookThatFailsIsTriedAgain(t *testing.T) {
 	r := newRig(t, node(taint("a")), pod())
 	r.LookLive(testrig.Unreachable)
 	r.client.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewConflict(podsResource, "p", errors.New("no"))
+		return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("no"))
 	})
-	if err := r.syncPod(context.Background(), key).Err(); !errors.Is(err, testrig.ErrAway) {
+	if err := r.podRunner.Reconcile(context.Background(), key).Err(); !errors.Is(err, testrig.ErrAway) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -105,7 +108,9 @@ func TestEvictionsThatAreDueTogetherGoTogether(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(&corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}})
 	}))
 	t.Cleanup(server.Close)
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	writer, err := client.New(&rest.Config{Host: server.URL, QPS: -1}, client.Options{Scheme: scheme.Scheme, Mapper: mapper})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +124,8 @@ func TestEvictionsThatAreDueTogetherGoTogether(t *testing.T) {
 	watched := fake.NewClientset(objects...)
 	shared := informers.NewSharedInformerFactory(watched, 0)
 	clock := testclock.NewFakeClock(noon)
-	c, err := New(shared.Core().V1().Nodes(), shared.Core().V1().Pods(), client, &record.FakeRecorder{}, Options{Clock: clock})
+	hand := reconcile.Hand{Client: writer, Events: &record.FakeRecorder{}, Clock: clock}
+	c, err := New(shared.Core().V1().Nodes(), shared.Core().V1().Pods(), hand, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

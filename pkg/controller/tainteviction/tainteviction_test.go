@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -100,7 +101,7 @@ func TestDecide(t *testing.T) {
 		pod    *corev1.Pod
 		in     surroundings
 		booked *appointment
-		do     verdict
+		do     action
 		at     time.Duration
 	}{
 		"nothing to tolerate":                              {pod(), in(), nil, leave, 0},
@@ -177,7 +178,9 @@ func newRig(t *testing.T, objects ...runtime.Object) *rig {
 	client := fake.NewClientset(objects...)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	r := &rig{t: t, client: client, clock: testclock.NewFakeClock(noon), events: record.NewFakeRecorder(100), caches: factory}
-	c, err := New(factory.Core().V1().Nodes(), factory.Core().V1().Pods(), client, r.events, Options{Clock: r.clock})
+	hand := testrig.Hand(client, r.events)
+	hand.Clock = r.clock
+	c, err := New(factory.Core().V1().Nodes(), factory.Core().V1().Pods(), hand, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +209,7 @@ func (r *rig) expect(after time.Duration, want ...string) runner.Result {
 	r.t.Helper()
 	r.clock.SetTime(noon.Add(after))
 	r.client.ClearActions()
-	result := r.syncPod(context.Background(), key)
+	result := r.podRunner.Reconcile(context.Background(), key)
 	var got []string
 	for len(r.events.Events) > 0 {
 		got = append(got, <-r.events.Events)
@@ -265,7 +268,7 @@ func TestCancelling(t *testing.T) {
 	for name, change := range map[string]func(*rig){
 		"the taint goes":                 func(r *rig) { r.cache(node()) },
 		"the pod tolerates it for ever":  func(r *rig) { r.cache(pod(tolerate("a"))) },
-		"the pod goes by itself":         func(r *rig) { _ = r.index.Delete(pod()) },
+		"the pod goes by itself":         func(r *rig) { _ = r.pods.Delete(pod()) },
 		"another pod has taken its name": func(r *rig) { p := pod(tolerate("a")); p.UID = "other"; r.cache(p) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -313,14 +316,14 @@ func TestAWaitThatEndsInAFailureIsNotCancelledWithAWord(t *testing.T) {
 
 func TestAPodThatIsGoneIsNoError(t *testing.T) {
 	for verb, err := range map[string]error{
-		"patch":  apierrors.NewNotFound(podsResource, "p"),
-		"delete": apierrors.NewConflict(podsResource, "p", fmt.Errorf("the UID does not match")),
+		"patch":  apierrors.NewNotFound(corev1.Resource("pods"), "p"),
+		"delete": apierrors.NewConflict(corev1.Resource("pods"), "p", fmt.Errorf("the UID does not match")),
 	} {
 		t.Run(verb, func(t *testing.T) {
 			r := newRig(t, node(taint("a")), pod())
 			r.look()
 			r.client.PrependReactor(verb, "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
-			if err := r.syncPod(context.Background(), key).Err(); err != nil {
+			if err := r.podRunner.Reconcile(context.Background(), key).Err(); err != nil {
 				t.Error(err)
 			}
 			if len(r.booked) != 0 {
@@ -347,7 +350,7 @@ func TestWhatWakesAPod(t *testing.T) {
 		woken(runner.Change[corev1.Pod]{Old: pod(), New: pod()}) || woken(runner.Change[corev1.Pod]{Old: pod()}) {
 		t.Error("a pod was woken for nothing")
 	}
-	r.book(key, appointment{})
+	r.remember(key, &appointment{})
 	if !woken(runner.Change[corev1.Pod]{Old: pod()}) {
 		t.Error("a pod that went while it waited was not woken")
 	}

@@ -1,0 +1,47 @@
+package tainteviction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+)
+
+// observed is what a plan for a pod is made from.
+type observed struct {
+	key types.NamespacedName
+	// pod is nil when it is gone, and its deletion was waiting.
+	pod    *corev1.Pod
+	in     surroundings
+	booked *appointment
+}
+
+func (c *Controller) observe(_ context.Context, key types.NamespacedName) (observed, error) {
+	o := observed{key: key, booked: c.appointmentOf(key)}
+	pod, err := reconcile.Cached[corev1.Pod](c.pods, key)
+	switch {
+	case errors.Is(err, reconcile.ErrAbsent) && o.booked != nil:
+		return o, nil
+	case err != nil:
+		return o, err
+	}
+	o.pod = pod
+	o.in, err = c.surroundings(pod)
+	return o, err
+}
+
+func (c *Controller) surroundings(pod *corev1.Pod) (surroundings, error) {
+	node, err := c.nodes.Get(pod.Spec.NodeName)
+	if apierrors.IsNotFound(err) {
+		return surroundings{gone: true}, nil
+	}
+	if err != nil {
+		return surroundings{}, fmt.Errorf("find node of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return surroundings{taints: noExecute(node), compares: c.compares}, nil
+}
