@@ -14,13 +14,13 @@ import (
 )
 
 func startBootstrapSignerController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	client, err := cc.Client("bootstrap-signer")
+	hand, err := cc.hand(ctx, "bootstrap-signer", "")
 	if err != nil {
 		return nil, false, err
 	}
 	info := cc.narrowed(bootstrapsigner.Informers).Core().V1().ConfigMaps()
 	tokens := cc.narrowed(bootstraptokens.Informers).Core().V1().Secrets()
-	c, err := bootstrapsigner.New(info, tokens, client, bootstrapsigner.Options{Clock: cc.Clock})
+	c, err := bootstrapsigner.New(info, tokens, hand)
 	return cc.run(ctx, c, err)
 }
 

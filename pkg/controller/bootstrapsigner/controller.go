@@ -3,76 +3,45 @@ package bootstrapsigner
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/cluster-bootstrap/token/api"
-	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/bootstraptokens"
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
-const (
-	name  = "bootstrap-signer-controller"
-	queue = "bootstrap_signer_queue"
-)
-
 var (
-	configMapResource = schema.GroupResource{Resource: "configmaps"}
 	// clusterInfo is the only key.
 	clusterInfo = types.NamespacedName{Namespace: metav1.NamespacePublic, Name: api.ConfigMapClusterInfo}
+
+	// Informers makes informers whose config maps are only the one that is signed.
+	Informers = cache.Only(clusterInfo.Namespace, metav1.ObjectNameField, clusterInfo.Name)
 )
-
-// Informers returns informers whose config maps are only the one that is signed.
-// The caller starts them.
-func Informers(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
-	return cache.FilteredIn(client, clusterInfo.Namespace, resync,
-		fields.OneTermEqualSelector(metav1.ObjectNameField, clusterInfo.Name).String())
-}
-
-// Options are the settings of the controller.
-type Options struct {
-	// Clock is the process's clock; the real one by default.
-	Clock clock.WithTicker
-}
 
 // Controller signs the config map.
 type Controller struct {
-	*runner.Runner[types.NamespacedName]
-	configMaps corelisters.ConfigMapLister
+	*reconcile.Controller[types.NamespacedName]
+	configMaps toolscache.Store
 	secrets    corelisters.SecretLister
-	client     kubernetes.Interface
-	writes     *consistency.Tracker[types.NamespacedName]
-	clock      clock.PassiveClock
 }
 
 // New returns the controller, which is not running yet. The config maps may be
 // those of Informers, the secrets those of bootstraptokens.Informers.
-func New(configMaps coreinformers.ConfigMapInformer, secrets coreinformers.SecretInformer, client kubernetes.Interface, o Options) (*Controller, error) {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-	c := &Controller{
-		configMaps: configMaps.Lister(), secrets: secrets.Lister(), client: client, clock: o.Clock,
-		writes: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{
-			configMapResource: configMaps.Informer().GetStore(),
-		}),
-	}
-	c.Runner = runner.New(runner.Options[types.NamespacedName]{Name: name, Queue: queue, Clock: o.Clock, Writes: c.writes}, c.sync)
+func New(configMaps coreinformers.ConfigMapInformer, secrets coreinformers.SecretInformer, hand reconcile.Hand) (*Controller, error) {
+	c := &Controller{configMaps: configMaps.Informer().GetStore(), secrets: secrets.Lister()}
+	c.Controller = reconcile.New(reconcile.Options[types.NamespacedName]{
+		Runner: runner.Options[types.NamespacedName]{Name: "bootstrap-signer-controller", Queue: "bootstrap_signer_queue"},
+		Hand:   hand, Caches: reconcile.Caches{corev1.Resource("configmaps"): c.configMaps},
+	}, c.observe, plan)
 	err := runner.Watch(c.Runner, configMaps.Informer(), func(change runner.Change[corev1.ConfigMap], wake runner.Wake[types.NamespacedName]) {
 		if info := change.New; info != nil && info.Namespace == clusterInfo.Namespace && info.Name == clusterInfo.Name {
 			wake.Add(clusterInfo)
@@ -88,24 +57,13 @@ func New(configMaps coreinformers.ConfigMapInformer, secrets coreinformers.Secre
 	})
 }
 
-func (c *Controller) sync(ctx context.Context, _ types.NamespacedName) runner.Result {
-	info, err := c.configMaps.ConfigMaps(clusterInfo.Namespace).Get(clusterInfo.Name)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return runner.Done(err)
+func (c *Controller) observe(_ context.Context, key types.NamespacedName) (observed, error) {
+	info, err := reconcile.Cached[corev1.ConfigMap](c.configMaps, key)
+	if err != nil {
+		return observed{}, err
 	}
 	tokens, err := c.tokens()
-	if err != nil {
-		return runner.Done(err)
-	}
-	do := decide(info, tokens, c.clock.Now())
-	for _, secret := range do.Malformed {
-		klog.FromContext(ctx).V(3).Info("Ignoring a bootstrap token", "secret", secret, "why", do.Ignored[secret])
-	}
-	err = c.write(ctx, do.update)
-	if apierrors.IsInvalid(err) {
-		return runner.GiveUp(err).Because(do)
-	}
-	return runner.Done(err).LookAgain(do.Again).Because(do)
+	return observed{info, tokens}, err
 }
 
 func (c *Controller) tokens() ([]*corev1.Secret, error) {
@@ -120,21 +78,4 @@ func (c *Controller) tokens() ([]*corev1.Secret, error) {
 		}
 	}
 	return tokens, nil
-}
-
-// write updates the config map in the version that was judged: the role has no
-// patch. One that is gone meanwhile needs no signatures.
-func (c *Controller) write(ctx context.Context, info *corev1.ConfigMap) error {
-	if info == nil {
-		return nil
-	}
-	updated, err := c.client.CoreV1().ConfigMaps(info.Namespace).Update(ctx, info, metav1.UpdateOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("sign config map %s: %w", clusterInfo, err)
-	}
-	c.writes.Wrote(clusterInfo, configMapResource, updated)
-	return nil
 }

@@ -18,13 +18,21 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/bootstraptokens"
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
+
+func hand(client testrig.Invoker, clock *testclock.FakeClock) reconcile.Hand {
+	h := testrig.Hand(client, nil)
+	h.Clock = clock
+	return h
+}
 
 func TestSignaturesFollowTheTokens(t *testing.T) {
 	client := fake.NewClientset(info("kubeconfig", content))
 	own, tokens := Informers(client, 0), bootstraptokens.Informers(client, 0)
 	clock := testclock.NewFakeClock(noon)
-	c, err := New(own.Core().V1().ConfigMaps(), tokens.Core().V1().Secrets(), client, Options{Clock: clock})
+	c, err := New(own.Core().V1().ConfigMaps(), tokens.Core().V1().Secrets(), hand(client, clock))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,15 +92,32 @@ func TestErrorsOfWrites(t *testing.T) {
 			client := fake.NewClientset()
 			client.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.refusal })
 			factory := informers.NewSharedInformerFactory(client, 0)
-			c, err := New(factory.Core().V1().ConfigMaps(), factory.Core().V1().Secrets(), client, Options{Clock: testclock.NewFakeClock(noon)})
+			c, err := New(factory.Core().V1().ConfigMaps(), factory.Core().V1().Secrets(), hand(client, testclock.NewFakeClock(noon)))
 			if err != nil {
 				t.Fatal(err)
 			}
 			_ = factory.Core().V1().ConfigMaps().Informer().GetStore().Add(info("kubeconfig", content))
 			_ = factory.Core().V1().Secrets().Informer().GetStore().Add(token("good00"))
-			if got := c.sync(t.Context(), clusterInfo).Err(); (got != nil) != tc.fail {
-				t.Errorf("got %v", got)
+			got := c.Reconcile(t.Context(), clusterInfo)
+			if (got.Err() != nil) != tc.fail {
+				t.Errorf("got %v", got.Err())
+			}
+			if terminal := got == runner.GiveUp(got.Err()); terminal != apierrors.IsInvalid(tc.refusal) {
+				t.Errorf("terminal: %t", terminal)
 			}
 		})
+	}
+}
+
+func TestWithoutAConfigMapNothingIsDone(t *testing.T) {
+	client := fake.NewClientset()
+	factory := informers.NewSharedInformerFactory(client, 0)
+	c, err := New(factory.Core().V1().ConfigMaps(), factory.Core().V1().Secrets(), hand(client, testclock.NewFakeClock(noon)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = factory.Core().V1().Secrets().Informer().GetStore().Add(token("good00"))
+	if err := c.Reconcile(t.Context(), clusterInfo).Err(); err != nil || len(client.Actions()) > 0 {
+		t.Errorf("got %v and sent %v", err, client.Actions())
 	}
 }

@@ -1,79 +1,85 @@
 package bootstrapsigner
 
 import (
-	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cluster-bootstrap/token/api"
 	"k8s.io/cluster-bootstrap/token/jws"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/bootstraptokens"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// plan says which signatures there must be.
-type plan struct {
-	// update is the config map to write, nil if nothing differs.
-	update *corev1.ConfigMap
-	// Signed are the IDs of the tokens that sign.
-	Signed []string `json:"signed,omitempty"`
-	// Ignored are the secrets of tokens that do not, with the reason.
-	Ignored map[string]string `json:"ignored,omitempty"`
-	// Malformed are those of them that were never in order.
-	Malformed []string      `json:"malformed,omitempty"`
-	Again     time.Duration `json:"again,omitempty"`
-	Why       string        `json:"why"`
+// observed is the config map and the secrets of tokens.
+type observed struct {
+	info    *corev1.ConfigMap
+	secrets []*corev1.Secret
 }
 
-// decide compares the signatures in the config map, nil if there is none, with
-// those that the tokens make.
-func decide(info *corev1.ConfigMap, secrets []*corev1.Secret, now time.Time) plan {
-	if info == nil {
-		return plan{Why: "the config map is not there"}
-	}
-	content, ok := info.Data[api.KubeConfigKey]
+// plan makes the signatures in the config map those of the tokens. It updates the
+// version that was looked at: the role has no patch. What the API server calls invalid
+// is an immutable config map, which only somebody else can change.
+func plan(o observed, now time.Time) act.Plan {
+	content, ok := o.info.Data[api.KubeConfigKey]
 	if !ok {
-		return plan{Why: "the config map has no kubeconfig"}
+		return act.Plan{Why: "the config map has no kubeconfig"}
 	}
-	do := plan{Why: "nothing differs"}
-	signed := maps.Clone(info.Data)
+	wanted := sign(content, o.secrets, now)
+	signed := maps.Clone(o.info.Data)
 	maps.DeleteFunc(signed, func(key, _ string) bool { return strings.HasPrefix(key, api.JWSSignatureKeyPrefix) })
+	maps.Copy(signed, wanted.data)
+	p := act.Plan{Why: wanted.String() + ": nothing differs", RequeueAfter: wanted.again}
+	if !maps.Equal(signed, o.info.Data) {
+		update := o.info.DeepCopy()
+		update.Data = signed
+		p.Why = wanted.String() + ": signatures are missing, outdated or of tokens that do not sign"
+		p.Stages = act.Stages(act.Update{Object: update})
+		p.TerminalIf = apierrors.IsInvalid
+	}
+	return p
+}
+
+// signatures are what the tokens make of a content.
+type signatures struct {
+	data map[string]string
+	// ignored are the secrets of tokens that do not sign, with the reason.
+	ignored []string
+	// again is when the first of the tokens ends; 0 if none does.
+	again time.Duration
+}
+
+func sign(content string, secrets []*corev1.Secret, now time.Time) signatures {
+	s := signatures{data: map[string]string{}}
 	for _, secret := range secrets {
 		token, err := bootstraptokens.ForSigning(secret, now)
+		var signature string
+		if err == nil {
+			signature, err = jws.ComputeDetachedSignature(content, token.ID, token.Secret)
+		}
 		if err != nil {
-			do.ignore(secret, err)
+			s.ignored = append(s.ignored, secret.Name+": "+err.Error())
 			continue
 		}
-		signature, err := jws.ComputeDetachedSignature(content, token.ID, token.Secret)
-		if err != nil {
-			do.ignore(secret, err)
-			continue
-		}
-		signed[api.JWSSignatureKeyPrefix+token.ID] = signature
-		do.Signed = append(do.Signed, token.ID)
-		if left := token.Life.Left(now); left > 0 && (do.Again == 0 || left < do.Again) {
-			do.Again = left
+		s.data[api.JWSSignatureKeyPrefix+token.ID] = signature
+		if left := token.Life.Left(now); left > 0 && (s.again == 0 || left < s.again) {
+			s.again = left
 		}
 	}
-	slices.Sort(do.Signed)
-	slices.Sort(do.Malformed)
-	if !maps.Equal(signed, info.Data) {
-		do.update = info.DeepCopy()
-		do.update.Data = signed
-		do.Why = "signatures are missing, outdated or of tokens that do not sign"
-	}
-	return do
+	slices.Sort(s.ignored)
+	return s
 }
 
-func (p *plan) ignore(secret *corev1.Secret, why error) {
-	if p.Ignored == nil {
-		p.Ignored = map[string]string{}
+// String counts the tokens that sign, and names those that do not.
+func (s signatures) String() string {
+	words := fmt.Sprintf("%d tokens sign", len(s.data))
+	if len(s.ignored) > 0 {
+		words += fmt.Sprintf(", %d do not (%s)", len(s.ignored), strings.Join(s.ignored, "; "))
 	}
-	p.Ignored[secret.Name] = why.Error()
-	if errors.Is(why, bootstraptokens.ErrMalformed) {
-		p.Malformed = append(p.Malformed, secret.Name)
-	}
+	return words
 }

@@ -1,12 +1,16 @@
 package bootstrapsigner
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 const (
@@ -45,7 +49,15 @@ func ending(id string, in time.Duration) *corev1.Secret {
 	return token(id, "expiration", noon.Add(in).Format(time.RFC3339))
 }
 
-func TestDecide(t *testing.T) {
+// updated is the config map that a plan puts, nil if none.
+func updated(p act.Plan) *corev1.ConfigMap {
+	if len(p.Stages) == 0 {
+		return nil
+	}
+	return p.Stages[0].Steps[0].(act.Update).Object.(*corev1.ConfigMap)
+}
+
+func TestPlan(t *testing.T) {
 	for name, tc := range map[string]struct {
 		info    *corev1.ConfigMap
 		secrets []*corev1.Secret
@@ -53,7 +65,6 @@ func TestDecide(t *testing.T) {
 		signed  []string
 		again   time.Duration
 	}{
-		"no config map":                       {nil, []*corev1.Secret{token("good00")}, nil, nil, 0},
 		"no data":                             {info(), []*corev1.Secret{token("good00")}, nil, nil, 0},
 		"no kubeconfig: old signatures stay":  {info("jws-kubeconfig-old000", "x"), nil, nil, nil, 0},
 		"no token":                            {info("kubeconfig", content), nil, nil, nil, 0},
@@ -76,19 +87,27 @@ func TestDecide(t *testing.T) {
 			nil, []string{"good00"}, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
-			do := decide(tc.info, tc.secrets, noon)
+			do := plan(observed{tc.info, tc.secrets}, noon)
 			var got map[string]string
-			if do.update != nil {
-				got = do.update.Data
-				if do.update.ResourceVersion != "7" {
+			if update := updated(do); update != nil {
+				got = update.Data
+				if update.ResourceVersion != "7" {
 					t.Error("the update does not name the version that was judged")
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff(tc.signed, do.Signed); diff != "" || do.Again != tc.again {
-				t.Error(diff, do.Again)
+			if tc.info.Data["kubeconfig"] == "" {
+				return
+			}
+			if want := fmt.Sprintf("%d tokens sign", len(tc.signed)); !strings.HasPrefix(do.Why, want) || do.RequeueAfter != tc.again {
+				t.Error(do.Why, do.RequeueAfter)
+			}
+			for _, id := range tc.signed {
+				if sign(content, tc.secrets, noon).data["jws-kubeconfig-"+id] == "" {
+					t.Errorf("token %s does not sign", id)
+				}
 			}
 		})
 	}
@@ -96,29 +115,24 @@ func TestDecide(t *testing.T) {
 
 func TestTheSoonestEndCounts(t *testing.T) {
 	secrets := []*corev1.Secret{ending("aaaaaa", time.Hour), ending("bbbbbb", time.Minute), token("cccccc"), ending("dddddd", 2*time.Hour)}
-	if do := decide(info("kubeconfig", content), secrets, noon); do.Again != time.Minute || len(do.Signed) != 4 {
+	if do := plan(observed{info("kubeconfig", content), secrets}, noon); do.RequeueAfter != time.Minute || !strings.HasPrefix(do.Why, "4 tokens sign: ") {
 		t.Errorf("got %+v", do)
 	}
 }
 
 func TestWhatIsIgnoredIsToldWithoutKeys(t *testing.T) {
-	do := decide(info("kubeconfig", content), []*corev1.Secret{token("others", "token-id", "wrong0"), ending("past00", -time.Hour)}, noon)
-	want := map[string]string{
-		"bootstrap-token-others": "malformed bootstrap token: token-id is not that of the name",
-		"bootstrap-token-past00": "not for signing: expired",
-	}
-	if diff := cmp.Diff(want, do.Ignored); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"bootstrap-token-others"}, do.Malformed); diff != "" {
+	do := plan(observed{info("kubeconfig", content), []*corev1.Secret{token("others", "token-id", "wrong0"), ending("past00", -time.Hour)}}, noon)
+	want := "0 tokens sign, 2 do not (bootstrap-token-others: malformed bootstrap token: token-id is not that of the name; " +
+		"bootstrap-token-past00: not for signing: expired): nothing differs"
+	if diff := cmp.Diff(want, do.Why); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestDecideLeavesTheCacheAlone(t *testing.T) {
+func TestAPlanLeavesTheCacheAlone(t *testing.T) {
 	cached := info("kubeconfig", content, "jws-kubeconfig-old000", "x")
 	before := cached.DeepCopy()
-	if do := decide(cached, []*corev1.Secret{token("good00")}, noon); do.update == nil {
+	if do := plan(observed{cached, []*corev1.Secret{token("good00")}}, noon); updated(do) == nil {
 		t.Fatal("nothing to write")
 	}
 	if diff := cmp.Diff(before, cached); diff != "" {
