@@ -17,21 +17,17 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/validatingadmissionpolicystatus"
 )
 
-// aggregationWorkers is how many aggregated roles are worked on at once.
-const aggregationWorkers = 5
-
 var (
 	validatingAdmissionPoliciesResource = admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies")
 	podDisruptionBudgetsResource        = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
 )
 
 func startClusterRoleAggregationController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	client, err := cc.Client("clusterrole-aggregation-controller")
+	hand, err := cc.hand(ctx, "clusterrole-aggregation-controller", "")
 	if err != nil {
 		return nil, false, err
 	}
-	c, err := clusterroleaggregation.New(cc.Informers.Rbac().V1().ClusterRoles(), client,
-		clusterroleaggregation.Options{Workers: aggregationWorkers, Clock: cc.Clock})
+	c, err := clusterroleaggregation.New(cc.Informers.Rbac().V1().ClusterRoles(), hand)
 	return cc.run(ctx, c, err)
 }
 

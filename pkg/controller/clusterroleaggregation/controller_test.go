@@ -29,7 +29,7 @@ func prepare(t *testing.T, roles ...*rbacv1.ClusterRole) (*Controller, *fake.Cli
 	}
 	client := fake.NewClientset(objects...)
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Rbac().V1().ClusterRoles(), client, Options{Workers: 2})
+	c, err := New(shared.Rbac().V1().ClusterRoles(), testrig.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestErrorsOfApply(t *testing.T) {
 				body = string(action.(clienttesting.PatchAction).GetPatch())
 				return true, nil, err
 			})
-			if got := c.sync(t.Context(), "sum").Err(); !errors.Is(got, err) {
+			if got := c.Reconcile(t.Context(), "sum").Err(); !errors.Is(got, err) {
 				t.Errorf("got %v", got)
 			}
 			if !strings.Contains(body, `"uid":"uid"`) {
@@ -101,9 +101,9 @@ func TestErrorsOfApply(t *testing.T) {
 
 func TestAnInvalidSelectorIsNotRetried(t *testing.T) {
 	c, client, _ := prepare(t, role("sum", aggregates(operator("Foo"))))
-	got := c.sync(t.Context(), "sum")
-	if got.Err() == nil || got.Plan().(plan).Why != "a selector is invalid" || len(client.Actions()) > 0 {
-		t.Errorf("got %v, %v, %v", got.Err(), got.Plan(), client.Actions())
+	got := c.Reconcile(t.Context(), "sum")
+	if got.Err() == nil || got != runner.GiveUp(got.Err()) || len(client.Actions()) > 0 {
+		t.Errorf("got %+v, %v", got, client.Actions())
 	}
 }
 
@@ -140,5 +140,12 @@ func TestWhoIsWoken(t *testing.T) {
 				t.Errorf("%s: got %v", name, got)
 			}
 		}
+	}
+}
+
+func TestARoleThatIsGoneNeedsNothing(t *testing.T) {
+	c, client, _ := prepare(t)
+	if err := c.Reconcile(t.Context(), "sum").Err(); err != nil || len(client.Actions()) > 0 {
+		t.Errorf("got %v and sent %v", err, client.Actions())
 	}
 }

@@ -4,40 +4,53 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	rbacapply "k8s.io/client-go/applyconfigurations/rbac/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// plan says what rules to apply, if any.
-type plan struct {
-	apply []rbacv1.PolicyRule
-	Write bool   `json:"write"`
-	From  int    `json:"from,omitempty"`
-	Rules int    `json:"rules,omitempty"`
-	Why   string `json:"why"`
+// observed is a role and those that it selects, in order.
+type observed struct {
+	role *rbacv1.ClusterRole
+	from []*rbacv1.ClusterRole
+	// invalid is the error of a selector that the API server would not take.
+	invalid error
 }
 
-// decide compares the rules of a role with those of the roles it selects.
-func decide(role *rbacv1.ClusterRole, selected func(labels.Selector) ([]*rbacv1.ClusterRole, error)) (plan, error) {
+// plan makes the rules of a role those of the roles it selects, whoever wrote them before.
+func plan(o observed, _ time.Time) act.Plan {
 	switch {
-	case role == nil:
-		return plan{Why: "the role is gone"}, nil
-	case role.AggregationRule == nil:
-		return plan{Why: "the role is not aggregated"}, nil
+	case o.role.AggregationRule == nil:
+		return act.Plan{Why: "the role is not aggregated"}
+	case o.invalid != nil:
+		return act.Plan{Why: "a selector is invalid", Terminal: o.invalid}
 	}
-	from, err := sources(role, selected)
-	if err != nil {
-		return plan{Why: "a selector is invalid"}, err
+	rules := union(o.from)
+	if equality.Semantic.DeepEqual(rules, o.role.Rules) {
+		return act.Plan{Why: fmt.Sprintf("it has the %d rules of %d roles", len(rules), len(o.from))}
 	}
-	do := plan{apply: union(from), From: len(from), Why: "the rules are right"}
-	do.Rules = len(do.apply)
-	if !equality.Semantic.DeepEqual(do.apply, role.Rules) {
-		do.Write, do.Why = true, "the rules of the selected roles are others"
+	// With the UID a role that was deleted meanwhile is not made again.
+	want := rbacapply.ClusterRole(o.role.Name).WithUID(o.role.UID)
+	for i := range rules {
+		want.WithRules(ruleOf(&rules[i]))
 	}
-	return do, nil
+	return act.Plan{
+		Why:    fmt.Sprintf("it has others than the %d rules of %d roles", len(rules), len(o.from)),
+		Stages: act.Stages(act.Apply{Of: o.role, Configuration: want, Manager: name, Force: true}),
+	}
+}
+
+func ruleOf(rule *rbacv1.PolicyRule) *rbacapply.PolicyRuleApplyConfiguration {
+	return &rbacapply.PolicyRuleApplyConfiguration{
+		Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources,
+		ResourceNames: rule.ResourceNames, NonResourceURLs: rule.NonResourceURLs,
+	}
 }
 
 // errSelector is a selector that the API server would not take.
@@ -88,7 +101,7 @@ func union(roles []*rbacv1.ClusterRole) []rbacv1.PolicyRule {
 	return rules
 }
 
-// concerns tells whether a change of a role can change the rules of roles that
+// concerns reports whether a change of a role can change the rules of roles that
 // select it.
 func concerns(before, after *rbacv1.ClusterRole) bool {
 	if before == nil || after == nil {

@@ -1,8 +1,11 @@
 package clusterroleaggregation
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -13,6 +16,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 type change func(*rbacv1.ClusterRole)
@@ -73,75 +77,80 @@ func cached(t *testing.T, roles ...*rbacv1.ClusterRole) toolscache.Indexer {
 	return informer.GetIndexer()
 }
 
-func TestDecide(t *testing.T) {
-	right, wrong := "the rules are right", "the rules of the selected roles are others"
+// wants is what a plan is to say: the rules to apply, and how many of how many roles.
+type wants struct {
+	apply []rbacv1.PolicyRule
+	why   string
+}
+
+func TestPlan(t *testing.T) {
+	right := func(rules, from int) string { return fmt.Sprintf("it has the %d rules of %d roles", rules, from) }
+	wrong := func(rules, from int) string {
+		return fmt.Sprintf("it has others than the %d rules of %d roles", rules, from)
+	}
 	for name, tc := range map[string]struct {
 		role   *rbacv1.ClusterRole
 		others []*rbacv1.ClusterRole
-		want   plan
+		want   wants
 	}{
 		"the rules of all selected roles, by name": {
 			role("sum", aggregates(to("sum"))),
 			[]*rbacv1.ClusterRole{role("b", labelled("to", "sum"), allows("pods")), role("a", labelled("to", "sum"), allows("nodes"))},
-			plan{Write: true, From: 2, Rules: 2, apply: rules("nodes", "pods"), Why: wrong}},
+			wants{apply: rules("nodes", "pods"), why: wrong(2, 2)}},
 		"the order of selectors comes before that of names": {
 			role("sum", aggregates(to("two"), to("one"))),
 			[]*rbacv1.ClusterRole{role("a", labelled("to", "one"), allows("pods")), role("b", labelled("to", "two"), allows("nodes"))},
-			plan{Write: true, From: 2, Rules: 2, apply: rules("nodes", "pods"), Why: wrong}},
+			wants{apply: rules("nodes", "pods"), why: wrong(2, 2)}},
 		"a rule that several have is taken once": {
 			role("sum", aggregates(to("sum"))),
 			[]*rbacv1.ClusterRole{role("a", labelled("to", "sum"), allows("pods", "nodes", "pods")), role("b", labelled("to", "sum"), allows("nodes"))},
-			plan{Write: true, From: 2, Rules: 2, apply: rules("pods", "nodes"), Why: wrong}},
+			wants{apply: rules("pods", "nodes"), why: wrong(2, 2)}},
 		"right rules are left alone": {
 			role("sum", aggregates(to("sum")), allows("pods")),
 			[]*rbacv1.ClusterRole{role("a", labelled("to", "sum"), allows("pods"))},
-			plan{From: 1, Rules: 1, apply: rules("pods"), Why: right}},
+			wants{why: right(1, 1)}},
 		"right rules in another order are not right": {
 			role("sum", aggregates(to("sum")), allows("nodes", "pods")),
 			[]*rbacv1.ClusterRole{role("a", labelled("to", "sum"), allows("pods", "nodes"))},
-			plan{Write: true, From: 1, Rules: 2, apply: rules("pods", "nodes"), Why: wrong}},
+			wants{apply: rules("pods", "nodes"), why: wrong(2, 1)}},
 		"rules that somebody added go": {
 			role("sum", aggregates(to("sum")), allows("pods", "secrets")),
 			[]*rbacv1.ClusterRole{role("a", labelled("to", "sum"), allows("pods"))},
-			plan{Write: true, From: 1, Rules: 1, apply: rules("pods"), Why: wrong}},
+			wants{apply: rules("pods"), why: wrong(1, 1)}},
 		"a role does not select itself": {
 			role("sum", aggregates(to("sum")), labelled("to", "sum"), allows("pods")),
 			[]*rbacv1.ClusterRole{role("a", labelled("to", "sum"), allows("nodes"))},
-			plan{Write: true, From: 1, Rules: 1, apply: rules("nodes"), Why: wrong}},
+			wants{apply: rules("nodes"), why: wrong(1, 1)}},
 		"an aggregated role is selected like any other": {
 			role("sum", aggregates(to("sum"))),
 			[]*rbacv1.ClusterRole{role("a", labelled("to", "sum"), aggregates(to("a")), allows("pods"))},
-			plan{Write: true, From: 1, Rules: 1, apply: rules("pods"), Why: wrong}},
+			wants{apply: rules("pods"), why: wrong(1, 1)}},
 		"when the last selected role is gone, no rule stays": {
 			role("sum", aggregates(to("sum")), allows("pods")), nil,
-			plan{Write: true, Why: wrong}},
+			wants{apply: []rbacv1.PolicyRule{}, why: wrong(0, 0)}},
 		"no rules and none to have": {
-			role("sum", aggregates(to("sum"))), nil, plan{Why: right}},
+			role("sum", aggregates(to("sum"))), nil, wants{why: right(0, 0)}},
 		"a selected role without rules adds none": {
-			role("sum", aggregates(to("sum"))), []*rbacv1.ClusterRole{role("a", labelled("to", "sum"))}, plan{From: 1, Why: right}},
+			role("sum", aggregates(to("sum"))), []*rbacv1.ClusterRole{role("a", labelled("to", "sum"))}, wants{why: right(0, 1)}},
 		"an empty selector selects all others": {
 			role("sum", aggregates(metav1.LabelSelector{})), []*rbacv1.ClusterRole{role("a", allows("pods"))},
-			plan{Write: true, From: 1, Rules: 1, apply: rules("pods"), Why: wrong}},
+			wants{apply: rules("pods"), why: wrong(1, 1)}},
 		"expressions select too": {
 			role("sum", aggregates(operator(metav1.LabelSelectorOpIn, "x", "y"))),
 			[]*rbacv1.ClusterRole{role("a", labelled("to", "y"), allows("pods")), role("b", labelled("to", "z"), allows("nodes"))},
-			plan{Write: true, From: 1, Rules: 1, apply: rules("pods"), Why: wrong}},
+			wants{apply: rules("pods"), why: wrong(1, 1)}},
 		"a role without an aggregation rule is its owner's": {
-			role("plain", allows("pods")), []*rbacv1.ClusterRole{role("a", allows("nodes"))}, plan{Why: "the role is not aggregated"}},
-		"a role that is gone needs nothing": {nil, nil, plan{Why: "the role is gone"}},
+			role("plain", allows("pods")), []*rbacv1.ClusterRole{role("a", allows("nodes"))}, wants{why: "the role is not aggregated"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := tc.others
-			if tc.role != nil {
-				all = append(all, tc.role)
-			}
-			store := cached(t, all...)
+			store := cached(t, append(tc.others, tc.role)...)
 			before := tc.role.DeepCopy()
-			got, err := decide(tc.role, func(s labels.Selector) ([]*rbacv1.ClusterRole, error) { return selected(store, s) })
+			o, err := (&Controller{roles: store}).observe(t.Context(), tc.role.Name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(plan{})); diff != "" {
+			p := plan(o, time.Time{})
+			if diff := cmp.Diff(tc.want, wants{applied(t, p), p.Why}, cmp.AllowUnexported(wants{})); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(before, tc.role); diff != "" {
@@ -151,8 +160,29 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// applied are the rules that a plan applies by force, with the UID of the role.
+func applied(t *testing.T, p act.Plan) []rbacv1.PolicyRule {
+	t.Helper()
+	if len(p.Stages) == 0 {
+		return nil
+	}
+	step := p.Stages[0].Steps[0].(act.Apply)
+	data, err := json.Marshal(step.Configuration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var role rbacv1.ClusterRole
+	if err := json.Unmarshal(data, &role); err != nil {
+		t.Fatal(err)
+	}
+	if !step.Force || step.Manager != name || role.UID != step.Of.GetUID() || role.Name != step.Of.GetName() {
+		t.Errorf("applies %s", data)
+	}
+	return append([]rbacv1.PolicyRule{}, role.Rules...)
+}
+
 func TestAnInvalidSelectorIsNamed(t *testing.T) {
-	_, err := decide(role("sum", aggregates(operator("Foo"))), func(labels.Selector) ([]*rbacv1.ClusterRole, error) { return nil, nil })
+	_, err := sources(role("sum", aggregates(operator("Foo"))), func(labels.Selector) ([]*rbacv1.ClusterRole, error) { return nil, nil })
 	if invalid := (*errSelector)(nil); !errors.As(err, &invalid) || invalid.role != "sum" {
 		t.Errorf("got %v", err)
 	}
