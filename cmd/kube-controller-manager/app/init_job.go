@@ -13,14 +13,12 @@ func startJobController(ctx context.Context, cc ControllerContext) (http.Handler
 	if err := cc.require(batchv1.SchemeGroupVersion.WithResource("jobs")); err != nil {
 		return nil, false, err
 	}
-	client, events, err := cc.clientAndEvents(ctx, "job-controller", "job-controller")
+	hand, err := cc.hand(ctx, "job-controller", "job-controller")
 	if err != nil {
 		return nil, false, err
 	}
-	c, err := job.New(cc.Informers.Batch().V1().Jobs(), cc.Informers.Core().V1().Pods(), client, events, job.Options{
-		Workers: int(cc.Config.JobController.ConcurrentJobSyncs),
-		Clock:   cc.Clock,
-
+	c, err := job.New(cc.Informers.Batch().V1().Jobs(), cc.Informers.Core().V1().Pods(), hand, job.Options{
+		Workers:            int(cc.Config.JobController.ConcurrentJobSyncs),
 		RejectedPodBackoff: cc.process.RejectedPodBackoff,
 	})
 	return cc.run(ctx, c, err)

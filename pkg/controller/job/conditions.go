@@ -19,7 +19,7 @@ func conditionOf(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCo
 	return nil
 }
 
-// finished tells whether the Job has come to its end.
+// finished reports whether the Job has come to its end.
 func finished(job *batchv1.Job) bool {
 	return conditionOf(job, batchv1.JobComplete) != nil || conditionOf(job, batchv1.JobFailed) != nil
 }

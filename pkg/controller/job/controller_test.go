@@ -13,12 +13,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -33,13 +35,39 @@ type rig struct {
 func newRig(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *rig {
 	t.Helper()
 	r := testrig.New(client, noon)
-	c, err := New(r.In.Batch().V1().Jobs(), r.In.Core().V1().Pods(), client, r.Events, Options{Workers: 1, Clock: r.Clock})
+	c, err := New(r.In.Batch().V1().Jobs(), r.In.Core().V1().Pods(), r.Hand(), Options{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.writes.LookLive(testrig.Live(client))
+	c.LookLive(looking(client))
 	r.Cache(t, cached...)
 	return &rig{c, r}
+}
+
+// looking reads live what a fake API server holds, by requests that may fail.
+func looking(client *fake.Clientset) consistency.List {
+	return func(ctx context.Context, resource schema.GroupResource, namespace string, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+		kind := corev1.SchemeGroupVersion.WithKind("Pod")
+		if resource == jobResource {
+			kind = batchv1.SchemeGroupVersion.WithKind("Job")
+		}
+		request := ktesting.NewListAction(resource.WithVersion("v1"), kind, namespace, o)
+		if _, err := client.Invokes(request, &corev1.PodList{}); err != nil {
+			return nil, err
+		}
+		return testrig.Live(client)(ctx, resource, namespace, o)
+	}
+}
+
+func (r *rig) sync(ctx context.Context, key Key) runner.Result { return r.jobs.Reconcile(ctx, key) }
+
+func (r *rig) syncOrphan(ctx context.Context, key Key) runner.Result {
+	return r.orphans.Reconcile(ctx, key)
+}
+
+// seen is a Job with these pods, of which nothing is remembered.
+func seen(j *batchv1.Job, all []*corev1.Pod) *view {
+	return look(j, all, streak{}.with(j, all), noon)
 }
 
 func fails(verb, resource string, err error) func(*fake.Clientset) {
@@ -98,7 +126,7 @@ func TestRequests(t *testing.T) {
 		"an end whose pods stay is not announced": {job: newJob(2, running(2), limit(0)), pods: []*corev1.Pod{newPodOf("a", broken), newPodOf("b")}, faults: fails("delete", "pods", denied), err: true,
 			did: "delete pods, update jobs/status, patch pods, update jobs/status", told: `Warning FailedDelete Error deleting: pods "pi-x" is forbidden: exceeded quota`},
 		"an orphan is adopted and tracked":                    {job: newJob(1, running(1)), pods: some(1, orphaned), did: "get jobs, patch pods"},
-		"an orphan whose adoption is refused is not replaced": {job: newJob(1, fresh), pods: some(1, orphaned), faults: fails("patch", "pods", conflict), did: "get jobs, patch pods", err: true},
+		"an orphan whose adoption is refused is not replaced": {job: newJob(1, fresh), pods: some(1, orphaned), faults: fails("patch", "pods", conflict), did: "get jobs, patch pods, list pods", err: true},
 		"a pod that no longer matches is let go":              {job: newJob(1), pods: some(1, func(p *corev1.Pod) { p.Labels = nil }), did: "patch pods, create pods, update jobs/status", told: "Normal SuccessfulCreate Created pod: "},
 		"one that is deleted makes nothing":                   {job: newJob(3, leaving)},
 		"one that somebody else runs":                         {job: newJob(3, fresh, func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/mine") })},
@@ -268,9 +296,14 @@ func TestWhatJobsWake(t *testing.T) {
 
 func TestWhatAFinishedJobLeavesIsFreed(t *testing.T) {
 	j := newJob(1, announced(batchv1.JobComplete, "", ""))
-	r := newRig(t, fake.NewClientset(), j, newPodOf("p"), newPodOf("counted", untracked))
+	p, counted := newPodOf("p"), newPodOf("counted", untracked)
+	client := fake.NewClientset(p, counted)
+	r := newRig(t, client, j, p, counted)
 	check(t, r.sync(t.Context(), pi).Err(), nil)
-	check(t, r.orphans.Len(), 1)
+	check(t, r.Requests(), "patch pods")
+	for _, pod := range live(t, client) {
+		check(t, tracked(pod), false)
+	}
 }
 
 // BenchmarkSync is of a settled Job of 4 pods in namespaces of different sizes.

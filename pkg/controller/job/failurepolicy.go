@@ -16,7 +16,7 @@ type match struct {
 	why string
 }
 
-// counts tells whether the failure counts.
+// counts reports whether the failure counts.
 func (m match) counts() bool { return m.action != batchv1.PodFailurePolicyActionIgnore }
 
 // matchFailure looks for the first rule that applies to a failed pod. An action
@@ -41,7 +41,7 @@ func matchFailure(policy *batchv1.PodFailurePolicy, pod *corev1.Pod) match {
 	return match{}
 }
 
-// applies tells whether the rule is about this pod, and by what.
+// applies reports whether the rule is about this pod, and by what.
 func applies(rule *batchv1.PodFailurePolicyRule, pod *corev1.Pod) (string, bool) {
 	if rule.OnExitCodes != nil {
 		for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
@@ -63,7 +63,7 @@ func applies(rule *batchv1.PodFailurePolicyRule, pod *corev1.Pod) (string, bool)
 	return "", false
 }
 
-// exitedAs tells whether a container has failed in the way that is required. One
+// exitedAs reports whether a container has failed in the way that is required. One
 // that ended well never has.
 func exitedAs(required *batchv1.PodFailurePolicyOnExitCodesRequirement, status *corev1.ContainerStatus) bool {
 	ended := status.State.Terminated

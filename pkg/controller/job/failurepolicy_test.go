@@ -125,11 +125,11 @@ func FuzzFailurePolicy(f *testing.F) {
 		if flags&4 > 0 {
 			goingAway(p)
 		}
-		v := look(j, []*corev1.Pod{p, newPodOf("q", index(1))}, streak{}, noon)
+		v := seen(j, []*corev1.Pod{p, newPodOf("q", index(1))})
 		plan := decide(v)
 		tally := begin(v, carried{created: len(plan.create), deleted: len(plan.remove) + len(plan.end), verdict: plan.verdict})
-		tally.released(tally.release)
-		s := tally.status
+		next, _ := tally.counted(freed(tally, len(tally.release)))
+		s := next.status
 		if s.Active < 0 || s.Succeeded < 0 || s.Failed < 0 || *s.Ready < 0 || *s.Terminating < 0 || v.failed < 0 {
 			t.Fatalf("negative: %+v", s)
 		}

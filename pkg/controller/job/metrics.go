@@ -2,7 +2,6 @@ package job
 
 import (
 	"sync"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
@@ -49,19 +49,47 @@ func modeOf(job *batchv1.Job) string {
 	return string(batchv1.NonIndexedCompletion)
 }
 
-func observeSync(job *batchv1.Job, action string, took time.Duration, err error) {
-	result := "success"
-	if err != nil {
+// ended counts the end of a turn.
+func (o observed) ended(action string, failed bool) []act.Count {
+	mode, result := modeOf(o.job), "success"
+	if failed {
 		result = "error"
 	}
-	syncDuration.WithLabelValues(modeOf(job), result, action).Observe(took.Seconds())
-	syncs.WithLabelValues(modeOf(job), result, action).Inc()
+	return []act.Count{
+		{Observes: syncDuration.WithLabelValues(mode, result, action), Since: o.began},
+		{Adds: syncs.WithLabelValues(mode, result, action), Value: 1},
+	}
+}
+
+// endedAmiss counts the end of a turn if one of these results is a failure.
+func (o observed) endedAmiss(action string, own act.Results) []act.Count {
+	if _, err := own.Failed(); err == nil {
+		return nil
+	}
+	return o.ended(action, true)
+}
+
+// countStatuses counts what the statuses that were written say.
+func countStatuses(own act.Results) (counts []act.Count) {
+	for _, written := range act.Succeeded[act.Status](own) {
+		before, now := written.Step.About().(*batchv1.Job), written.Object.(*batchv1.Job)
+		counts = append(counts, countPods(before, now.Status)...)
+		for kind, result := range map[batchv1.JobConditionType]string{batchv1.JobComplete: "succeeded", batchv1.JobFailed: "failed"} {
+			if c := conditionOf(now, kind); c != nil {
+				counts = append(counts, act.Count{Adds: finishedJobs.WithLabelValues(modeOf(now), result, c.Reason), Value: 1})
+			}
+		}
+	}
+	return counts
 }
 
 // countPods compares a status with the one that it replaces.
-func countPods(job *batchv1.Job, now batchv1.JobStatus) {
+func countPods(job *batchv1.Job, now batchv1.JobStatus) (counts []act.Count) {
 	before, mode := job.Status, modeOf(job)
-	succeeded := now.Succeeded - before.Succeeded
+	add := func(to metrics.CounterMetric, n int) {
+		counts = append(counts, act.Count{Adds: to, Value: float64(max(0, n))})
+	}
+	succeeded := int(now.Succeeded - before.Succeeded)
 	if indexed(job) {
 		limit := "global"
 		if perIndex(job) {
@@ -74,41 +102,34 @@ func countPods(job *batchv1.Job, now batchv1.JobStatus) {
 			}
 			return parseIndexes(now, completions).total() - parseIndexes(before, completions).total()
 		}
-		n := grown(before.CompletedIndexes, now.CompletedIndexes)
-		succeeded = int32(n)
-		add(finishedIndexes.WithLabelValues("succeeded", limit), n)
+		succeeded = grown(before.CompletedIndexes, now.CompletedIndexes)
+		add(finishedIndexes.WithLabelValues("succeeded", limit), succeeded)
 		add(finishedIndexes.WithLabelValues("failed", limit), grown(ptr.Deref(before.FailedIndexes, ""), ptr.Deref(now.FailedIndexes, "")))
 	}
-	add(finishedPods.WithLabelValues(mode, "succeeded"), int(succeeded))
+	add(finishedPods.WithLabelValues(mode, "succeeded"), succeeded)
 	add(finishedPods.WithLabelValues(mode, "failed"), int(now.Failed-before.Failed))
+	return counts
 }
 
-func add(to metrics.CounterMetric, n int) {
-	if n > 0 {
-		to.Add(float64(n))
+func (t *tally) countHandled() (counts []act.Count) {
+	for action, n := range t.handled {
+		counts = append(counts, act.Count{Adds: handledFailures.WithLabelValues(string(action)), Value: float64(n)})
 	}
+	return counts
 }
 
-func countEnd(job *batchv1.Job, d *verdict) {
-	result := "failed"
-	if d.success {
-		result = "succeeded"
+// countCreations counts the pods that were made and those that were refused.
+func (v *view) countCreations(own act.Results) (counts []act.Count) {
+	for _, result := range own {
+		_, is := result.Step.(act.Create)
+		switch {
+		case is && result.Became == act.Done:
+			counts = append(counts, act.Count{Adds: createdPods.WithLabelValues(v.reasonOf(), "succeeded"), Value: 1})
+		case is && result.Err != nil:
+			counts = append(counts, act.Count{Adds: createdPods.WithLabelValues(v.reasonOf(), "failed"), Value: 1})
+		}
 	}
-	finishedJobs.WithLabelValues(modeOf(job), result, d.reason).Inc()
-}
-
-func countHandled(handled map[batchv1.PodFailurePolicyAction]int) {
-	for action, n := range handled {
-		add(handledFailures.WithLabelValues(string(action)), n)
-	}
-}
-
-func countCreation(v *view, err error) {
-	status := "succeeded"
-	if err != nil {
-		status = "failed"
-	}
-	createdPods.WithLabelValues(v.reasonOf(), status).Inc()
+	return counts
 }
 
 // countTracked notes when a pod becomes, or is no longer, one that has ended and is to be counted.

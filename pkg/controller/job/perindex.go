@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// perIndex tells whether each index has a limit of its own.
+// perIndex reports whether each index has a limit of its own.
 func perIndex(job *batchv1.Job) bool { return job.Spec.BackoffLimitPerIndex != nil }
 
-// indexFailed tells whether the index of a pod is given up because of it.
+// indexFailed reports whether the index of a pod is given up because of it.
 func indexFailed(job *batchv1.Job, pod *corev1.Pod) bool {
 	if !failed(job, pod) {
 		return false
@@ -44,7 +44,7 @@ func (v *view) heldPods() map[int]*corev1.Pod {
 	return held
 }
 
-// later tells whether a is a later pod of its index than b.
+// later reports whether a is a later pod of its index than b.
 func later(a, b *corev1.Pod) bool {
 	return allFailures(a) > allFailures(b) || endedAt(b).Before(endedAt(a))
 }

@@ -7,173 +7,99 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-const (
-	// burst is how many pods one reconcile creates or deletes at most, of a Job that goes on.
-	burst = 500
-	// defaultBackoffLimit is the API's default.
-	defaultBackoffLimit = 6
-)
-
-// What a reconcile was about, for the metrics.
-const (
-	actionReconciling = "reconciling"
-	actionTracking    = "tracking"
-	actionCreated     = "pods_created"
-	actionDeleted     = "pods_deleted"
-)
-
-// plan is what to do with the pods of a Job, and why.
-type plan struct {
-	// verdict is how the Job ends; nil if it goes on.
-	verdict *verdict
-	// create are the indexes of the pods to make; noIndex each where there are none.
-	create []int
-	// remove are active pods that are not wanted any more: they are not counted.
-	remove []*corev1.Pod
-	// end are the active pods of a Job that ends.
-	end []*corev1.Pod
-	// retrack are active pods that stay and that nobody would count.
-	retrack []*corev1.Pod
-	// wait is when to look again without an event; 0 for not at all.
-	wait time.Duration
-	// until is when the next pod is made, when rejected ones hold all of them back.
-	until  time.Time
-	action string
-	why    string
+// plan brings a Job a step further. Pods are adopted and let go first, because what
+// is to be done hangs on which ones are the Job's.
+func plan(o observed, now time.Time) act.Plan {
+	switch job := o.job; {
+	case managedElsewhere(job):
+		return act.Plan{Why: "run by " + *job.Spec.ManagedBy}
+	case finished(job):
+		return o.freeLeftovers()
+	case !knownMode(job):
+		return act.Plan{Why: "its completion mode is unknown", Stages: act.Stages(act.Event{On: job, Type: corev1.EventTypeWarning,
+			Reason: "UnknownCompletionMode", Message: "Skipped Job sync because completion mode is unknown"})}
+	case o.invalid != nil:
+		return act.Plan{Why: "its pods cannot be told from those of others", Terminal: o.invalid}
+	}
+	unseen := o.unseen()
+	if len(o.claims.Adopt)+len(o.claims.Release)+unseen == 0 {
+		return o.round(o.claims.Owned, o.streak, now).retrack()
+	}
+	var adopt, release, look []act.Step
+	for _, pod := range o.claims.Adopt { // an adopted pod is to be counted too
+		adopt = append(adopt, act.Adopt{Child: pod, Owner: o.job, Kind: kind, Selector: o.selector, Finalizers: []string{batchv1.JobTrackingFinalizer}})
+	}
+	for _, pod := range o.claims.Release {
+		release = append(release, act.Release{Child: pod, Owner: o.job, Finalizers: []string{batchv1.JobTrackingFinalizer}})
+	}
+	if unseen > 0 {
+		look = append(look, act.Look{Owner: o.job, Siblings: o.selector, Kind: &corev1.Pod{}})
+	}
+	return act.Plan{
+		Why:    fmt.Sprintf("%d pods to adopt, %d to let go, %d to look for that were noted and are not in the cache", len(adopt), len(release), unseen),
+		Stages: []act.Stage{act.Each(adopt...), act.Each(release...), act.InTurn(look...)},
+		Then: func(r act.Results) act.Plan {
+			all := slices.Clone(o.claims.Owned)
+			for _, adopted := range act.Succeeded[act.Adopt](r) {
+				all = append(all, adopted.Object.(*corev1.Pod))
+			}
+			return o.round(all, o.streak.with(o.job, all), now).retrack()
+		},
+		Counts: func(r act.Results) []act.Count { return o.endedAmiss(actionReconciling, r) },
+	}
 }
 
-// decide plans the next step.
-func decide(v *view) plan {
-	if d := judge(v); d != nil {
-		return plan{verdict: d, end: v.active, action: actionReconciling, why: fmt.Sprintf("%s: %s", d.interim(), d.reason)}
+// round looks at the pods that are the Job's, and decides.
+func (o observed) round(all []*corev1.Pod, s streak, now time.Time) round {
+	v := look(o.job, slices.SortedFunc(slices.Values(all), byName), s, now)
+	if o.patient {
+		v.judged = v.judge()
 	}
-	p := manage(v)
-	p.retrack = forgotten(v, p.remove)
-	if left, limited := untilDeadline(v); limited {
-		p.wait = sooner(p.wait, left)
+	return round{observed: o, view: v, change: decide(v)}
+}
+
+// unseen is how many pods the status notes that are not among those of the cache, as
+// an earlier process may have noted them: counted now, one that the cache does not
+// show yet might be counted again.
+func (o observed) unseen() (n int) {
+	noted := o.job.Status.UncountedTerminatedPods
+	if noted == nil {
+		return 0
+	}
+	there := sets.Set[types.UID]{}
+	for _, pod := range slices.Concat(o.claims.Owned, o.claims.Adopt) {
+		there.Insert(pod.UID)
+	}
+	for _, uid := range slices.Concat(noted.Succeeded, noted.Failed) {
+		if !there.Has(uid) {
+			n++
+		}
+	}
+	return n
+}
+
+// freeLeftovers takes the finalizers off what a Job that is finished has left uncounted.
+func (o observed) freeLeftovers() act.Plan {
+	var steps []act.Step
+	for _, pod := range o.claims.Owned {
+		if tracked(pod) {
+			steps = append(steps, untrack(pod, false))
+		}
+	}
+	how := "complete"
+	if conditionOf(o.job, batchv1.JobFailed) != nil {
+		how = "failed"
+	}
+	p := act.Plan{Why: fmt.Sprintf("%s: %d pods succeeded, %d failed", how, o.job.Status.Succeeded, o.job.Status.Failed)}
+	if len(steps) > 0 {
+		p.Why += fmt.Sprintf("; %d keep the finalizer: taking it off", len(steps))
+		p.Stages = []act.Stage{act.Each(steps...)}
 	}
 	return p
-}
-
-// manage plans the way to the wanted number of active pods.
-func manage(v *view) plan {
-	if v.job.DeletionTimestamp != nil {
-		return plan{action: actionReconciling, why: "being deleted: its pods belong to the garbage collector"}
-	}
-	if suspended(v.job) {
-		return plan{remove: v.active, action: actionDeleted, why: "suspended"}
-	}
-	want := wanted(v)
-	if extra := victims(v, len(v.active)-want); len(extra) > 0 {
-		return plan{remove: extra[:min(len(extra), burst)], action: actionDeleted, why: fmt.Sprintf("%d active, %d wanted", len(v.active), want)}
-	}
-	short := want - len(v.active)
-	if replacesOnlyFailed(v.job) {
-		short -= v.terminating
-	}
-	if short <= 0 {
-		return plan{action: actionTracking, why: fmt.Sprintf("%d active as wanted", len(v.active))}
-	}
-	return fill(v, min(short, burst))
-}
-
-// forgotten are the active pods that stay and have no finalizer. A controller
-// that was taking them away was ended after the first of the two writes; as they
-// have been active ever since, none of them has been counted.
-func forgotten(v *view, leaving []*corev1.Pod) (all []*corev1.Pod) {
-	for _, pod := range v.active {
-		if !tracked(pod) && v.job.DeletionTimestamp == nil && !slices.Contains(leaving, pod) {
-			all = append(all, pod)
-		}
-	}
-	return all
-}
-
-// wanted is how many pods are to be active.
-func wanted(v *view) int {
-	parallelism := int(ptr.Deref(v.job.Spec.Parallelism, 1))
-	if v.job.Spec.Completions == nil {
-		if v.succeeded > 0 {
-			return len(v.active) // the pods know that the work is done: none is added, none taken away
-		}
-		return parallelism
-	}
-	return max(0, min(v.completions()-v.succeeded, parallelism))
-}
-
-// fill plans new pods, as far as backoff lets them be made.
-func fill(v *view, n int) plan {
-	p := plan{action: actionCreated, why: fmt.Sprintf("%d short", n)}
-	if !perIndex(v.job) {
-		if left := v.streak.remaining(v.now); left > 0 {
-			p.wait = max(left, batchPeriod)
-			p.why += fmt.Sprintf(", held back after %d failures", len(v.streak.failures))
-			return v.holdBack(p)
-		}
-	}
-	if !v.indexed() {
-		p.create = slices.Repeat([]int{noIndex}, n)
-		return v.holdBack(p)
-	}
-	p.create = pending(v, n)
-	if perIndex(v.job) {
-		if p.create, p.wait = dueIndexes(p.create, v.held, v.now); p.wait > 0 {
-			p.wait = max(p.wait, batchPeriod)
-		}
-	}
-	return v.holdBack(p)
-}
-
-// pending are the first n indexes that need a pod.
-func pending(v *view, n int) []int {
-	taken := v.done.and(v.given).and(indexesOf(v.active))
-	if replacesOnlyFailed(v.job) {
-		taken = taken.and(indexesOf(slices.DeleteFunc(slices.Clone(v.pods), func(pod *corev1.Pod) bool { return !pods.Terminating(pod) })))
-	}
-	return taken.missing(n, v.completions())
-}
-
-// sooner is the shorter of two waits, of which zero is none.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
-}
-
-// explanation is a plan as the debug endpoint shows it.
-type explanation struct {
-	Create int    `json:"create,omitempty"`
-	Delete int    `json:"delete,omitempty"`
-	Track  int    `json:"track,omitempty"`
-	End    string `json:"end,omitempty"`
-	Look   string `json:"lookAgain,omitempty"`
-	Why    string `json:"why"`
-}
-
-func (p plan) explain() explanation {
-	e := explanation{Create: len(p.create), Delete: len(p.remove) + len(p.end), Track: len(p.retrack), Why: p.why}
-	if p.verdict != nil {
-		e.End = string(p.verdict.terminal())
-	}
-	if p.wait > 0 {
-		e.Look = p.wait.String()
-	}
-	return e
-}
-
-// reasonOf is why pods are made, as the metrics tell it.
-func (v *view) reasonOf() string {
-	switch {
-	case v.failed == 0 && v.terminating == 0:
-		return "new"
-	case ptr.Deref(v.job.Spec.PodReplacementPolicy, batchv1.TerminatingOrFailed) == batchv1.Failed:
-		return "recreate_failed"
-	}
-	return "recreate_terminating_or_failed"
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // described is a plan as a test reads it.
-func described(p plan) string {
+func described(p change) string {
 	var parts []string
 	if p.verdict != nil {
 		parts = append(parts, string(p.verdict.terminal()))
@@ -91,7 +91,7 @@ func TestPlans(t *testing.T) {
 		"per index: one is given up":           {newJob(3, limitPerIndex(1)), plus(onIndexes(2), lost("x", 0, 1, time.Hour)), "create 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			check(t, described(decide(look(tc.job, tc.pods, streak{}, noon))), tc.want)
+			check(t, described(decide(seen(tc.job, tc.pods))), tc.want)
 		})
 	}
 }
@@ -124,12 +124,12 @@ func TestWhichFailedPodSpeaksForItsIndex(t *testing.T) {
 	pod := func(name string, i, counted, ignored int, at time.Duration, options ...podOption) *corev1.Pod {
 		return newPodOf(name, append([]podOption{ended(corev1.PodFailed, 1, at), index(i), failures(counted, ignored)}, options...)...)
 	}
-	v := look(newJob(6, limitPerIndex(5), doneIndexes("4")), []*corev1.Pod{
+	v := seen(newJob(6, limitPerIndex(5), doneIndexes("4")), []*corev1.Pod{
 		pod("a", 0, 0, 0, time.Minute), pod("b", 0, 1, 0, time.Second), pod("c", 0, 0, 0, time.Second),
 		pod("d", 1, 1, 0, time.Second), pod("e", 1, 0, 2, time.Second),
 		pod("f", 2, 0, 0, time.Second), newPodOf("runs", index(2)),
 		pod("g", 3, 0, 0, time.Second, untracked), pod("h", 4, 0, 0, time.Second), pod("i", 5, 5, 0, time.Second), pod("j", 9, 0, 0, time.Second),
-	}, streak{}, noon)
+	})
 	got := map[int]string{}
 	for i, p := range v.held {
 		got[i] = p.Name

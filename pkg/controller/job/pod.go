@@ -15,7 +15,7 @@ import (
 // noIndex is the index of a pod without one.
 const noIndex = -1
 
-// tracked tells whether the pod is still to be counted.
+// tracked reports whether the pod is still to be counted.
 func tracked(pod *corev1.Pod) bool {
 	return slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
 }
@@ -29,7 +29,7 @@ func indexOf(pod *corev1.Pod) int {
 	return i
 }
 
-// failed tells whether the pod counts as failed. Where failed pods only are
+// failed reports whether the pod counts as failed. Where failed pods only are
 // replaced, one that is on its way out still may succeed.
 func failed(job *batchv1.Job, pod *corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodFailed {
@@ -38,7 +38,7 @@ func failed(job *batchv1.Job, pod *corev1.Pod) bool {
 	return !replacesOnlyFailed(job) && pod.DeletionTimestamp != nil && pod.Status.Phase != corev1.PodSucceeded
 }
 
-// replacesOnlyFailed tells whether a pod is replaced only when it has ended for good.
+// replacesOnlyFailed reports whether a pod is replaced only when it has ended for good.
 func replacesOnlyFailed(job *batchv1.Job) bool {
 	return job.Spec.PodFailurePolicy != nil || ptr.Deref(job.Spec.PodReplacementPolicy, "") == batchv1.Failed
 }

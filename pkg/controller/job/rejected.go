@@ -29,7 +29,7 @@ func (v *view) judge() *rejections.Verdict {
 
 // holdBack makes of the planned pods only as many as may be tried now, and notes
 // until when rejected pods hold all of them back.
-func (v *view) holdBack(p plan) plan {
+func (v *view) holdBack(p change) change {
 	j := v.judged
 	if j == nil {
 		return p

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,9 +15,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 // event is what a watch tells of a pod.
@@ -40,6 +44,8 @@ type server struct {
 	made     int
 	most     int  // how many pods may be active at the same time
 	changes  bool // the Job is suspended, resumed and scaled
+	// reconciling: the controller, and not its loop, makes the calls.
+	reconciling bool
 	// fate is how each pod ended as far as the Job is concerned.
 	fate map[types.UID]corev1.PodPhase
 	// place is the index of each pod.
@@ -168,13 +174,27 @@ func (s *server) broken() string {
 	return ""
 }
 
-// unlucky tells whether this call goes wrong, and whether it is carried out all the same.
+// unlucky reports whether this call goes wrong, and whether it is carried out all the same.
 func (s *server) unlucky() (lost, carriedOut bool) {
 	if s.faults == 0 || s.rand.IntN(5) > 0 {
 		return false, true
 	}
 	s.faults--
 	return true, s.rand.IntN(2) == 0
+}
+
+// look answers the controller's live reads; those of the loop, while a key is held,
+// neither fail nor are they cut short.
+func (s *server) look(ctx context.Context, resource schema.GroupResource, namespace string, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	if s.reconciling {
+		if _, _, err := s.handle(clienttesting.NewListAction(resource.WithVersion("v1"), schema.GroupVersionKind{}, namespace, o)); err != nil {
+			return nil, err
+		}
+	}
+	if resource == jobResource {
+		return testrig.LiveAmong(&s.mu, map[string]*batchv1.Job{"pi": s.job})(ctx, resource, namespace, o)
+	}
+	return testrig.LiveAmong(&s.mu, s.pods)(ctx, resource, namespace, o)
 }
 
 // handle answers the controller's calls.

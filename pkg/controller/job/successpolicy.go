@@ -19,7 +19,7 @@ func matchSuccess(policy *batchv1.SuccessPolicy, completions int, succeeded inde
 	return "", false
 }
 
-// fulfilled tells whether enough of the rule's indexes, or all of them, have
+// fulfilled reports whether enough of the rule's indexes, or all of them, have
 // succeeded; without indexes it is about any.
 func fulfilled(rule *batchv1.SuccessPolicyRule, completions int, succeeded indexes) bool {
 	have, want := succeeded.total(), completions

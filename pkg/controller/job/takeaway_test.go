@@ -104,22 +104,26 @@ func TestPodsThatChangeMeanwhile(t *testing.T) {
 	changed := apierrors.NewConflict(corev1.Resource("pods"), "p0", errors.New("changed"))
 	onItsWay := apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "p0", nil)
 	running := func(j *batchv1.Job) { j.Status.Active, j.Status.Ready = 1, ptr.To(int32(1)) }
+	another := newPodOf("p0", func(p *corev1.Pod) { p.UID = "another" })
 	for name, tc := range map[string]struct {
 		job   *batchv1.Job
 		pod   *corev1.Pod
+		live  *corev1.Pod
 		fault error
 		did   string
 		err   bool
 	}{
-		"one to be taken away may have succeeded":  {newJob(1, running, suspend), newPodOf("p0"), changed, "patch pods, update jobs/status", true},
-		"one to be taken away is gone":             {newJob(1, running, suspend), newPodOf("p0"), gone, "patch pods, delete pods, update jobs/status", false},
-		"one to be counted again is on its way":    {newJob(1, running), newPodOf("p0", untracked), onItsWay, "patch pods", false},
-		"one to be counted again has changed":      {newJob(1, running), newPodOf("p0", untracked), changed, "patch pods", true},
-		"one to be counted again seems to be gone": {newJob(1, running), newPodOf("p0", untracked), gone, "patch pods, list pods", true},
-		"one to be counted again is refused":       {newJob(1, running), newPodOf("p0", untracked), denied, "patch pods", true},
+		"one to be taken away may have succeeded":       {newJob(1, running, suspend), newPodOf("p0"), newPodOf("p0", success), changed, "patch pods, list pods, update jobs/status", true},
+		"one to be taken away is gone":                  {newJob(1, running, suspend), newPodOf("p0"), another, gone, "patch pods, list pods, delete pods, update jobs/status", false},
+		"one to be taken away seems to be gone":         {newJob(1, running, suspend), newPodOf("p0"), newPodOf("p0"), gone, "patch pods, list pods, update jobs/status", true},
+		"one to be taken away is deleted by others too": {newJob(1, running, suspend), newPodOf("p0"), newPodOf("p0", goingAway), changed, "patch pods, list pods, update jobs/status", true},
+		"one to be counted again is on its way":         {newJob(1, running), newPodOf("p0", untracked), newPodOf("p0", goingAway), onItsWay, "patch pods, list pods", false},
+		"one to be counted again has changed":           {newJob(1, running), newPodOf("p0", untracked), newPodOf("p0"), changed, "patch pods, list pods", true},
+		"one to be counted again seems to be gone":      {newJob(1, running), newPodOf("p0", untracked), newPodOf("p0"), gone, "patch pods, list pods", true},
+		"one to be counted again is refused":            {newJob(1, running), newPodOf("p0", untracked), newPodOf("p0"), denied, "patch pods", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := fake.NewClientset(tc.job, tc.pod)
+			client := fake.NewClientset(tc.job, tc.live)
 			fails("patch", "pods", tc.fault)(client)
 			r := newRig(t, client, tc.job, tc.pod)
 			check(t, r.sync(t.Context(), pi).Err() != nil, tc.err)
@@ -142,7 +146,9 @@ func TestOnlyAFinalizerThatIsOffIsCounted(t *testing.T) {
 		counted int32
 		err     bool
 	}{
-		"refused with a conflict":             {refused, newPodOf("p0", broken), nil, "patch pods", 0, true},
+		"refused with a conflict":             {refused, newPodOf("p0", broken), nil, "patch pods, list pods", 0, true},
+		"the same on its way out":             {refused, newPodOf("p0", broken, goingAway), nil, "patch pods, list pods", 0, true},
+		"not found, and it is on its way out": {gone, newPodOf("p0", broken, goingAway), nil, "patch pods, list pods", 0, true},
 		"not found by something in between":   {gone, newPodOf("p0", broken), nil, "patch pods, list pods", 0, true},
 		"not found, and nobody knows whether": {gone, newPodOf("p0", broken), denied, "patch pods, list pods", 0, true},
 		"gone":                                {gone, nil, nil, "patch pods, list pods", 1, false},
@@ -179,19 +185,30 @@ func TestOnlyAFinalizerThatIsOffIsCounted(t *testing.T) {
 // shows; until then nothing is taken for done.
 func TestAJobThatSeemsToBeGoneIsLookedAtAgain(t *testing.T) {
 	j := newJob(1)
-	client := fake.NewClientset(j, newPodOf("p0", success))
-	fails("update", "jobs", apierrors.NewNotFound(jobResource, "pi"))(client)
-	r := newRig(t, client, j, newPodOf("p0", success))
-	result := r.sync(t.Context(), pi)
-	check(t, result.Err(), nil)
-	check(t, result.After(), firstRetry)
-	check(t, r.Requests(), "update jobs/status")
+	for name, client := range map[string]*fake.Clientset{
+		"it is there": fake.NewClientset(j, newPodOf("p0", success)),
+		"it is gone":  fake.NewClientset(newPodOf("p0", success)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			notFound := apierrors.NewNotFound(jobResource, "pi")
+			fails("update", "jobs", notFound)(client)
+			r := newRig(t, client, j, newPodOf("p0", success))
+			result := r.sync(t.Context(), pi)
+			if name == "it is there" {
+				check(t, errors.Is(result.Err(), notFound), true) // retried after the same time
+			} else {
+				check(t, result.Err(), nil)
+				check(t, result.After(), firstRetry)
+			}
+			check(t, r.Requests(), "update jobs/status, list jobs")
+		})
+	}
 }
 
 // A pod without owner that has changed may have been adopted; it is looked at again.
 func TestAnOrphanThatHasChangedIsLookedAtAgain(t *testing.T) {
 	orphan := newPodOf("p", func(p *corev1.Pod) { p.OwnerReferences = nil })
-	client := fake.NewClientset(orphan)
+	client := fake.NewClientset(newPodOf("p", newer))
 	fails("patch", "pods", apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("changed")))(client)
 	r := newRig(t, client, orphan)
 	result := r.syncOrphan(t.Context(), Key{Namespace: "ns", Name: "p"})

@@ -2,6 +2,7 @@ package job
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // mostUncounted is how many UIDs and indexes one round adds to a status at most,
@@ -34,14 +37,14 @@ type tally struct {
 	view    *view
 	status  batchv1.JobStatus
 	changed bool
-	// minor tells that only the number of ready pods has changed.
+	// minor: only the number of ready pods has changed.
 	minor   bool
 	verdict *verdict
 	// release are the pods whose finalizer goes after the write.
 	release []*corev1.Pod
 	// waiting are the UIDs of all pods that have the finalizer.
 	waiting sets.Set[types.UID]
-	// full tells that there is more to count than one round does.
+	// full:  there is more to count than one round does.
 	full bool
 	// suspended and resumed tell that the Job has become so.
 	suspended, resumed bool
@@ -69,7 +72,7 @@ func begin(v *view, c carried) *tally {
 	t.count()
 	major := t.changed
 	t.status.Ready = setPtr(t, t.status.Ready, int32(v.ready-c.deletedReady))
-	t.minor = t.changed && !major && len(t.release) == 0
+	t.minor = t.changed && !major && len(t.release) == 0 && t.verdict == nil
 	return t
 }
 
@@ -83,8 +86,8 @@ func setPtr[T comparable](t *tally, old *T, now T) *T {
 	return &now
 }
 
-// suspend tells whether the Job is suspended. The time of one that is resumed
-// begins anew.
+// suspend reports whether the Job is suspended. The time of one that is resumed
+// begins again.
 func (t *tally) suspend() {
 	kind, now := batchv1.JobSuspended, t.view.now
 	if suspended(t.view.job) {
@@ -149,7 +152,7 @@ func (t *tally) count() {
 	}
 }
 
-// releasable tells whether the pod needs its finalizer no longer, once it has been noted.
+// releasable reports whether the pod needs its finalizer no longer, once it has been noted.
 func (t *tally) releasable(pod *corev1.Pod) bool {
 	v := t.view
 	switch {
@@ -201,14 +204,21 @@ func (t *tally) countIndexes(succeeded []int) {
 	}
 }
 
-// released notes that finalizers are off, and tells whether that changes the status.
-func (t *tally) released(pods []*corev1.Pod) bool {
-	for _, pod := range pods {
-		t.waiting.Delete(pod.UID)
+// counted is the tally when the finalizers of the pods to release have been dealt with:
+// those that have lost theirs are in the numbers. It reports whether all have.
+func (t *tally) counted(freed act.Results) (*tally, bool) {
+	next := *t
+	next.changed, next.status, next.waiting = false, *t.status.DeepCopy(), t.waiting.Clone()
+	whole := true
+	for i, pod := range t.release {
+		if became := freed[i].Became; became == act.Done || became == act.WasGone {
+			next.waiting.Delete(pod.UID)
+		} else {
+			whole = false
+		}
 	}
-	t.changed = false
-	t.settle()
-	return t.changed
+	next.settle()
+	return &next, whole
 }
 
 // settle moves the UIDs of pods without finalizer into the numbers.
@@ -245,4 +255,41 @@ func (t *tally) conclude() bool {
 		t.status.CompletionTime = &end.LastTransitionTime
 	}
 	return true
+}
+
+// why says what the status notes.
+func (t *tally) why() string {
+	uncounted := t.status.UncountedTerminatedPods
+	why := fmt.Sprintf("reporting %d pods active, %d terminating", t.status.Active, *t.status.Terminating)
+	if n := len(t.release); n > 0 {
+		why += fmt.Sprintf("; noting %d that have ended before their finalizers go: %d more failures", n, len(uncounted.Failed))
+	}
+	if t.verdict != nil {
+		why += fmt.Sprintf("; %s (%s)", t.verdict.interim(), t.verdict.reason)
+	}
+	return why
+}
+
+// tell is what is told once the status shows it.
+func (t *tally) tell() []act.Event {
+	switch {
+	case t.suspended:
+		return []act.Event{{On: t.view.job, Type: corev1.EventTypeNormal, Reason: "Suspended", Message: "Job suspended"}}
+	case t.resumed:
+		return []act.Event{{On: t.view.job, Type: corev1.EventTypeNormal, Reason: "Resumed", Message: "Job resumed"}}
+	}
+	return nil
+}
+
+// tellEnd is what is told of how the Job has ended.
+func (t *tally) tellEnd() (told []act.Event) {
+	job := t.view.job
+	if !t.verdict.success {
+		return []act.Event{{On: job, Type: corev1.EventTypeWarning, Reason: t.verdict.reason, Message: t.verdict.message}}
+	}
+	if job.Spec.Completions != nil && t.status.Succeeded > *job.Spec.Completions {
+		told = append(told, act.Event{On: job, Type: corev1.EventTypeWarning, Reason: "TooManySucceededPods",
+			Message: "Too many succeeded pods running after completion count reached"})
+	}
+	return append(told, act.Event{On: job, Type: corev1.EventTypeNormal, Reason: "Completed", Message: "Job completed"})
 }

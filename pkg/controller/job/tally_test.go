@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // written is a status as a test reads it.
@@ -30,6 +32,18 @@ func written(s batchv1.JobStatus) string {
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// freed is what becomes of the finalizers that a tally takes off, when those of the
+// first pods go and the others stay.
+func freed(t *tally, first int) act.Results {
+	results := make(act.Results, len(t.release))
+	for i := range results {
+		if results[i].Became = act.Refused; i < first {
+			results[i].Became = act.Done
+		}
+	}
+	return results
 }
 
 func TestCounting(t *testing.T) {
@@ -98,15 +112,16 @@ func TestCounting(t *testing.T) {
 			first: "0 active 0 ready 2 terminating, 0 succeeded 0 failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tally := begin(look(tc.job, tc.pods, streak{}, noon), tc.did)
+			tally := begin(seen(tc.job, tc.pods), tc.did)
 			first, second := "", ""
 			if tally.changed {
 				first = written(tally.status)
 			}
-			counted := tally.released(tally.release)
-			ends := tally.conclude()
-			if counted || ends {
-				second = written(tally.status)
+			next, whole := tally.counted(freed(tally, len(tally.release)))
+			check(t, whole, true)
+			ends := next.conclude()
+			if next.changed || ends {
+				second = written(next.status)
 			}
 			check(t, first, tc.first)
 			check(t, second, tc.second)
@@ -118,9 +133,10 @@ func TestCounting(t *testing.T) {
 
 func TestAPodWhoseFinalizerStaysIsNotCounted(t *testing.T) {
 	tally := begin(look(newJob(2), some(2, success), streak{}, noon), carried{verdict: &verdict{success: true}})
-	tally.released(tally.release[:1])
-	check(t, tally.conclude(), false)
-	check(t, written(tally.status), "0 active 0 ready 0 terminating, 1 succeeded 0 failed; noted [p1][]; SuccessCriteriaMet")
+	next, whole := tally.counted(freed(tally, 1))
+	check(t, whole, false)
+	check(t, next.conclude(), false)
+	check(t, written(next.status), "0 active 0 ready 0 terminating, 1 succeeded 0 failed; noted [p1][]; SuccessCriteriaMet")
 }
 
 func TestOneRoundCountsFiveHundred(t *testing.T) {
@@ -130,11 +146,11 @@ func TestOneRoundCountsFiveHundred(t *testing.T) {
 			for i, p := range all {
 				index(i)(p)
 			}
-			tally := begin(look(j, all, streak{}, noon), carried{verdict: &verdict{success: true}})
+			tally := begin(seen(j, all), carried{verdict: &verdict{success: true}})
 			check(t, len(tally.release), 500)
-			tally.released(tally.release)
-			check(t, tally.status.Succeeded, 500)
-			check(t, tally.conclude(), false)
+			next, _ := tally.counted(freed(tally, 500))
+			check(t, next.status.Succeeded, 500)
+			check(t, next.conclude(), false)
 		})
 	}
 }
@@ -168,7 +184,7 @@ func TestSuspending(t *testing.T) {
 		"one being deleted stays so": {newJob(1, suspend, leaving), false, false, "started 1h0m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tally := begin(look(tc.job, nil, streak{}, noon), carried{})
+			tally := begin(seen(tc.job, nil), carried{})
 			check(t, states(tally.status), tc.want)
 			check(t, tally.suspended, tc.suspended)
 			check(t, tally.resumed, tc.resumed)

@@ -94,7 +94,7 @@ func failsJob(v *view) string {
 	return ""
 }
 
-// restartedTooOften tells whether containers that are restarted in place have
+// restartedTooOften reports whether containers that are restarted in place have
 // used up the limit.
 func restartedTooOften(v *view, limit int) bool {
 	if v.job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
@@ -119,7 +119,7 @@ func untilDeadline(v *view) (time.Duration, bool) {
 	return started.Add(time.Duration(*v.job.Spec.ActiveDeadlineSeconds) * time.Second).Sub(v.now), true
 }
 
-// completed tells whether enough pods have succeeded, with so many still active.
+// completed reports whether enough pods have succeeded, with so many still active.
 func completed(v *view, active int) *verdict {
 	if active > 0 {
 		return nil

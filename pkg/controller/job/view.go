@@ -43,8 +43,8 @@ type view struct {
 }
 
 // look counts what there is.
-func look(job *batchv1.Job, all []*corev1.Pod, before streak, now time.Time) *view {
-	v := &view{job: job, now: now, pods: all, countedSuccess: sets.Set[types.UID]{}, countedFailure: sets.Set[types.UID]{}}
+func look(job *batchv1.Job, all []*corev1.Pod, s streak, now time.Time) *view {
+	v := &view{job: job, now: now, pods: all, streak: s, countedSuccess: sets.Set[types.UID]{}, countedFailure: sets.Set[types.UID]{}}
 	if uncounted := job.Status.UncountedTerminatedPods; uncounted != nil {
 		v.countedSuccess.Insert(uncounted.Succeeded...)
 		v.countedFailure.Insert(uncounted.Failed...)
@@ -54,7 +54,6 @@ func look(job *batchv1.Job, all []*corev1.Pod, before streak, now time.Time) *vi
 	for _, pod := range all {
 		v.count(pod)
 	}
-	v.streak = before.with(job, all)
 	if v.indexed() {
 		v.lookAtIndexes()
 	}
@@ -105,7 +104,7 @@ func (v *view) lookAtIndexes() {
 
 func (v *view) indexed() bool { return indexed(v.job) }
 
-// indexed tells whether each pod of the Job has an index.
+// indexed reports whether each pod of the Job has an index.
 func indexed(job *batchv1.Job) bool {
 	return ptr.Deref(job.Spec.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion
 }
@@ -113,7 +112,7 @@ func indexed(job *batchv1.Job) bool {
 // completions is how many indexes there are.
 func (v *view) completions() int { return int(ptr.Deref(v.job.Spec.Completions, 0)) }
 
-// valid tells whether an index is one of the Job's.
+// valid reports whether an index is one of the Job's.
 func (v *view) valid(i int) bool { return i >= 0 && i < v.completions() }
 
 func suspended(job *batchv1.Job) bool { return ptr.Deref(job.Spec.Suspend, false) }

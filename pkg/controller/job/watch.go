@@ -39,13 +39,19 @@ func (c *Controller) jobChanged(change runner.Change[batchv1.Job], wake runner.W
 
 // jobGone looks at what a Job that is no more has left.
 func (c *Controller) jobGone(job *batchv1.Job) {
-	c.writer.Forget(Key{Namespace: job.Namespace, Name: job.Name})
+	c.writes.Forget(Key{Namespace: job.Namespace, Name: job.Name})
 	c.memory.forget(job.UID)
 	if managedElsewhere(job) {
 		return
 	}
-	if err := c.leftovers(job); err != nil {
+	left, err := cache.Lookup[corev1.Pod](c.podIndex, cache.ByController, string(job.UID))
+	if err != nil {
 		klog.Background().WithName(controllerName).Error(err, "Pods of a deleted Job keep their finalizers", "job", klog.KObj(job))
+	}
+	for _, pod := range left {
+		if tracked(pod) {
+			c.orphans.Add(Key{Namespace: pod.Namespace, Name: pod.Name})
+		}
 	}
 }
 
@@ -118,7 +124,7 @@ func (c *Controller) jobOf(pod *corev1.Pod) *batchv1.Job {
 	return job
 }
 
-// ofJob tells whether an owner is a Job.
+// ofJob reports whether an owner is a Job.
 func ofJob(ref *metav1.OwnerReference) bool {
 	return ref.Kind == kind.Kind && ref.APIVersion == batchv1.SchemeGroupVersion.String()
 }

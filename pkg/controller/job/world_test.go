@@ -64,7 +64,7 @@ func (w *world) restart() {
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", w.server.handle)
 	w.rig = newRig(w.t, client)
-	w.writes.LookLive(testrig.LiveAmong(&w.server.mu, w.server.pods))
+	w.LookLive(w.server.look)
 	w.rig.Clock.SetTime(w.clock)
 	w.rig.patient = w.patient
 	w.server.lifeLeft = -1
@@ -108,7 +108,9 @@ func (w *world) reconcile() string {
 		return ""
 	}
 	before, waited, forgotten := w.server.version, w.waits, w.forgotten()
+	w.server.reconciling = true
 	result := w.sync(context.Background(), pi)
+	w.server.reconciling = false
 	w.wait = result.After()
 	w.waits = w.wait > 0
 	switch {

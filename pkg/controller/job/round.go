@@ -1,0 +1,193 @@
+package job
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
+)
+
+// round is one turn of a Job, in four phases, each a plan from the results of those
+// before: pods are made or taken away, the status notes those that have ended, they
+// lose their finalizers, the status counts them. Whatever goes wrong in between, the
+// next turn finds what is left to do.
+type round struct {
+	observed
+	view   *view
+	change change
+}
+
+// retrack gives pods their finalizer back, before anything else is done.
+func (r round) retrack() act.Plan {
+	if len(r.change.retrack) == 0 {
+		return r.pods(nil)
+	}
+	var steps []act.Step
+	for _, pod := range r.change.retrack {
+		steps = append(steps, track(pod))
+	}
+	return act.Plan{
+		Why:    fmt.Sprintf("%d pods run without the finalizer, so that nobody would count them: giving it back", len(steps)),
+		Stages: []act.Stage{act.SlowStart(steps...)}, Then: r.pods, Else: r.pods,
+	}
+}
+
+// pods makes pods or takes them away. What ended is counted whatever becomes of that.
+func (r round) pods(before act.Results) act.Plan {
+	var stage act.Stage
+	switch c := r.change; {
+	case c.verdict != nil:
+		stage = act.Together(r.deletions(c.end)...)
+	case len(c.remove) > 0:
+		stage = act.Together(r.removals(c.remove)...)
+	default: // in growing batches, so that a refusal that concerns all of them costs a few requests
+		stage = act.SlowStart(r.creations(c.create)...)
+	}
+	if len(stage.Steps) == 0 {
+		return r.note(before)
+	}
+	return act.Plan{Why: r.change.why, Stages: []act.Stage{stage}, Then: r.note, Else: r.note, Counts: r.view.countCreations}
+}
+
+func (r round) creations(indexes []int) []act.Step {
+	ref := ownership.ControllerRef(r.job, kind)
+	steps := make([]act.Step, len(indexes))
+	for i, index := range indexes {
+		steps[i] = act.Create{Object: newPod(r.job, ref, index, r.view.held[index]), Owner: r.job, Siblings: r.selector, Events: pods.Created(r.job)}
+	}
+	return steps
+}
+
+func (r round) deletions(victims []*corev1.Pod) []act.Step {
+	steps := make([]act.Step, len(victims))
+	for i, pod := range victims {
+		steps[i] = act.Delete{Of: pod, Events: pods.Deleted(r.job)}
+	}
+	return steps
+}
+
+// removals delete pods that are not to be counted. The finalizer goes first, because a
+// pod that is deleted and has it counts as failed. It stays on a pod that has changed,
+// which may have succeeded meanwhile.
+func (r round) removals(victims []*corev1.Pod) []act.Step {
+	steps := r.deletions(victims)
+	for i, pod := range victims {
+		if tracked(pod) {
+			steps[i] = act.Part{Of: pod, Stages: act.Stages(untrack(pod, true), steps[i])}
+		}
+	}
+	return steps
+}
+
+// carried is what became of the pods that were to be made or taken away.
+func (r round) carried(results act.Results) carried {
+	did := carried{created: len(act.Succeeded[act.Create](results)), until: r.change.until}
+	for _, result := range results {
+		if s, is := result.Step.(act.Delete); is && (result.Became == act.Done || result.Became == act.WasGone) {
+			did.deleted++
+			if pods.Ready(s.Of.(*corev1.Pod)) {
+				did.deletedReady++
+			}
+		}
+	}
+	switch {
+	case r.change.verdict == nil:
+		did.verdict = completed(r.view, len(r.view.active)+did.created-did.deleted)
+	case did.deleted == len(r.change.end):
+		did.verdict = r.change.verdict
+	}
+	return did
+}
+
+// note writes down the pods that have ended, before they lose their finalizers, and
+// what else the status says by now. How many pods are ready can wait a little, unless
+// the Job fails and the next try may be minutes away.
+func (r round) note(results act.Results) act.Plan {
+	t := begin(r.view, r.carried(results))
+	_, failed := results.Failed()
+	failing := failed != nil
+	status := act.Status{Of: r.job, Set: put(t.status), Tell: t.tell()}
+	switch {
+	case !t.changed:
+		return r.count(t, r.job, failing)
+	case t.minor && !failing:
+		status.MayWait = true
+		return act.Plan{
+			Why: r.change.why, RequeueAfter: r.change.wait,
+			Status: func(act.Results) act.Step { return status },
+			Counts: func(own act.Results) []act.Count { return r.counts(own, false) },
+		}
+	}
+	return act.Plan{
+		Why: t.why(), Stages: act.Stages(status),
+		Then: func(results act.Results) act.Plan {
+			noted := results[len(results)-1]
+			if noted.Became == act.WasGone {
+				return act.Plan{Why: "the Job is gone, which the cache shows soon", RequeueAfter: firstRetry,
+					Counts: func(own act.Results) []act.Count { return r.counts(own, failing) }}
+			}
+			job, written := noted.Object.(*batchv1.Job)
+			if !written {
+				job = r.job
+			}
+			return r.count(t, job, failing)
+		},
+		Counts: func(own act.Results) []act.Count {
+			return append(countStatuses(own), r.endedAmiss(r.change.action, own)...)
+		},
+	}
+}
+
+// count takes the finalizers off the pods that are noted, and moves those that have
+// lost theirs into the numbers. Numbers of a Job that goes on can wait a little, too.
+func (r round) count(t *tally, job *batchv1.Job, failing bool) act.Plan {
+	p := act.Plan{Why: r.change.why, RequeueAfter: r.change.wait, Counts: func(own act.Results) []act.Count {
+		return append(t.countHandled(), r.counts(own, failing)...)
+	}}
+	if t.verdict == nil && len(t.release) == 0 {
+		return p
+	}
+	if t.verdict != nil {
+		p.Why = fmt.Sprintf("%s (%s): %d finalizers to take off, %d pods terminating", t.verdict.terminal(), t.verdict.reason, len(t.release), *t.status.Terminating)
+	}
+	if len(t.release) > 0 {
+		steps := make([]act.Step, len(t.release))
+		for i, pod := range t.release {
+			steps[i] = untrack(pod, false)
+		}
+		p.Stages = []act.Stage{act.Together(steps...)}
+		if t.verdict == nil {
+			p.Why = fmt.Sprintf("%d pods are noted: taking their finalizers off, to count them", len(steps))
+		}
+	}
+	p.Status = func(results act.Results) act.Step {
+		own := results[len(results)-len(t.release):]
+		next, whole := t.counted(own)
+		ended := whole && next.conclude()
+		if !next.changed && !ended {
+			return nil
+		}
+		s := act.Status{Of: job, Set: put(next.status), MayWait: whole && !failing && t.verdict == nil}
+		if ended {
+			s.Tell = next.tellEnd()
+		}
+		return s
+	}
+	return p
+}
+
+// counts is what the last plan of a turn counts; failing: one before it failed.
+func (r round) counts(own act.Results, failing bool) []act.Count {
+	_, failed := own.Failed()
+	return append(countStatuses(own), r.ended(r.change.action, failing || failed != nil)...)
+}
+
+// put returns what puts a status into a Job.
+func put(status batchv1.JobStatus) func(client.Object) {
+	return func(o client.Object) { status.DeepCopyInto(&o.(*batchv1.Job).Status) }
+}
