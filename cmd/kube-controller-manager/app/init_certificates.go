@@ -75,11 +75,11 @@ func startCertificateSigningRequestApprovingController(ctx context.Context, cc C
 	if err := cc.require(signingRequestsResource); err != nil {
 		return nil, false, err
 	}
-	client, err := cc.Client(certificateAccount)
+	hand, err := cc.hand(ctx, certificateAccount, "")
 	if err != nil {
 		return nil, false, err
 	}
-	c, err := csrapproving.New(cc.Informers.Certificates().V1().CertificateSigningRequests(), client, csrapproving.Options{Clock: cc.Clock})
+	c, err := csrapproving.New(cc.Informers.Certificates().V1().CertificateSigningRequests(), hand)
 	return cc.run(ctx, c, err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -18,6 +19,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/certificates"
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/test/certs"
 )
 
@@ -52,7 +55,7 @@ func changed(csr *certificatesv1.CertificateSigningRequest, change func(*certifi
 	return csr
 }
 
-func TestDecide(t *testing.T) {
+func TestPlan(t *testing.T) {
 	for name, tc := range map[string]struct {
 		csr    *certificatesv1.CertificateSigningRequest
 		asks   []string
@@ -65,7 +68,6 @@ func TestDecide(t *testing.T) {
 			request(t, "system:bootstrap:x", nodeA, "client auth,digital signature"), []string{"nodeclient"}, false},
 		"one that has failed is still judged, as in the reference": {
 			request(t, "system:bootstrap:x", nodeA, usages, certificatesv1.CertificateFailed), []string{"nodeclient"}, false},
-		"gone":     {nil, nil, false},
 		"approved": {request(t, "x", nodeA, usages, certificatesv1.CertificateApproved), nil, false},
 		"denied":   {request(t, "x", nodeA, usages, certificatesv1.CertificateDenied), nil, false},
 		"it has its certificate": {changed(request(t, "x", nodeA, usages),
@@ -89,12 +91,15 @@ func TestDecide(t *testing.T) {
 			func(c *certificatesv1.CertificateSigningRequest) { c.Spec.Request = []byte("x") }), nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			do := decide(tc.csr)
+			do := plan(tc.csr, time.Time{})
 			var asks []string
-			for _, k := range do.Ask {
-				asks = append(asks, k.Permission)
+			for p := do; len(p.Stages) > 0; {
+				// The answer is no.
+				question := p.Stages[0].Steps[0].(act.Ask).Question
+				asks = append(asks, question.(*authorizationv1.SubjectAccessReview).Spec.ResourceAttributes.Subresource)
+				p = p.Then(act.Results{{Became: act.Done, Object: question}})
 			}
-			if !slices.Equal(asks, tc.asks) || (do.broken != nil) != tc.broken || do.Why == "" {
+			if !slices.Equal(asks, tc.asks) || (do.Terminal != nil) != tc.broken || do.Why == "" {
 				t.Errorf("got %+v, want %v", do, tc.asks)
 			}
 		})
@@ -113,7 +118,7 @@ func bench(t *testing.T, csr *certificatesv1.CertificateSigningRequest, allowed 
 		return true, review, nil
 	})
 	informer := informers.NewSharedInformerFactory(client, 0).Certificates().V1().CertificateSigningRequests()
-	c, err := New(informer, client, Options{})
+	c, err := New(informer, testrig.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +149,7 @@ func TestApproval(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, client, asked := bench(t, request(t, tc.user, nodeA, usages, "Other"), tc.allowed...)
-			err := c.sync(t.Context(), "mine").Err()
+			err := c.Reconcile(t.Context(), "mine").Err()
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || err.Error() != tc.err) {
 				t.Errorf("got error %v, want %q", err, tc.err)
 			}
@@ -172,7 +177,7 @@ func TestApproval(t *testing.T) {
 
 func TestTheReviewIsOfTheRequestorAsItWas(t *testing.T) {
 	c, _, asked := bench(t, request(t, "system:bootstrap:x", nodeA, usages))
-	_ = c.sync(t.Context(), "mine")
+	_ = c.Reconcile(t.Context(), "mine")
 	want := []authorizationv1.SubjectAccessReviewSpec{{
 		User: "system:bootstrap:x", UID: "7", Groups: []string{"g"}, Extra: map[string]authorizationv1.ExtraValue{"e": {"1", "2"}},
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -198,10 +203,17 @@ func TestErrorsOfRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, client, _ := bench(t, request(t, "system:bootstrap:x", nodeA, usages), "nodeclient")
 			client.PrependReactor(tc.verb, tc.resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
-			got := c.sync(t.Context(), "mine").Err()
+			got := c.Reconcile(t.Context(), "mine").Err()
 			if (got != nil) != tc.fail || tc.fail && !errors.Is(got, tc.err) {
 				t.Errorf("got %v", got)
 			}
 		})
+	}
+}
+
+func TestARequestThatIsGoneNeedsNothing(t *testing.T) {
+	c, client, _ := bench(t, request(t, "system:bootstrap:x", nodeA, usages), "nodeclient")
+	if err := c.Reconcile(t.Context(), "other").Err(); err != nil || len(client.Actions()) > 0 {
+		t.Errorf("got %v and sent %v", err, client.Actions())
 	}
 }
