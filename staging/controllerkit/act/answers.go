@@ -117,6 +117,7 @@ type record interface {
 	wrote(schema.GroupResource, metav1.Object)
 	deleteAnswered(context.Context, schema.GroupResource, metav1.Object, error) (consistency.Deletion, error)
 	createLost(schema.GroupResource, metav1.Object, labels.Selector)
+	vanished(schema.GroupResource, metav1.Object)
 	lookFor(context.Context, schema.GroupResource, metav1.Object, labels.Selector) (bool, error)
 	still(context.Context, schema.GroupResource, metav1.Object, error) (metav1.Object, error)
 	there(context.Context, schema.GroupResource, metav1.Object, error) (metav1.Object, error)
@@ -150,6 +151,10 @@ func (k keyed[K]) still(ctx context.Context, resource schema.GroupResource, obje
 
 func (k keyed[K]) there(ctx context.Context, resource schema.GroupResource, object metav1.Object, refusal error) (metav1.Object, error) {
 	return k.There(ctx, resource, object, refusal)
+}
+
+func (k keyed[K]) vanished(resource schema.GroupResource, object metav1.Object) {
+	k.Vanished(k.key, resource, object)
 }
 
 func (k keyed[K]) lookFor(ctx context.Context, resource schema.GroupResource, owner metav1.Object, siblings labels.Selector) (bool, error) {

@@ -36,8 +36,14 @@ func TestWhatIsSaidOfAFinalizerIsCalledForUntilTheObjectIsGone(t *testing.T) {
 				r := newRig(t, nil, objects...)
 				r.answers["patch"] = tc.answer
 				patch.UntilGone = untilGone
+				if err := r.cached.Update(leaving); err != nil {
+					t.Fatal(err)
+				}
 				if result := r.Take(t.Context(), web, patch); result.Became != want || (result.Err != nil) != (want == Refused) {
 					t.Errorf("until it is gone %t: became %s: %v", untilGone, result.Became, result.Err)
+				}
+				if held := len(r.writes.Behind(web)) > 0; held != (want == Done || want == WasGone && untilGone) {
+					t.Errorf("until it is gone %t: held %t", untilGone, held)
 				}
 			}
 		})

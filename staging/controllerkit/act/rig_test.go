@@ -39,6 +39,7 @@ type rig struct {
 	client client.WithWatch
 	clock  *clocktesting.FakeClock
 	writes *consistency.Tracker[types.NamespacedName]
+	cached cache.Store // of pods
 	// answers are what requests get in place of what they ask for, by verb or by verb and name.
 	answers map[string]error
 	after   func(verb string) // a request was carried out
@@ -53,6 +54,7 @@ func newRig(t *testing.T, change func(*Options[types.NamespacedName]), objects .
 	t.Helper()
 	r := &rig{t: t, clock: clocktesting.NewFakeClock(noon), answers: map[string]error{}, after: func(string) {}}
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	r.cached = store
 	r.writes = consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{pods: versioned{store}})
 	r.writes.SetClock(r.clock)
 	for _, o := range objects {

@@ -125,11 +125,14 @@ func (h *hand) patch(ctx context.Context, s Patch) Result {
 	if s.Required {
 		return h.failed(s.Events, err)
 	}
-	look := h.writes.still
-	if s.UntilGone {
-		look = h.writes.there
+	if !s.UntilGone {
+		return h.unlessOther(ctx, h.writes.still, s.Events, s.Of, err, s.CalledFor)
 	}
-	return h.unlessOther(ctx, look, s.Events, s.Of, err, s.CalledFor)
+	result := h.unlessOther(ctx, h.writes.there, s.Events, s.Of, err, s.CalledFor)
+	if result.Became == WasGone {
+		h.writes.vanished(h.resource(s.Of), s.Of)
+	}
+	return result
 }
 
 func (h *hand) patched(ctx context.Context, s Patch) (client.Object, error) {
@@ -234,9 +237,6 @@ func (h *hand) status(ctx context.Context, s Status) Result {
 	}
 	return h.wrote(Events{}, wanted)
 }
-
-// errUnseen fails a look for objects that caches do not show.
-var errUnseen = errors.New("waiting for the caches to show what is there")
 
 // kindOf is the name of the object's Go type, which is that of its kind.
 func kindOf(o client.Object) string {

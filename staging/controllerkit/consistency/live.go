@@ -145,6 +145,22 @@ func (t *Tracker[K]) CreateLost(key K, resource schema.GroupResource, owner meta
 	r.lost[resource] = lostCreate{namespace: owner.GetNamespace(), owner: owner.GetUID(), selector: selector, at: t.clock.Now()}
 }
 
+// Vanished records that a live read showed obj, as it was cached, to be gone. Key
+// waits until the cache does not show it any more, on its way out or not: what was
+// decided by that it is gone must not be decided again by that it is there.
+func (t *Tracker[K]) Vanished(key K, resource schema.GroupResource, obj metav1.Object) {
+	if t.stores[resource] == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.record(key)
+	if r.deleted[resource] == nil {
+		r.deleted[resource] = map[types.UID]deletion{}
+	}
+	r.deleted[resource][obj.GetUID()] = deletion{namespace: obj.GetNamespace(), name: obj.GetName(), at: t.clock.Now(), vanished: true}
+}
+
 // lostCreate is where an object may be that nobody knows of.
 type lostCreate struct {
 	namespace string
@@ -159,6 +175,8 @@ type deletion struct {
 	at, looked      time.Time
 	// uncertain: the answer was lost.
 	uncertain bool
+	// vanished: a live read has shown that it is gone, not only on its way out.
+	vanished bool
 }
 
 func (d deletion) key() string {

@@ -209,6 +209,45 @@ func TestLookFor(t *testing.T) {
 	}
 }
 
+func TestWhatHasVanishedIsWaitedFor(t *testing.T) {
+	onItsWay := leaving(object("a", "1", "9"))
+	for name, tc := range map[string]struct {
+		cached *metav1.PartialObjectMetadata
+		live   []metav1.PartialObjectMetadata // what a later look finds
+		held   bool
+		later  bool
+	}{
+		"the cache shows it":                       {object("a", "1", "9"), nil, true, true},
+		"the cache shows it on its way out":        {onItsWay, nil, true, true},
+		"the cache shows another of its name":      {object("a", "2", "9"), nil, false, false},
+		"the cache shows none":                     {nil, nil, false, false},
+		"it is there all the same, on its way out": {onItsWay, []metav1.PartialObjectMetadata{*onItsWay}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			if tc.cached != nil {
+				r = newRig(t, tc.cached)
+			}
+			r.server = tc.live
+			r.Vanished("k", pods, object("a", "1", "9"))
+			if held := len(r.Behind("k")) > 0; held != tc.held {
+				t.Errorf("held %t", held)
+			}
+			r.step(lookAfter)
+			if err := r.Look(t.Context(), "k"); err != nil {
+				t.Fatal(err)
+			}
+			if held := len(r.Behind("k")) > 0; held != tc.later {
+				t.Errorf("held after a look: %t", held)
+			}
+		})
+	}
+	r := newRig(t)
+	if r.Vanished("k", schema.GroupResource{Resource: "unwatched"}, object("a", "1", "9")); len(r.Behind("k")) > 0 {
+		t.Error("waits for what no cache shows")
+	}
+}
+
 func TestUnlessGone(t *testing.T) {
 	there := []metav1.PartialObjectMetadata{*object("a", "1", "9")}
 	for name, tc := range map[string]struct {

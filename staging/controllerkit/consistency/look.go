@@ -99,7 +99,7 @@ func (t *Tracker[K]) lookAtDeleted(ctx context.Context, key K, resource schema.G
 	if err != nil {
 		return err
 	}
-	there := live != nil && live.UID == uid && live.DeletionTimestamp == nil
+	there := live != nil && live.UID == uid && (live.DeletionTimestamp == nil || d.vanished)
 	if there {
 		klog.FromContext(ctx).Info("A deletion did not take place", "key", key, "resource", resource, "object", d.key(), "answerLost", d.uncertain)
 	}

@@ -148,7 +148,7 @@ func (t *Tracker[K]) Behind(key K) []Behind {
 	for resource, uids := range r.deleted {
 		var since time.Time
 		for uid, d := range uids {
-			if gone(t.stores[resource], d.key(), uid) {
+			if gone(t.stores[resource], d, uid) {
 				delete(uids, uid)
 			} else if since.IsZero() || d.at.Before(since) {
 				since = d.at
@@ -190,13 +190,13 @@ func (t *Tracker[K]) record(key K) *record {
 	return r
 }
 
-func gone(store Store, key string, uid types.UID) bool {
-	item, exists, err := store.GetByKey(key)
+func gone(store Store, d deletion, uid types.UID) bool {
+	item, exists, err := store.GetByKey(d.key())
 	if err != nil || !exists {
 		return err == nil
 	}
 	obj, ok := item.(metav1.Object)
-	return ok && (obj.GetUID() != uid || obj.GetDeletionTimestamp() != nil)
+	return ok && (obj.GetUID() != uid || obj.GetDeletionTimestamp() != nil && !d.vanished)
 }
 
 func reached(at, version string) bool {
