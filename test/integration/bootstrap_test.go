@@ -12,15 +12,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/bootstraptokens"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/bootstrapsigner"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/legacytokencleaner"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/tokencleaner"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
@@ -33,16 +37,31 @@ const (
 // asController acts as the service account of a controller, under its bootstrap role.
 func asController(t testing.TB, cp *harness.ControlPlane, account string) kubernetes.Interface {
 	t.Helper()
+	client, err := kubernetes.NewForConfig(accountConfig(cp, account))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// accountConfig is that of a client with the rights of a service account.
+func accountConfig(cp *harness.ControlPlane, account string) *rest.Config {
 	config := rest.CopyConfig(cp.Admin)
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:kube-system:" + account,
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"},
 	}
-	client, err := kubernetes.NewForConfig(config)
+	return config
+}
+
+// handOf is what a controller writes with, by this configuration and this clock.
+func handOf(t testing.TB, config *rest.Config, clock clock.WithTicker) reconcile.Hand {
+	t.Helper()
+	writer, err := client.New(config, client.Options{Scheme: scheme.Scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client
+	return reconcile.Hand{Client: writer, Clock: clock}
 }
 
 // asManager is what the caches read with.
@@ -132,8 +151,8 @@ func TestBootstrapTokensEndAtTheirTime(t *testing.T) {
 	create(t, secrets.Create, bootstrapToken("minute", now.Add(time.Minute)), bootstrapToken("hour00", now.Add(time.Hour)), bootstrapToken("never0", now.AddDate(100, 0, 0)))
 
 	info, tokens := bootstrapsigner.Informers(reader, 0), bootstraptokens.Informers(reader, 0)
-	signer, err := bootstrapsigner.New(info.Core().V1().ConfigMaps(), tokens.Core().V1().Secrets(), asController(t, cp, "bootstrap-signer"),
-		bootstrapsigner.Options{Clock: clock})
+	signer, err := bootstrapsigner.New(info.Core().V1().ConfigMaps(), tokens.Core().V1().Secrets(),
+		handOf(t, accountConfig(cp, "bootstrap-signer"), clock))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +166,7 @@ func TestBootstrapTokensEndAtTheirTime(t *testing.T) {
 	}
 
 	own := bootstraptokens.Informers(reader, 0)
-	cleaner, err := tokencleaner.New(own.Core().V1().Secrets(), asController(t, cp, "token-cleaner"), tokencleaner.Options{Clock: clock})
+	cleaner, err := tokencleaner.New(own.Core().V1().Secrets(), handOf(t, accountConfig(cp, "token-cleaner"), clock))
 	if err != nil {
 		t.Fatal(err)
 	}

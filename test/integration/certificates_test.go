@@ -383,7 +383,7 @@ func TestTimeDeletesRequests(t *testing.T) {
 	makePast(t, client, now, now.Add(30*time.Minute))
 	clock := testclock.NewFakeClock(now)
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := csrcleaner.New(shared.Certificates().V1().CertificateSigningRequests(), client, csrcleaner.Options{Clock: clock})
+	c, err := csrcleaner.New(shared.Certificates().V1().CertificateSigningRequests(), handOf(t, cp.Admin, clock))
 	if err != nil {
 		t.Fatal(err)
 	}

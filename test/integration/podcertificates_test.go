@@ -46,7 +46,7 @@ func (p podCertificates) clean(t *testing.T) (c *podcertificaterequestcleaner.Co
 	own := podcertificaterequestcleaner.Informers(reader, 0)
 	var err error
 	c, err = podcertificaterequestcleaner.New(own.Certificates().V1beta1().PodCertificateRequests(),
-		asController(t, p.cp, "podcertificaterequestcleaner"), podcertificaterequestcleaner.Options{Clock: p.clock})
+		handOf(t, accountConfig(p.cp, "podcertificaterequestcleaner"), p.clock))
 	if err != nil {
 		t.Fatal(err)
 	}
