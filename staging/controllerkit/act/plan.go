@@ -43,8 +43,13 @@ type Plan struct {
 	TerminalIf func(error) bool
 }
 
-// Stages are one stage, whose steps are taken in turn.
-func Stages(steps ...Step) []Stage { return []Stage{InTurn(steps...)} }
+// Stages are one stage, whose steps are taken in turn; none without steps.
+func Stages(steps ...Step) []Stage {
+	if len(steps) == 0 {
+		return nil
+	}
+	return []Stage{InTurn(steps...)}
+}
 
 // Stage is steps that belong together, and the way in which they are taken.
 type Stage struct {

@@ -158,6 +158,15 @@ func late(Results) Step {
 	return Status{Of: pod("web"), MayWait: true, Set: func(o client.Object) { o.(*corev1.Pod).Status.Message = "x" }}
 }
 
+func TestWithoutStepsThereIsNoStage(t *testing.T) {
+	if got := Stages(); got != nil {
+		t.Errorf("got %v", got)
+	}
+	if got := Stages(create("a"), create("b")); len(got) != 1 || len(got[0].Steps) != 2 {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestARefusalMayBeTerminal(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer   error
