@@ -10,9 +10,6 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/features"
 )
 
-// serviceCIDRWorkers is how many ServiceCIDRs are worked on at once.
-const serviceCIDRWorkers = 5
-
 var (
 	serviceCIDRsResource = networkingv1.SchemeGroupVersion.WithResource("servicecidrs")
 	ipAddressesResource  = networkingv1.SchemeGroupVersion.WithResource("ipaddresses")
@@ -25,12 +22,11 @@ func startServiceCIDRController(ctx context.Context, cc ControllerContext) (http
 	if err := cc.require(serviceCIDRsResource, ipAddressesResource); err != nil {
 		return nil, false, err
 	}
-	client, events, err := cc.clientAndEvents(ctx, "service-cidrs-controller", "service-cidr-controller")
+	hand, err := cc.hand(ctx, "service-cidrs-controller", "service-cidr-controller")
 	if err != nil {
 		return nil, false, err
 	}
 	networking := cc.Informers.Networking().V1()
-	c, err := servicecidrs.New(networking.ServiceCIDRs(), networking.IPAddresses(), client, events,
-		servicecidrs.Options{Workers: serviceCIDRWorkers, Clock: cc.Clock})
+	c, err := servicecidrs.New(networking.ServiceCIDRs(), networking.IPAddresses(), hand)
 	return cc.run(ctx, c, err)
 }

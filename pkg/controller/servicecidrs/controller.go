@@ -1,75 +1,47 @@
 package servicecidrs
 
 import (
-	"context"
 	"net/netip"
 
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	networkinginformers "k8s.io/client-go/informers/networking/v1"
-	"k8s.io/client-go/kubernetes"
-	networkinglisters "k8s.io/client-go/listers/networking/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
 const (
-	name  = "service-cidr-controller"
-	queue = "ipaddresses"
+	name = "service-cidr-controller"
 
 	// maxRetries is after how many failures in a row a ServiceCIDR waits for a change.
 	maxRetries = 15
 )
 
-var cidrResource = schema.GroupResource{Group: networkingv1.GroupName, Resource: "servicecidrs"}
-
-// Options are the settings of the controller.
-type Options struct {
-	// Workers is how many ServiceCIDRs are worked on at once; 1 by default.
-	Workers int
-	// Clock is the process's clock; the real one by default.
-	Clock clock.WithTicker
-}
-
 // Controller protects ServiceCIDRs; its keys are their names.
 type Controller struct {
-	*runner.Runner[string]
-	cidrs                   networkinglisters.ServiceCIDRLister
-	cidrIndex, addressIndex toolscache.Indexer
-	client                  kubernetes.Interface
-	events                  record.EventRecorder
-	writes                  *consistency.Tracker[string]
-	clock                   clock.PassiveClock
+	*reconcile.Controller[string]
+	cidrs, ips toolscache.Indexer
 }
 
 // New returns the controller, which is not running yet.
-func New(cidrs networkinginformers.ServiceCIDRInformer, addresses networkinginformers.IPAddressInformer, client kubernetes.Interface, events record.EventRecorder, o Options) (*Controller, error) {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+func New(cidrs networkinginformers.ServiceCIDRInformer, ips networkinginformers.IPAddressInformer, hand reconcile.Hand) (*Controller, error) {
 	if err := cache.Ensure(cidrs.Informer(), deleted); err != nil {
 		return nil, err
 	}
-	if err := cache.Ensure(addresses.Informer(), handedOut); err != nil {
+	if err := cache.Ensure(ips.Informer(), handedOut); err != nil {
 		return nil, err
 	}
-	c := &Controller{
-		cidrs: cidrs.Lister(), cidrIndex: cidrs.Informer().GetIndexer(), addressIndex: addresses.Informer().GetIndexer(),
-		client: client, events: events, clock: o.Clock,
-	}
-	c.writes = consistency.NewTracker[string](map[schema.GroupResource]consistency.Store{cidrResource: cidrs.Informer().GetStore()})
-	c.Runner = runner.New(runner.Options[string]{
-		Name: name, Queue: queue, Workers: o.Workers, Clock: o.Clock, Writes: c.writes, MaxRetries: maxRetries,
-	}, c.sync)
+	c := &Controller{cidrs: cidrs.Informer().GetIndexer(), ips: ips.Informer().GetIndexer()}
+	c.Controller = reconcile.New(reconcile.Options[string]{
+		Runner: runner.Options[string]{Name: name, Queue: "ipaddresses", Workers: 5, MaxRetries: maxRetries},
+		Hand:   hand, Caches: reconcile.Caches{networkingv1.Resource("servicecidrs"): cidrs.Informer().GetStore()},
+	}, c.observe, plan)
 	if err := runner.Watch(c.Runner, cidrs.Informer(), c.cidrChanged); err != nil {
 		return nil, err
 	}
-	return c, runner.Watch(c.Runner, addresses.Informer(), c.addressChanged)
+	return c, runner.Watch(c.Runner, ips.Informer(), c.addressChanged)
 }
 
 // cidrChanged wakes the ServiceCIDR and, when it came or went, those that wait to
@@ -113,16 +85,4 @@ func handed(ip *networkingv1.IPAddress) (netip.Addr, bool) {
 		return netip.Addr{}, false
 	}
 	return addressOf(ip)
-}
-
-func (c *Controller) sync(ctx context.Context, cidrName string) runner.Result {
-	cidr, near, err := c.observe(cidrName)
-	if err != nil {
-		return runner.Done(err)
-	}
-	if cidr == nil {
-		c.writes.Forget(cidrName)
-	}
-	do := decide(cidr, near, c.clock.Now())
-	return runner.Done(c.apply(ctx, cidr, do)).LookAgain(do.Wait).Because(do)
 }

@@ -37,7 +37,9 @@ func prepare(t *testing.T, objects ...runtime.Object) parts {
 	shared := informers.NewSharedInformerFactory(client, 0)
 	events := record.NewFakeRecorder(10)
 	networking := shared.Networking().V1()
-	c, err := New(networking.ServiceCIDRs(), networking.IPAddresses(), client, events, Options{Clock: testclock.NewFakeClock(noon)})
+	hand := testrig.Hand(client, events)
+	hand.Clock = testclock.NewFakeClock(noon)
+	c, err := New(networking.ServiceCIDRs(), networking.IPAddresses(), hand)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,6 +53,23 @@ func prepare(t *testing.T, objects ...runtime.Object) parts {
 		}
 	}
 	return parts{c, client, shared, events}
+}
+
+// decided is what is decided of the ServiceCIDR of this name, as it is cached.
+func (p parts) decided(t *testing.T, name string) decision {
+	t.Helper()
+	o, err := p.observe(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decide(o, noon)
+}
+
+func TestOneThatIsGoneNeedsNothing(t *testing.T) {
+	p := prepare(t)
+	if err := p.Reconcile(t.Context(), "a").Err(); err != nil || len(p.client.Actions()) > 0 {
+		t.Errorf("got %v and sent %v", err, p.client.Actions())
+	}
 }
 
 func TestANewOneIsProtectedAndReady(t *testing.T) {
@@ -73,13 +92,13 @@ func TestANewOneIsProtectedAndReady(t *testing.T) {
 func TestTheAddressesOfARangeAreRead(t *testing.T) {
 	p := prepare(t, cidr("a", of("10.0.0.0/23"), deletedAgo(time.Minute)),
 		address("10.0.2.1", managedBy, "IPv4"), address("10.0.0.9", "me", "IPv4"), address("fd00::1", managedBy, "IPv6"))
-	if got := p.sync(t.Context(), "a"); got.Err() != nil || !got.Plan().(plan).RemoveFinalizer {
-		t.Errorf("got %v, %v", got.Plan(), got.Err())
+	if got := p.decided(t, "a"); !got.RemoveFinalizer {
+		t.Errorf("got %v", got)
 	}
 	if err := p.shared.Networking().V1().IPAddresses().Informer().GetStore().Add(address("10.0.1.200", managedBy, "IPv4")); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.sync(t.Context(), "a").Plan().(plan); got.RemoveFinalizer || !strings.Contains(got.Why, "10.0.1.200") {
+	if got := p.decided(t, "a"); got.RemoveFinalizer || !strings.Contains(got.Why, "10.0.1.200") {
 		t.Errorf("got %v", got)
 	}
 }
@@ -107,7 +126,7 @@ func TestErrorsOfWrites(t *testing.T) {
 			p.client.PrependReactor("patch", "servicecidrs", func(action clienttesting.Action) (bool, runtime.Object, error) {
 				return action.GetSubresource() == tc.subresource, nil, tc.err
 			})
-			got := p.sync(t.Context(), "a").Err()
+			got := p.Reconcile(t.Context(), "a").Err()
 			if (got != nil) != tc.fail || tc.fail && !errors.Is(got, tc.err) {
 				t.Errorf("got error %v", got)
 			}
@@ -123,6 +142,38 @@ func TestErrorsOfWrites(t *testing.T) {
 	}
 }
 
+func TestTheFinalizerComesBeforeTheStatus(t *testing.T) {
+	for name, tc := range map[string]struct {
+		refuse bool
+		want   string
+	}{
+		"both are written":                         {false, "/finalizers status/"},
+		"without the finalizer it is not reported": {true, "/finalizers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := prepare(t, cidr("a", finalizers()))
+			var did []string
+			p.client.PrependReactor("patch", "servicecidrs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				field := ""
+				if strings.Contains(string(action.(clienttesting.PatchAction).GetPatch()), `"finalizers"`) {
+					field = "finalizers"
+				}
+				did = append(did, action.GetSubresource()+"/"+field)
+				return tc.refuse, nil, apierrors.NewNotFound(networkingv1.Resource("servicecidrs"), "a")
+			})
+			if err := p.Reconcile(t.Context(), "a").Err(); (err != nil) != tc.refuse {
+				t.Errorf("got %v", err)
+			}
+			if got := strings.Join(did, " "); got != tc.want {
+				t.Errorf("did %s", got)
+			}
+			if len(p.events.Events) > 0 {
+				t.Errorf("told %s", <-p.events.Events)
+			}
+		})
+	}
+}
+
 func TestOnlyTheOneOfThatUIDIsFreed(t *testing.T) {
 	p := prepare(t, cidr("a", deletedAgo(time.Minute)))
 	var patch string
@@ -130,7 +181,7 @@ func TestOnlyTheOneOfThatUIDIsFreed(t *testing.T) {
 		patch = string(action.(clienttesting.PatchAction).GetPatch())
 		return false, nil, nil
 	})
-	p.sync(t.Context(), "a")
+	p.Reconcile(t.Context(), "a")
 	if want := `{"metadata":{"$deleteFromPrimitiveList/finalizers":["networking.k8s.io/service-cidr-finalizer"],"uid":"uid"}}`; patch != want {
 		t.Errorf("got %s", patch)
 	}

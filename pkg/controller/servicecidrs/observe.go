@@ -1,40 +1,36 @@
 package servicecidrs
 
 import (
+	"context"
 	"iter"
 	"net/netip"
 
 	networkingv1 "k8s.io/api/networking/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
-// observe reads a ServiceCIDR, nil if it is gone, and what is around it.
-func (c *Controller) observe(name string) (*networkingv1.ServiceCIDR, surroundings, error) {
-	cidr, err := c.cidrs.Get(name)
-	if apierrors.IsNotFound(err) {
-		return nil, surroundings{}, nil
-	}
+// observe reads a ServiceCIDR and, if it is to go, what holds it.
+func (c *Controller) observe(_ context.Context, key string) (observed, error) {
+	cidr, err := reconcile.Cached[networkingv1.ServiceCIDR](c.cidrs, key)
 	if err != nil || cidr.DeletionTimestamp == nil {
-		return cidr, surroundings{}, err // only one that is to go needs the others
+		return observed{cidr: cidr}, err
 	}
-	all, err := c.cidrs.List(labels.Everything())
-	near := surroundings{addresses: c.addresses}
-	for _, other := range all {
-		if other.Name != name {
-			near.others = append(near.others, other)
+	var others []*networkingv1.ServiceCIDR
+	for _, item := range c.cidrs.List() {
+		if other, is := item.(*networkingv1.ServiceCIDR); is && other.Name != key {
+			others = append(others, other)
 		}
 	}
-	return cidr, near, err
+	return around(cidr, others, c.addresses), nil
 }
 
 // addresses are those that the API server handed out of a range.
 func (c *Controller) addresses(prefix netip.Prefix) iter.Seq[netip.Addr] {
 	return func(yield func(netip.Addr) bool) {
 		for _, value := range blocks(prefix) {
-			found, err := cache.Lookup[networkingv1.IPAddress](c.addressIndex, handedOut, value)
+			found, err := cache.Lookup[networkingv1.IPAddress](c.ips, handedOut, value)
 			if err != nil {
 				continue // the index is there from the start
 			}
@@ -53,7 +49,7 @@ func (c *Controller) deletedWith(ranges []netip.Prefix) []string {
 	if len(ranges) == 0 {
 		return nil
 	}
-	found, err := cache.Lookup[networkingv1.ServiceCIDR](c.cidrIndex, deleted, cache.Yes)
+	found, err := cache.Lookup[networkingv1.ServiceCIDR](c.cidrs, deleted, cache.Yes)
 	if err != nil {
 		return nil // the index is there from the start
 	}

@@ -12,6 +12,10 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
+	networkingapply "k8s.io/client-go/applyconfigurations/networking/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 const (
@@ -25,49 +29,89 @@ const (
 	heldMessage  = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
 )
 
-// plan says what to write to a ServiceCIDR, and when to look again.
-type plan struct {
-	AddFinalizer    bool `json:"addFinalizer,omitempty"`
-	RemoveFinalizer bool `json:"removeFinalizer,omitempty"`
+// observed is a ServiceCIDR and, if it is being deleted, an address that would be in
+// none without it; empty if there is none.
+type observed struct {
+	cidr *networkingv1.ServiceCIDR
+	lost string
+}
+
+// around is what is observed of a ServiceCIDR that is being deleted, among all others
+// and with the addresses that the API server handed out of a range.
+func around(cidr *networkingv1.ServiceCIDR, others []*networkingv1.ServiceCIDR, addresses func(netip.Prefix) iter.Seq[netip.Addr]) observed {
+	if address, held := holds(rangesOf(cidr), staying(cidr, others), addresses); held {
+		return observed{cidr, address.String()}
+	}
+	return observed{cidr: cidr}
+}
+
+// decision says what to write to a ServiceCIDR, and when to look again.
+type decision struct {
+	AddFinalizer, RemoveFinalizer bool
 	// Ready is the condition to apply, nil to leave it.
-	Ready *metav1.Condition `json:"ready,omitempty"`
-	Wait  time.Duration     `json:"wait,omitempty"`
-	Why   string            `json:"why"`
+	Ready *metav1.Condition
+	Wait  time.Duration
+	Why   string
 }
 
-// surroundings are what is known of the other objects.
-type surroundings struct {
-	// others are all other ServiceCIDRs.
-	others []*networkingv1.ServiceCIDR
-	// addresses are those that the API server handed out of a range.
-	addresses func(netip.Prefix) iter.Seq[netip.Addr]
+// plan writes the finalizer first: nothing is called ready that is not protected.
+func plan(o observed, now time.Time) act.Plan {
+	do := decide(o, now)
+	var steps []act.Step
+	if do.AddFinalizer {
+		protect := act.Merge(o.cidr, map[string]any{"finalizers": []string{finalizer}})
+		protect.Required = true
+		steps = append(steps, protect)
+	}
+	if do.Ready != nil {
+		steps = append(steps, report(o.cidr, do.Ready))
+	}
+	if do.RemoveFinalizer {
+		free := act.Merge(o.cidr, map[string]any{"$deleteFromPrimitiveList/finalizers": []string{finalizer}})
+		free.UntilGone = true
+		steps = append(steps, free)
+	}
+	return act.Plan{Why: do.Why, Stages: act.Stages(steps...), RequeueAfter: do.Wait}
 }
 
-// decide says what a ServiceCIDR, nil if it is gone, needs.
-func decide(cidr *networkingv1.ServiceCIDR, near surroundings, now time.Time) plan {
-	switch {
-	case cidr == nil:
-		return plan{Why: "the ServiceCIDR is gone"}
-	case cidr.DeletionTimestamp == nil:
+// report applies the condition.
+func report(cidr *networkingv1.ServiceCIDR, ready *metav1.Condition) act.Step {
+	condition := metaapply.Condition().WithType(ready.Type).WithStatus(ready.Status).WithReason(ready.Reason).
+		WithMessage(ready.Message).WithLastTransitionTime(ready.LastTransitionTime)
+	step := act.Apply{
+		Of: cidr, Manager: name, Force: true, Subresource: "status",
+		Configuration: networkingapply.ServiceCIDR(cidr.Name).WithUID(cidr.UID).
+			WithStatus(networkingapply.ServiceCIDRStatus().WithConditions(condition)),
+	}
+	if ready.Status == metav1.ConditionTrue {
+		step.Events = act.Events{On: cidr, FailedReason: "KubernetesServiceCIDRError", Failed: "The ServiceCIDR Status can not be set to Ready=True"}
+	}
+	return step
+}
+
+// decide says what a ServiceCIDR needs.
+func decide(o observed, now time.Time) decision {
+	cidr := o.cidr
+	if cidr.DeletionTimestamp == nil {
 		return keep(cidr, now)
 	}
-	if address, held := holds(rangesOf(cidr), staying(cidr, near.others), near.addresses); held {
+	if o.lost != "" {
 		ready := metav1.Condition{Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionFalse,
 			Reason: networkingv1.ServiceCIDRReasonTerminating, Message: heldMessage}
-		return plan{Ready: changed(cidr, ready, now), Why: fmt.Sprintf("it is deleted, but %s is in no other ServiceCIDR", address)}
+		return decision{Ready: changed(cidr, ready, now), Why: fmt.Sprintf("it is deleted, but %s is in no other ServiceCIDR", o.lost)}
 	}
 	if !slices.Contains(cidr.Finalizers, finalizer) {
-		return plan{Why: "it is deleted, and others hold it"}
+		return decision{Why: "it is deleted, and others hold it"}
 	}
 	if wait := gracePeriod - now.Sub(cidr.DeletionTimestamp.Time); wait > 0 {
-		return plan{Wait: wait, Why: "it is deleted, and API servers get time to hear of it"}
+		return decision{Wait: wait, Why: "it is deleted, and API servers get time to hear of it"}
 	}
-	return plan{RemoveFinalizer: true, Why: "it is deleted, and no address needs it"}
+	return decision{RemoveFinalizer: true, Why: "it is deleted, and no address needs it"}
 }
 
-// keep is the plan for a ServiceCIDR that is to stay.
-func keep(cidr *networkingv1.ServiceCIDR, now time.Time) plan {
-	do := plan{
+// keep is what is decided of a ServiceCIDR that is to stay.
+func keep(cidr *networkingv1.ServiceCIDR, now time.Time) decision {
+	do := decision{
 		AddFinalizer: !slices.Contains(cidr.Finalizers, finalizer),
 		Ready: changed(cidr, metav1.Condition{Type: networkingv1.ServiceCIDRConditionReady,
 			Status: metav1.ConditionTrue, Message: readyMessage}, now),

@@ -61,35 +61,33 @@ func condition(status metav1.ConditionStatus, reason, message string) *metav1.Co
 var (
 	isReady = ready(metav1.ConditionTrue, "", readyMessage)
 	isHeld  = condition(metav1.ConditionFalse, "Terminating", heldMessage)
-	freed   = plan{RemoveFinalizer: true, Why: "it is deleted, and no address needs it"}
+	freed   = decision{RemoveFinalizer: true, Why: "it is deleted, and no address needs it"}
 )
 
-func held(address string, ready *metav1.Condition) plan {
-	return plan{Ready: ready, Why: "it is deleted, but " + address + " is in no other ServiceCIDR"}
+func held(address string, ready *metav1.Condition) decision {
+	return decision{Ready: ready, Why: "it is deleted, but " + address + " is in no other ServiceCIDR"}
 }
 
 func TestDecideWhileItStays(t *testing.T) {
 	needed := "it is to be protected and ready"
 	for name, tc := range map[string]struct {
 		cidr *networkingv1.ServiceCIDR
-		want plan
+		want decision
 	}{
 		"a new one is protected and ready": {
-			cidr("a", finalizers()), plan{AddFinalizer: true, Ready: condition("True", "", readyMessage), Why: needed}},
+			cidr("a", finalizers()), decision{AddFinalizer: true, Ready: condition("True", "", readyMessage), Why: needed}},
 		"one that is protected and ready is left alone": {
-			cidr("a", isReady), plan{Why: "nothing differs"}},
+			cidr("a", isReady), decision{Why: "nothing differs"}},
 		"the finalizer that somebody took comes back": {
-			cidr("a", isReady, finalizers("other")), plan{AddFinalizer: true, Why: needed}},
+			cidr("a", isReady, finalizers("other")), decision{AddFinalizer: true, Why: needed}},
 		"one that others call unready is ready again": {
-			cidr("a", ready("False", "Other", "no")), plan{Ready: condition("True", "", readyMessage), Why: needed}},
+			cidr("a", ready("False", "Other", "no")), decision{Ready: condition("True", "", readyMessage), Why: needed}},
 		"the condition in other words is put right": {
-			cidr("a", ready("True", "", "fine")), plan{Ready: condition("True", "", readyMessage), Why: needed}},
-		"one that is gone needs nothing": {
-			nil, plan{Why: "the ServiceCIDR is gone"}},
+			cidr("a", ready("True", "", "fine")), decision{Ready: condition("True", "", readyMessage), Why: needed}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := tc.cidr.DeepCopy()
-			if diff := cmp.Diff(tc.want, decide(tc.cidr, surroundings{}, noon)); diff != "" {
+			if diff := cmp.Diff(tc.want, decide(observed{cidr: tc.cidr}, noon)); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(before, tc.cidr); diff != "" {
@@ -105,13 +103,13 @@ func TestDecideWhenItIsDeleted(t *testing.T) {
 		cidr      *networkingv1.ServiceCIDR
 		others    []*networkingv1.ServiceCIDR
 		addresses []string
-		want      plan
+		want      decision
 	}{
 		"without addresses it goes": {
 			cidr("a", long, of("10.0.0.0/24")), nil, nil, freed},
 		"but not before API servers had time to hear of it": {
 			cidr("a", just, of("10.0.0.0/24")), nil, nil,
-			plan{Wait: 6 * time.Second, Why: "it is deleted, and API servers get time to hear of it"}},
+			decision{Wait: 6 * time.Second, Why: "it is deleted, and API servers get time to hear of it"}},
 		"the grace period ends to the second": {
 			cidr("a", deletedAgo(gracePeriod), of("10.0.0.0/24")), nil, nil, freed},
 		"an address holds it, and it says so": {
@@ -143,10 +141,10 @@ func TestDecideWhenItIsDeleted(t *testing.T) {
 		"one that is about to go takes nothing over": {
 			cidr("b", long, isReady, of("10.0.0.0/24")), []*networkingv1.ServiceCIDR{cidr("a", long, of("10.0.0.0/24"), finalizers("other"))}, []string{"10.0.0.7"}, held("10.0.0.7", isHeld)},
 		"what only others hold is left to them": {
-			cidr("a", long, of("10.0.0.0/24"), finalizers("other")), nil, nil, plan{Why: "it is deleted, and others hold it"}},
+			cidr("a", long, of("10.0.0.0/24"), finalizers("other")), nil, nil, decision{Why: "it is deleted, and others hold it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := decide(tc.cidr, surroundings{others: tc.others, addresses: handingOut(tc.addresses...)}, noon)
+			got := decide(around(tc.cidr, tc.others, handingOut(tc.addresses...)), noon)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -174,7 +172,7 @@ func TestOneOfTheDeletedStays(t *testing.T) {
 			changed = false
 			for i, c := range left {
 				others := slices.Delete(slices.Clone(left), i, i+1)
-				if decide(c, surroundings{others: others, addresses: handingOut("10.0.0.7")}, noon).RemoveFinalizer {
+				if decide(around(c, others, handingOut("10.0.0.7")), noon).RemoveFinalizer {
 					left, changed = others, true
 					break
 				}
