@@ -99,12 +99,12 @@ func startStorageVersionGarbageCollectorController(ctx context.Context, cc Contr
 	if err := cc.require(apiserverinternalv1alpha1.SchemeGroupVersion.WithResource("storageversions")); err != nil {
 		return nil, false, err
 	}
-	client, err := cc.Client("storage-version-garbage-collector")
+	hand, err := cc.hand(ctx, "storage-version-garbage-collector", "")
 	if err != nil {
 		return nil, false, err
 	}
 	leases := cc.narrowed(storageversiongc.Informers).Coordination().V1().Leases()
-	c, err := storageversiongc.New(leases, cc.Informers.Internal().V1alpha1().StorageVersions(), client, storageversiongc.Options{Clock: cc.Clock})
+	c, err := storageversiongc.New(leases, cc.Informers.Internal().V1alpha1().StorageVersions(), hand)
 	return cc.run(ctx, c, err)
 }
 

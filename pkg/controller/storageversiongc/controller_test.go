@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 func lease(name, identity string) *coordinationv1.Lease {
@@ -24,7 +26,9 @@ func world(t *testing.T, client *fake.Clientset, versions ...*storageVersion) *C
 	t.Helper()
 	shared := informers.NewSharedInformerFactory(client, 0)
 	leases, svs := Informers(client, 0).Coordination().V1().Leases(), shared.Internal().V1alpha1().StorageVersions()
-	c, err := New(leases, svs, client, Options{Clock: testingclock.NewFakeClock(noon)})
+	hand := testrig.Hand(client, nil)
+	hand.Clock = testingclock.NewFakeClock(noon)
+	c, err := New(leases, svs, hand)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +76,7 @@ func TestAServerIsGoneOnlyAfterALiveRead(t *testing.T) {
 				client.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
 			}
 			c := world(t, client, sv)
-			for _, got := range []error{c.syncVersion(t.Context(), sv.Name).Err(), c.syncLease(t.Context(), "b").Err()} {
+			for _, got := range []error{c.byVersion.Reconcile(t.Context(), sv.Name).Err(), c.byLease.Reconcile(t.Context(), "b").Err()} {
 				if (got != nil) != tc.fail {
 					t.Errorf("got %v, want an error: %v", got, tc.fail)
 				}
@@ -93,7 +97,7 @@ func TestAVanishedLeaseConcernsAllWhoNameIt(t *testing.T) {
 	mine.Name, both.Name, other.Name = "mine", "both", "other"
 	client := fake.NewClientset(mine, both, other)
 	c := world(t, client, mine, both, other)
-	if err := c.syncLease(t.Context(), "b").Err(); err != nil {
+	if err := c.byLease.Reconcile(t.Context(), "b").Err(); err != nil {
 		t.Fatal(err)
 	}
 	verbs := map[string]string{}
@@ -128,9 +132,16 @@ func TestErrorsOfWrites(t *testing.T) {
 			}
 			client := fake.NewClientset()
 			client.PrependReactor(tc.verb, "storageversions", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
-			if got := world(t, client, sv).syncVersion(t.Context(), sv.Name).Err(); (got != nil) != tc.fail {
+			if got := world(t, client, sv).byVersion.Reconcile(t.Context(), sv.Name).Err(); (got != nil) != tc.fail {
 				t.Errorf("got %v, want an error: %v", got, tc.fail)
 			}
 		})
+	}
+}
+
+func TestOneThatIsGoneNeedsNothing(t *testing.T) {
+	client := fake.NewClientset()
+	if err := world(t, client).byVersion.Reconcile(t.Context(), "g.things").Err(); err != nil || len(client.Actions()) > 0 {
+		t.Errorf("got %v and sent %v", err, client.Actions())
 	}
 }

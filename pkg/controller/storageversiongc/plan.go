@@ -1,12 +1,16 @@
 package storageversiongc
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 const (
@@ -22,29 +26,43 @@ type (
 	entry          = apiserverinternalv1alpha1.ServerStorageVersion
 )
 
-// plan says what to do with one StorageVersion; at most one of the two is set.
-type plan struct {
-	update, remove *storageVersion
-	Gone           []string `json:"gone,omitempty"`
-	Why            string   `json:"why"`
+// observed are StorageVersions and the servers that are gone.
+type observed struct {
+	versions []*storageVersion
+	gone     []string
 }
 
-// decide takes the entries of the servers that are gone out of a StorageVersion.
-func decide(sv *storageVersion, gone []string, now time.Time) plan {
-	if sv == nil {
-		return plan{Why: "the storage version is gone"}
+// plan takes the entries of the servers that are gone out of the StorageVersions.
+func plan(o observed, now time.Time) act.Plan {
+	var steps []act.Step
+	for _, sv := range o.versions {
+		if step := clean(sv, o.gone, now); step != nil {
+			steps = append(steps, step)
+		}
 	}
+	if len(steps) == 0 {
+		return act.Plan{Why: "no entry is of a server that is gone"}
+	}
+	return act.Plan{
+		Why:    fmt.Sprintf("%d storage versions name servers that are gone: %s", len(steps), strings.Join(o.gone, ", ")),
+		Stages: []act.Stage{act.EachInTurn(steps...)},
+	}
+}
+
+// clean writes a StorageVersion, in the version that was looked at: an API server may
+// add itself at any moment.
+func clean(sv *storageVersion, gone []string, now time.Time) act.Step {
 	left := slices.DeleteFunc(slices.Clone(sv.Status.StorageVersions), func(e entry) bool { return slices.Contains(gone, e.APIServerID) })
-	switch {
-	case len(left) == len(sv.Status.StorageVersions):
-		return plan{Why: "all its servers are there"}
-	case len(left) == 0:
-		return plan{remove: sv, Gone: gone, Why: "none of its servers is there"}
+	switch len(left) {
+	case len(sv.Status.StorageVersions):
+		return nil
+	case 0:
+		return act.Delete{Of: sv, Unchanged: true}
 	}
 	changed := sv.DeepCopy()
 	changed.Status.StorageVersions = left
 	setCommonVersion(changed, now)
-	return plan{update: changed, Gone: gone, Why: "some of its servers are gone"}
+	return act.Update{Object: changed, Subresource: "status"}
 }
 
 // setCommonVersion says whether all servers encode in the same version.
@@ -90,5 +108,5 @@ func servers(sv *storageVersion) []string {
 	return ids
 }
 
-// identifies tells whether a Lease is that of an API server.
+// identifies reports whether a Lease is that of an API server.
 func identifies(lease *coordinationv1.Lease) bool { return lease.Labels[identityLabel] == apiServer }

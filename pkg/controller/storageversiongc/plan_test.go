@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 var (
@@ -41,40 +43,55 @@ func saying(sv *storageVersion, common string, at metav1.Time) *storageVersion {
 	return sv
 }
 
-func TestDecide(t *testing.T) {
+// wants is what is to be written: the status of one, or its deletion.
+type wants struct{ update, remove *storageVersion }
+
+func TestPlan(t *testing.T) {
 	now := metav1.NewTime(noon)
 	lone := version("b=v1")
 	for name, tc := range map[string]struct {
 		sv   *storageVersion
 		gone []string
-		want plan
+		want wants
 	}{
-		"one that is gone":                     {nil, []string{"a"}, plan{Why: "the storage version is gone"}},
-		"nobody is gone":                       {version("a=v1"), nil, plan{Why: "all its servers are there"}},
-		"somebody else is gone":                {version("a=v1"), []string{"b"}, plan{Why: "all its servers are there"}},
-		"one without entries is left alone":    {version(), []string{"a"}, plan{Why: "all its servers are there"}},
-		"its only server is gone":              {lone, []string{"b"}, plan{remove: lone, Gone: []string{"b"}, Why: "none of its servers is there"}},
-		"the rest agrees now":                  {version("a=v1", "b=v2"), []string{"b"}, some(saying(version("a=v1"), "v1", now), "b")},
-		"the rest still disagrees":             {version("a=v1", "b=v2", "c=v1"), []string{"c"}, some(saying(version("a=v1", "b=v2"), "", now), "c")},
-		"what was true stays so, since when":   {saying(version("a=v1", "b=v1"), "v1", morning), []string{"b"}, some(saying(version("a=v1"), "v1", morning), "b")},
-		"disagreement ends now":                {saying(version("a=v1", "b=v2"), "", morning), []string{"a"}, some(saying(version("b=v2"), "v2", now), "a")},
-		"another common version is transition": {saying(version("a=v1", "b=v2"), "v1", morning), []string{"a"}, some(saying(version("b=v2"), "v2", now), "a")},
-		"two of three are gone":                {version("a=v1", "b=v2", "c=v3"), []string{"a", "c"}, some(saying(version("b=v2"), "v2", now), "a", "c")},
+		"nobody is gone":                       {version("a=v1"), nil, wants{}},
+		"somebody else is gone":                {version("a=v1"), []string{"b"}, wants{}},
+		"one without entries is left alone":    {version(), []string{"a"}, wants{}},
+		"its only server is gone":              {lone, []string{"b"}, wants{remove: lone}},
+		"the rest agrees now":                  {version("a=v1", "b=v2"), []string{"b"}, wants{update: saying(version("a=v1"), "v1", now)}},
+		"the rest still disagrees":             {version("a=v1", "b=v2", "c=v1"), []string{"c"}, wants{update: saying(version("a=v1", "b=v2"), "", now)}},
+		"what was true stays so, since when":   {saying(version("a=v1", "b=v1"), "v1", morning), []string{"b"}, wants{update: saying(version("a=v1"), "v1", morning)}},
+		"disagreement ends now":                {saying(version("a=v1", "b=v2"), "", morning), []string{"a"}, wants{update: saying(version("b=v2"), "v2", now)}},
+		"another common version is transition": {saying(version("a=v1", "b=v2"), "v1", morning), []string{"a"}, wants{update: saying(version("b=v2"), "v2", now)}},
+		"two of three are gone":                {version("a=v1", "b=v2", "c=v3"), []string{"a", "c"}, wants{update: saying(version("b=v2"), "v2", now)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := tc.sv.DeepCopy()
-			if diff := cmp.Diff(tc.want, decide(tc.sv, tc.gone, noon), cmp.AllowUnexported(plan{})); diff != "" {
+			p := plan(observed{[]*storageVersion{tc.sv}, tc.gone}, noon)
+			var got wants
+			for _, stage := range p.Stages {
+				switch s := stage.Steps[0].(type) {
+				case act.Update:
+					got.update = s.Object.(*storageVersion)
+				case act.Delete:
+					got.remove = s.Of.(*storageVersion)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(wants{})); diff != "" {
 				t.Error(diff)
+			}
+			why := "no entry is of a server that is gone"
+			if tc.want != (wants{}) {
+				why = "1 storage versions name servers that are gone: " + strings.Join(tc.gone, ", ")
+			}
+			if p.Why != why {
+				t.Errorf("because %q", p.Why)
 			}
 			if diff := cmp.Diff(before, tc.sv); diff != "" {
 				t.Errorf("the cached object was changed: %s", diff)
 			}
 		})
 	}
-}
-
-func some(update *storageVersion, gone ...string) plan {
-	return plan{update: update, Gone: gone, Why: "some of its servers are gone"}
 }
 
 func TestServersAreNamedOnce(t *testing.T) {
