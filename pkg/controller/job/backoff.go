@@ -61,9 +61,9 @@ func (s streak) with(job *batchv1.Job, all []*corev1.Pod) streak {
 			}
 		}
 	}
-	// Times are of whole seconds: at the same one, a success forgives what is not news after it.
-	forgiven := func(at time.Time, news bool) bool {
-		return at.Before(next.success) || (at.Equal(next.success) && (!news || fresh.Equal(next.success)))
+	// Times are of whole seconds: at the same one, a success forgives what is not new after it.
+	forgiven := func(at time.Time, isNew bool) bool {
+		return at.Before(next.success) || (at.Equal(next.success) && (!isNew || fresh.Equal(next.success)))
 	}
 	for _, f := range s.failures {
 		if !forgiven(f.at, true) {

@@ -29,9 +29,9 @@ func condition(kind batchv1.JobConditionType, status corev1.ConditionStatus, rea
 	return batchv1.JobCondition{Type: kind, Status: status, Reason: reason, Message: message, LastProbeTime: at, LastTransitionTime: at}
 }
 
-// withCondition returns the conditions with this one, and whether that is news. A
-// condition that is not there needs not be told to be false. A list that is
-// given is not changed.
+// withCondition returns the conditions with this one, and whether they have changed.
+// One that is not there need not be said to be false. A list that is given is not
+// changed.
 func withCondition(conditions []batchv1.JobCondition, c batchv1.JobCondition) ([]batchv1.JobCondition, bool) {
 	i := slices.IndexFunc(conditions, func(old batchv1.JobCondition) bool { return old.Type == c.Type })
 	switch {

@@ -6,7 +6,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -72,29 +71,27 @@ func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer, hand r
 	if err := cache.Ensure(pods.Informer(), cache.ByController, cache.Orphans, cache.OrphansByLabel); err != nil {
 		return nil, err
 	}
-	podStore := map[schema.GroupResource]consistency.Store{podsResource: pods.Informer().GetStore()}
 	c := &Controller{
 		jobIndex: jobs.Informer().GetIndexer(), podIndex: pods.Informer().GetIndexer(), patient: o.RejectedPodBackoff,
 		reports: pace.New[Key](hand.Clock, pace.ReportShare, pace.LongestReport), selectors: cache.NewSelectors(),
-		writes: consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{
-			podsResource: podStore[podsResource],
-			jobResource:  jobs.Informer().GetStore(),
-		}),
 	}
+	podStore := pods.Informer().GetStore()
+	c.writes = consistency.NewTracker[Key](reconcile.Caches{podsResource: podStore, jobResource: jobs.Informer().GetStore()})
 	c.jobs = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
 			Name: controllerName, Queue: queueName, Workers: o.Workers, Writes: c.writes, OnHeld: countHeld, Object: c.object,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry),
 		},
-		Hand: hand, Reports: c.reports,
+		Hand: hand, Reports: c.reports, Note: func(_ Key, r any) { c.memory.remember(r.(remembered)) },
 	}, c.observe, plan)
 	c.orphans = reconcile.New(reconcile.Options[Key]{
+		Name: controllerName,
 		Runner: runner.Options[Key]{
 			Name: controllerName + "-orphans", Queue: orphanQueue,
 			Synced:      []toolscache.InformerSynced{jobs.Informer().HasSynced, pods.Informer().HasSynced},
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry),
 		},
-		Hand: hand, Caches: podStore,
+		Hand: hand, Caches: reconcile.Caches{podsResource: podStore},
 	}, c.observeOrphan, planOrphan)
 	c.Group = runner.NewGroup(controllerName, c.jobs, c.orphans)
 	if err := runner.Watch(c.jobs.Runner, jobs.Informer(), c.jobChanged); err != nil {
@@ -103,19 +100,10 @@ func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer, hand r
 	return c, runner.Watch(c.jobs.Runner, pods.Informer(), c.podChanged)
 }
 
-func (c *Controller) cached(key Key) (*batchv1.Job, error) {
-	item, exists, err := c.jobIndex.GetByKey(key.String())
-	if err != nil || !exists {
-		return nil, err
-	}
-	return item.(*batchv1.Job), nil
-}
-
 // object is what an event about the key is about.
 func (c *Controller) object(key Key) runtime.Object {
-	job, err := c.cached(key)
-	if err != nil || job == nil {
-		return nil
+	if job, err := reconcile.Cached[batchv1.Job](c.jobIndex, key); err == nil {
+		return job
 	}
-	return job
+	return nil
 }

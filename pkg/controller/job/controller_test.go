@@ -65,11 +65,6 @@ func (r *rig) syncOrphan(ctx context.Context, key Key) runner.Result {
 	return r.orphans.Reconcile(ctx, key)
 }
 
-// seen is a Job with these pods, of which nothing is remembered.
-func seen(j *batchv1.Job, all []*corev1.Pod) *view {
-	return look(j, all, streak{}.with(j, all), noon)
-}
-
 func fails(verb, resource string, err error) func(*fake.Clientset) {
 	return func(c *fake.Clientset) {
 		c.PrependReactor(verb, resource, func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, err })

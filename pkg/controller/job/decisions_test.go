@@ -150,7 +150,7 @@ func TestVerdicts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if d := judge(seen(tc.job, tc.pods)); d != nil {
+			if d := judge(look(tc.job, tc.pods, streak{}, noon)); d != nil {
 				got = fmt.Sprintf("%s %s %s", d.interim(), d.reason, d.message)
 			}
 			check(t, got, tc.want)
@@ -177,7 +177,7 @@ func TestCompletion(t *testing.T) {
 		"an index beyond the last":                 {newJob(2, indexedMode, doneIndexes("0")), some(1, success, index(7)), 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			check(t, completed(seen(tc.job, tc.pods), tc.active) != nil, tc.want)
+			check(t, completed(look(tc.job, tc.pods, streak{}, noon), tc.active) != nil, tc.want)
 		})
 	}
 }

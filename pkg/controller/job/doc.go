@@ -18,10 +18,11 @@
 // another owner controls, but for the finalizer of a pod whose Job has ended, and
 // of one that is deleted while its Job is not there.
 //
-// Where to look: view.go says what there is, failurepolicy.go, successpolicy.go
-// and verdict.go when a Job ends, plan.go and victims.go which pods to make and
-// take away, backoff.go, perindex.go and rejected.go when failed ones are
-// replaced, tally.go how the ended ones are counted, indexes.go how sets of indexes
-// are written; these are pure. controller.go and watch.go join them to the caches,
-// apply.go and writes.go write.
+// Where to look: observe.go reads the caches. plan.go adopts, and round.go is one turn
+// of a Job in its phases. view.go says what there is, failurepolicy.go,
+// successpolicy.go and verdict.go when a Job ends, decide.go and victims.go which pods
+// to make and take away, backoff.go, perindex.go and rejected.go when failed ones are
+// replaced, tally.go how the ended ones are counted, orphans.go what becomes of pods
+// that no Job counts, indexes.go how sets of indexes are written. All but observe.go,
+// controller.go and watch.go is pure.
 package job

@@ -125,7 +125,7 @@ func FuzzFailurePolicy(f *testing.F) {
 		if flags&4 > 0 {
 			goingAway(p)
 		}
-		v := seen(j, []*corev1.Pod{p, newPodOf("q", index(1))})
+		v := look(j, []*corev1.Pod{p, newPodOf("q", index(1))}, streak{}, noon)
 		plan := decide(v)
 		tally := begin(v, carried{created: len(plan.create), deleted: len(plan.remove) + len(plan.end), verdict: plan.verdict})
 		next, _ := tally.counted(freed(tally, len(tally.release)))

@@ -6,6 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// remembered is what a plan has the process keep of a Job.
+type remembered struct {
+	job    types.UID
+	streak streak
+}
+
 // memory is what a process keeps of Jobs beyond the caches. The zero value is
 // empty; losing it costs a live look and nothing else.
 type memory struct {
@@ -20,21 +26,16 @@ func (m *memory) streak(job types.UID) streak {
 	return m.streaks[job]
 }
 
-func (m *memory) remember(job types.UID, s streak) {
+// remember keeps a streak in place of the one before; an empty one is none.
+func (m *memory) remember(r remembered) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(s.failures) == 0 {
-		delete(m.streaks, job) // a success is read from its pod; before the next failure it changes nothing
+	if len(r.streak.failures) == 0 {
+		delete(m.streaks, r.job) // a success is read from its pod; before the next failure it changes nothing
 		return
 	}
 	if m.streaks == nil {
 		m.streaks = map[types.UID]streak{}
 	}
-	m.streaks[job] = s
-}
-
-func (m *memory) forget(job types.UID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.streaks, job)
+	m.streaks[r.job] = r.streak
 }

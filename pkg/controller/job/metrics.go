@@ -121,12 +121,9 @@ func (t *tally) countHandled() (counts []act.Count) {
 // countCreations counts the pods that were made and those that were refused.
 func (v *view) countCreations(own act.Results) (counts []act.Count) {
 	for _, result := range own {
-		_, is := result.Step.(act.Create)
-		switch {
-		case is && result.Became == act.Done:
-			counts = append(counts, act.Count{Adds: createdPods.WithLabelValues(v.reasonOf(), "succeeded"), Value: 1})
-		case is && result.Err != nil:
-			counts = append(counts, act.Count{Adds: createdPods.WithLabelValues(v.reasonOf(), "failed"), Value: 1})
+		if _, is := result.Step.(act.Create); is && (result.Became == act.Done || result.Err != nil) {
+			status := map[bool]string{true: "succeeded", false: "failed"}[result.Err == nil]
+			counts = append(counts, act.Count{Adds: createdPods.WithLabelValues(v.reasonOf(), status), Value: 1})
 		}
 	}
 	return counts

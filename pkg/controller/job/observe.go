@@ -26,46 +26,31 @@ type observed struct {
 	// claims are its pods, by what has to become of them. Those of a Job that is
 	// finished are all owned.
 	claims ownership.Claims[*corev1.Pod]
-	// streak is what its pods, and those of them that are gone, tell of failures.
+	// streak is what is remembered of failures, as pods that are gone told them.
 	streak streak
 	// patient: rejected pods are replaced ever more rarely.
 	patient bool
 	began   time.Time
 }
 
-// observe reads a Job and its pods from the caches. What the pods tell of failures is
-// remembered, because pods go.
+// observe reads a Job and its pods from the caches.
 func (c *Controller) observe(_ context.Context, key Key) (observed, error) {
 	job, err := reconcile.Cached[batchv1.Job](c.jobIndex, key)
 	if err != nil {
 		return observed{}, err
 	}
-	o := observed{job: job, patient: c.patient, began: c.jobs.Clock().Now()}
-	if managedElsewhere(job) || !finished(job) && !knownMode(job) {
-		return o, nil
-	}
-	if !finished(job) {
-		if o.selector, o.invalid = c.selectorOf(job); o.invalid != nil {
-			return o, nil
-		}
-	}
+	o := observed{job: job, streak: c.memory.streak(job.UID), patient: c.patient, began: c.jobs.Clock().Now()}
 	owned, err := cache.Lookup[corev1.Pod](c.podIndex, cache.ByController, string(job.UID))
-	if err != nil {
+	o.claims.Owned = owned
+	if err != nil || managedElsewhere(job) || finished(job) {
 		return o, err
 	}
-	if finished(job) {
-		c.memory.forget(job.UID)
-		o.claims.Owned = owned
+	if o.selector, o.invalid = c.selectorOf(job); o.invalid != nil {
 		return o, nil
 	}
 	orphans, err := cache.Adoptable[corev1.Pod](c.podIndex, job.Namespace, o.selector)
-	if err != nil {
-		return o, err
-	}
 	o.claims = ownership.Claim(job, o.selector, slices.Concat(owned, orphans))
-	o.streak = c.memory.streak(job.UID).with(job, o.claims.Owned)
-	c.memory.remember(job.UID, o.streak)
-	return o, nil
+	return o, err
 }
 
 // selectorOf is the selector of a Job whose pods are its own. The API server

@@ -7,8 +7,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
@@ -29,7 +29,7 @@ func plan(o observed, now time.Time) act.Plan {
 	}
 	unseen := o.unseen()
 	if len(o.claims.Adopt)+len(o.claims.Release)+unseen == 0 {
-		return o.round(o.claims.Owned, o.streak, now).retrack()
+		return o.round(o.claims.Owned, now)
 	}
 	var adopt, release, look []act.Step
 	for _, pod := range o.claims.Adopt { // an adopted pod is to be counted too
@@ -49,39 +49,34 @@ func plan(o observed, now time.Time) act.Plan {
 			for _, adopted := range act.Succeeded[act.Adopt](r) {
 				all = append(all, adopted.Object.(*corev1.Pod))
 			}
-			return o.round(all, o.streak.with(o.job, all), now).retrack()
+			return o.round(all, now)
 		},
 		Counts: func(r act.Results) []act.Count { return o.endedAmiss(actionReconciling, r) },
 	}
 }
 
-// round looks at the pods that are the Job's, and decides.
-func (o observed) round(all []*corev1.Pod, s streak, now time.Time) round {
-	v := look(o.job, slices.SortedFunc(slices.Values(all), byName), s, now)
+// round looks at the pods that are the Job's, and decides. What they tell of failures
+// is remembered, because pods go.
+func (o observed) round(all []*corev1.Pod, now time.Time) act.Plan {
+	v := look(o.job, slices.SortedFunc(slices.Values(all), byName), o.streak, now)
 	if o.patient {
 		v.judged = v.judge()
 	}
-	return round{observed: o, view: v, change: decide(v)}
+	p := round{observed: o, view: v, change: decide(v)}.retrack()
+	p.Note = func(act.Results) any { return remembered{o.job.UID, v.streak} }
+	return p
 }
 
 // unseen is how many pods the status notes that are not among those of the cache, as
 // an earlier process may have noted them: counted now, one that the cache does not
 // show yet might be counted again.
-func (o observed) unseen() (n int) {
-	noted := o.job.Status.UncountedTerminatedPods
-	if noted == nil {
-		return 0
-	}
-	there := sets.Set[types.UID]{}
+func (o observed) unseen() int {
+	noted := ptr.Deref(o.job.Status.UncountedTerminatedPods, batchv1.UncountedTerminatedPods{})
+	left := sets.New(slices.Concat(noted.Succeeded, noted.Failed)...)
 	for _, pod := range slices.Concat(o.claims.Owned, o.claims.Adopt) {
-		there.Insert(pod.UID)
+		left.Delete(pod.UID)
 	}
-	for _, uid := range slices.Concat(noted.Succeeded, noted.Failed) {
-		if !there.Has(uid) {
-			n++
-		}
-	}
-	return n
+	return len(left)
 }
 
 // freeLeftovers takes the finalizers off what a Job that is finished has left uncounted.
@@ -96,7 +91,10 @@ func (o observed) freeLeftovers() act.Plan {
 	if conditionOf(o.job, batchv1.JobFailed) != nil {
 		how = "failed"
 	}
-	p := act.Plan{Why: fmt.Sprintf("%s: %d pods succeeded, %d failed", how, o.job.Status.Succeeded, o.job.Status.Failed)}
+	p := act.Plan{
+		Why:  fmt.Sprintf("%s: %d pods succeeded, %d failed", how, o.job.Status.Succeeded, o.job.Status.Failed),
+		Note: func(act.Results) any { return remembered{job: o.job.UID} },
+	}
 	if len(steps) > 0 {
 		p.Why += fmt.Sprintf("; %d keep the finalizer: taking it off", len(steps))
 		p.Stages = []act.Stage{act.Each(steps...)}

@@ -1,166 +1,210 @@
 package job
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
-// described is a plan as a test reads it.
-func described(p change) string {
-	var parts []string
-	if p.verdict != nil {
-		parts = append(parts, string(p.verdict.terminal()))
-	}
-	if len(p.create) > 0 && p.create[0] == noIndex {
-		parts = append(parts, fmt.Sprintf("create %d", len(p.create)))
-	} else if len(p.create) > 0 {
-		parts = append(parts, "create "+of(p.create).String())
-	}
-	for what, pods := range map[string][]*corev1.Pod{"remove": p.remove, "end": p.end} {
-		if len(pods) > 0 {
-			parts = append(parts, what)
-			var names []string
-			for _, pod := range pods {
-				names = append(names, pod.Name)
-			}
-			slices.Sort(names)
-			parts = append(parts, names...)
+// played lists the phases of a plan: what each says, and the steps that it takes. A
+// step becomes what answers say by its verb, or is done.
+func played(p act.Plan, answers map[string]act.Outcome) []string {
+	var phases []string
+	var results act.Results
+	take := func(step act.Step) bool {
+		became := act.Done
+		if answer, is := answers[step.Verb()]; is {
+			became = answer
 		}
+		result := act.Result{Step: step, Became: became}
+		words := step.Verb() + " " + step.About().GetName()
+		switch s := step.(type) {
+		case act.Status:
+			job := s.Of.DeepCopyObject().(*batchv1.Job)
+			s.Set(job)
+			result.Object = job
+			words += ": " + written(job.Status)
+			for _, e := range s.Tell {
+				words += ", tell " + e.Reason
+			}
+		case act.Adopt:
+			result.Object = s.Child
+		}
+		if became == act.Refused {
+			result.Err = errors.New("no")
+		}
+		results = append(results, result)
+		phases = append(phases, "  "+strings.TrimSpace(words))
+		return became != act.Refused
 	}
-	if p.wait > 0 {
-		parts = append(parts, "wait "+p.wait.String())
+	for {
+		phases = append(phases, p.Why)
+		failed := false
+		for _, stage := range p.Stages {
+			for _, step := range stage.Steps {
+				steps := []act.Step{step}
+				if part, is := step.(act.Part); is {
+					steps = part.Stages[0].Steps
+				}
+				failed = slices.ContainsFunc(steps, func(s act.Step) bool { return !take(s) }) || failed
+			}
+			if failed {
+				break
+			}
+		}
+		next := p.Then
+		if failed {
+			next = p.Else
+		}
+		if next != nil {
+			p = next(results)
+			continue
+		}
+		if p.Status != nil {
+			if step := p.Status(results); step != nil {
+				take(step)
+			}
+		}
+		return phases
 	}
-	return strings.Join(parts, " ")
 }
 
-func TestPlans(t *testing.T) {
-	onIndexes := func(list ...int) (all []*corev1.Pod) {
-		for n, i := range list {
-			all = append(all, newPodOf(fmt.Sprintf("p%d", n), index(i)))
-		}
-		return all
+func observing(job *batchv1.Job, all ...*corev1.Pod) observed {
+	selector := labels.SelectorFromSet(job.Spec.Selector.MatchLabels)
+	return observed{job: job, selector: selector, claims: ownership.Claim(job, selector, all)}
+}
+
+func TestTheDebugPageShowsEachPhase(t *testing.T) {
+	running := func(n int32) jobOption {
+		return func(j *batchv1.Job) { j.Status.Active, j.Status.Ready = n, ptr.To(n) }
 	}
-	plus := func(all []*corev1.Pod, more ...*corev1.Pod) []*corev1.Pod { return append(all, more...) }
-	lost := func(name string, i, before int, at time.Duration) *corev1.Pod {
-		return newPodOf(name, ended(corev1.PodFailed, 1, at), index(i), failures(before, 0))
-	}
+	refused := func(verb string) map[string]act.Outcome { return map[string]act.Outcome{verb: act.Refused} }
+	elsewhere := newJob(1)
+	elsewhere.Spec.ManagedBy = ptr.To("example.com/mine")
+	misfit := observing(newJob(1))
+	misfit.invalid = errors.New("no selector")
 	for name, tc := range map[string]struct {
-		job  *batchv1.Job
-		pods []*corev1.Pod
+		of      observed
+		answers map[string]act.Outcome
+		want    []string
+	}{
+		"settled":       {observing(newJob(2, running(2)), some(2)...), nil, []string{"2 pods active as wanted; 0 succeeded, 0 failed"}},
+		"complete":      {observing(newJob(3, counted(3, 1), announced(batchv1.JobComplete, "", ""))), nil, []string{"complete: 3 pods succeeded, 1 failed"}},
+		"failed":        {observing(newJob(3, counted(0, 7), announced(batchv1.JobFailed, "", ""))), nil, []string{"failed: 0 pods succeeded, 7 failed"}},
+		"run by others": {observing(elsewhere), nil, []string{"run by example.com/mine"}},
+		"no selector":   {misfit, nil, []string{"its pods cannot be told from those of others"}},
+		"being deleted": {observing(newJob(2, running(1), leaving), newPodOf("a")), nil, []string{
+			"being deleted: its pods belong to the garbage collector; taking the finalizers off 1 pods, to count what is noted", "  patch a"}},
+		"it backs off": {observing(newJob(1), newPodOf("a", just, untracked)), nil, []string{"0 pods active, 1 to make, held back for 10s after 1 failures"}},
+		"its leftovers go": {observing(newJob(1, counted(1, 0), announced(batchv1.JobComplete, "", "")), some(1)...), nil, []string{
+			"complete: 1 pods succeeded, 0 failed; 1 keep the finalizer: taking it off", "  patch p0"}},
+		"the end": {observing(newJob(1, running(1)), some(1, success)...), nil, []string{
+			"reporting 0 pods active, 0 terminating; noting 1 before their finalizers go; SuccessCriteriaMet (CompletionsReached)",
+			"  report pi: 0 active 0 ready 0 terminating, 0 succeeded 0 failed; noted [p0][]; SuccessCriteriaMet",
+			"Complete (CompletionsReached): 1 finalizers to take off, 0 pods terminating",
+			"  patch p0",
+			"  report pi: 0 active 0 ready 0 terminating, 1 succeeded 0 failed; SuccessCriteriaMet; Complete, tell Completed"}},
+		"what cannot be noted keeps its finalizer": {observing(newJob(1, running(1)), some(1, success)...), refused("report"), []string{
+			"reporting 0 pods active, 0 terminating; noting 1 before their finalizers go; SuccessCriteriaMet (CompletionsReached)",
+			"  report pi: 0 active 0 ready 0 terminating, 0 succeeded 0 failed; noted [p0][]; SuccessCriteriaMet"}},
+		"what keeps its finalizer is not counted": {observing(newJob(1, running(1)), some(1, success)...), refused("patch"), []string{
+			"reporting 0 pods active, 0 terminating; noting 1 before their finalizers go; SuccessCriteriaMet (CompletionsReached)",
+			"  report pi: 0 active 0 ready 0 terminating, 0 succeeded 0 failed; noted [p0][]; SuccessCriteriaMet",
+			"Complete (CompletionsReached): 1 finalizers to take off, 0 pods terminating",
+			"  patch p0"}},
+		"a Job that is gone frees nothing": {observing(newJob(1, running(1)), some(1, success)...), map[string]act.Outcome{"report": act.WasGone}, []string{
+			"reporting 0 pods active, 0 terminating; noting 1 before their finalizers go; SuccessCriteriaMet (CompletionsReached)",
+			"  report pi: 0 active 0 ready 0 terminating, 0 succeeded 0 failed; noted [p0][]; SuccessCriteriaMet",
+			"the Job is gone, which the cache shows soon"}},
+		"what ended is counted though none can be made": {observing(newJob(2, running(1), parallel(1)), newPodOf("a", success)), refused("create"), []string{
+			"0 pods active, 1 to make", "  create",
+			"reporting 0 pods active, 0 terminating; noting 1 before their finalizers go",
+			"  report pi: 0 active 0 ready 0 terminating, 0 succeeded 0 failed; noted [a][]",
+			"0 pods active, 1 to make; taking the finalizers off 1 pods, to count what is noted",
+			"  patch a",
+			"  report pi: 0 active 0 ready 0 terminating, 1 succeeded 0 failed"}},
+		"suspended: the finalizer goes first": {observing(newJob(1, running(1), suspend), some(1)...), nil, []string{
+			"suspended: 1 active pods to take away", "  patch p0", "  delete p0",
+			"suspended: 1 active pods to take away; reporting 0 pods active, 1 terminating",
+			"  report pi: 0 active 0 ready 1 terminating, 0 succeeded 0 failed; Suspended, tell Suspended"}},
+		"one whose finalizer stays is not deleted": {observing(newJob(1, running(1), suspend), some(1)...), refused("patch"), []string{
+			"suspended: 1 active pods to take away", "  patch p0",
+			"suspended: 1 active pods to take away; reporting 1 pods active, 0 terminating",
+			"  report pi: 1 active 1 ready 0 terminating, 0 succeeded 0 failed; Suspended, tell Suspended"}},
+		"a Job that is given up waits for its pods": {observing(newJob(2, running(2), limit(0)), newPodOf("a", broken), newPodOf("b")), nil, []string{
+			"FailureTarget (BackoffLimitExceeded): 1 active pods to end", "  delete b",
+			"reporting 0 pods active, 1 terminating; noting 2 before their finalizers go; FailureTarget (BackoffLimitExceeded)",
+			"  report pi: 0 active 0 ready 1 terminating, 0 succeeded 0 failed; noted [][a b]; FailureTarget",
+			"Failed (BackoffLimitExceeded): 2 finalizers to take off, 1 pods terminating", "  patch a", "  patch b",
+			"  report pi: 0 active 0 ready 1 terminating, 0 succeeded 2 failed; FailureTarget"}},
+		"nobody is announced whose pods cannot be deleted": {observing(newJob(1, running(1), deadline(1)), newPodOf("b")), refused("delete"), []string{
+			"FailureTarget (DeadlineExceeded): 1 active pods to end", "  delete b", "FailureTarget (DeadlineExceeded): 1 active pods to end"}},
+		"what runs uncounted is tracked again": {observing(newJob(1, running(1)), some(1, untracked)...), refused("patch"), []string{
+			"1 pods run without the finalizer, so that nobody would count them: giving it back", "  patch p0",
+			"1 pods active as wanted; 0 succeeded, 0 failed"}},
+		"adopted first, and looked for": {observing(newJob(2, running(1), parallel(1), noted([]types.UID{"x"}, nil)), newPodOf("a", orphaned, tracking)), nil, []string{
+			"1 pods to adopt, 0 to let go, 1 to look for that were noted and are not in the cache", "  adopt a", "  look for those of pi",
+			"1 pods active as wanted; 1 succeeded, 0 failed; reporting 1 pods active, 0 terminating",
+			"  report pi: 1 active 1 ready 0 terminating, 1 succeeded 0 failed"}},
+		"what was not adopted is not replaced": {observing(newJob(1, fresh), newPodOf("a", orphaned)), refused("adopt"), []string{
+			"1 pods to adopt, 0 to let go, 0 to look for that were noted and are not in the cache", "  adopt a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check(t, strings.Join(played(plan(tc.of, noon), tc.answers), "\n"), strings.Join(tc.want, "\n"))
+		})
+	}
+}
+
+func tracking(p *corev1.Pod) { p.Finalizers = []string{batchv1.JobTrackingFinalizer} }
+
+func TestAPlanRemembersWhatPodsTellOfFailures(t *testing.T) {
+	for name, tc := range map[string]struct {
+		of   observed
+		want int
+	}{
+		"a failure":             {observing(newJob(2), newPodOf("a", just), newPodOf("b")), 1},
+		"a success forgives":    {observing(newJob(2), newPodOf("a", broken), newPodOf("b", success)), 0},
+		"one that is adopted":   {observing(newJob(2), newPodOf("a", just), newPodOf("b", just, func(p *corev1.Pod) { p.OwnerReferences = nil })), 2},
+		"a finished Job's none": {observing(newJob(2, announced(batchv1.JobFailed, "", "")), newPodOf("a", just)), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := plan(tc.of, noon)
+			if p.Note == nil {
+				p = p.Then(act.Results{{Step: act.Adopt{}, Became: act.Done, Object: tc.of.claims.Adopt[0]}})
+			}
+			got := p.Note(nil).(remembered)
+			check(t, got.job, types.UID("pi"))
+			check(t, len(got.streak.failures), tc.want)
+		})
+	}
+}
+
+func TestThePlanOfAnOrphanSaysWhy(t *testing.T) {
+	gone := metav1.NewTime(noon)
+	for name, tc := range map[string]struct {
+		of   orphan
 		want string
 	}{
-		"the first pods":                                  {newJob(4, parallel(3), fresh), nil, "create 3"},
-		"as many as wanted":                               {newJob(4, parallel(3)), some(3), ""},
-		"no more than are left to do":                     {newJob(4, parallel(3), counted(3, 0)), nil, "create 1"},
-		"no parallelism":                                  {newJob(4, parallel(0)), nil, ""},
-		"at most 500 at once":                             {newJob(2000, fresh), nil, "create 500"},
-		"less parallelism":                                {newJob(4, parallel(1)), []*corev1.Pod{newPodOf("a"), newPodOf("b", unready), newPodOf("c")}, "remove a b"},
-		"a success that leaves one too many":              {newJob(2, parallel(2)), []*corev1.Pod{newPodOf("a", success), newPodOf("b"), newPodOf("c")}, "remove b"},
-		"suspended":                                       {newJob(4, suspend), some(2), "remove p0 p1"},
-		"being deleted":                                   {newJob(4, leaving), some(2), ""},
-		"a Job that ends ends its pods":                   {newJob(4, limit(0)), []*corev1.Pod{newPodOf("a", broken), newPodOf("b")}, "Failed end b"},
-		"after a failure, a while":                        {newJob(2), []*corev1.Pod{newPodOf("a", just), newPodOf("b")}, "wait 10s"},
-		"the rest of a backoff":                           {newJob(2), []*corev1.Pod{newPodOf("a", ended(corev1.PodFailed, 1, 9500*time.Millisecond)), newPodOf("b")}, "wait 1s"},
-		"after a failure, later":                          {newJob(2), []*corev1.Pod{newPodOf("a", broken), newPodOf("b")}, "create 1"},
-		"the deadline comes before the backoff":           {newJob(2, deadline(3605)), []*corev1.Pod{newPodOf("a", just), newPodOf("b")}, "wait 5s"},
-		"the deadline is waited for":                      {newJob(2, deadline(7200)), some(2), "wait 1h0m0s"},
-		"a work queue":                                    {newJob(3, workQueue), some(1), "create 2"},
-		"a work queue that is empty makes no more":        {newJob(3, workQueue), []*corev1.Pod{newPodOf("a", success), newPodOf("b")}, ""},
-		"a deleted pod is replaced at once after a while": {newJob(1), []*corev1.Pod{newPodOf("a", goingAway, unready)}, "wait 10s"},
-		"a deleted pod is replaced when it has failed":    {newJob(1, replaceFailed), []*corev1.Pod{newPodOf("a", goingAway)}, ""},
-		"one that is on its way out takes a place":        {newJob(3, replaceFailed), []*corev1.Pod{newPodOf("a", goingAway), newPodOf("b")}, "create 1"},
-		"one that is on its way out makes none go":        {newJob(3, replaceFailed, parallel(1)), []*corev1.Pod{newPodOf("a", goingAway), newPodOf("b")}, ""},
-		"indexes":                              {newJob(5, indexedMode, parallel(3), fresh), nil, "create 0-2"},
-		"indexes that are left":                {newJob(5, indexedMode, parallel(3), doneIndexes("0,2")), onIndexes(1), "create 3,4"},
-		"an index twice":                       {newJob(5, indexedMode, parallel(2)), plus(onIndexes(0, 1), newPodOf("twin", index(1), unready)), "remove twin"},
-		"an index beyond the last":             {newJob(2, indexedMode), onIndexes(0, 1, 5), "remove p2"},
-		"no index":                             {newJob(2, indexedMode), plus(onIndexes(0, 1), newPodOf("bare")), "remove bare"},
-		"grown":                                {newJob(4, indexedMode, doneIndexes("0,1")), onIndexes(2), "create 3"},
-		"shrunk":                               {newJob(2, indexedMode, doneIndexes("0,3")), onIndexes(1, 2), "remove p1"},
-		"an index whose pod is on its way out": {newJob(2, indexedMode, replaceFailed), plus(onIndexes(0), newPodOf("out", index(1), goingAway)), ""},
-		"per index: a while for each":          {newJob(3, limitPerIndex(5)), plus(onIndexes(2), lost("x", 0, 0, 4*time.Second), lost("y", 1, 2, 4*time.Second)), "wait 6s"},
-		"per index: one is due":                {newJob(3, limitPerIndex(5)), plus(onIndexes(2), lost("x", 0, 0, time.Minute), lost("y", 1, 2, 4*time.Second)), "create 0 wait 36s"},
-		"per index: the rest of a backoff":     {newJob(3, limitPerIndex(5)), plus(onIndexes(1, 2), lost("x", 0, 0, 9500*time.Millisecond)), "wait 1s"},
-		"per index: the others go on":          {newJob(4, limitPerIndex(5)), plus(onIndexes(2), lost("x", 0, 0, 4*time.Second)), "create 1,3 wait 6s"},
-		"per index: one is given up":           {newJob(3, limitPerIndex(1)), plus(onIndexes(2), lost("x", 0, 1, time.Hour)), "create 1"},
+		"it was counted":       {orphan{pod: newPodOf("p", untracked)}, "it has been counted"},
+		"its Job may come":     {orphan{pod: newPodOf("p")}, "its Job is not there, or not yet: it keeps the finalizer until it is deleted"},
+		"its Job is gone":      {orphan{pod: newPodOf("p", func(p *corev1.Pod) { p.DeletionTimestamp = &gone })}, "no Job is going to count it: taking the finalizer off\n  patch p"},
+		"its Job counts it":    {orphan{newPodOf("p"), newJob(1)}, "its Job counts it"},
+		"nobody owns it":       {orphan{pod: newPodOf("p", func(p *corev1.Pod) { p.OwnerReferences = nil })}, "it has no owner that would count it: taking the finalizer off\n  patch p\nit needs no counting any more"},
+		"another kind owns it": {orphan{pod: newPodOf("p", func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Other" })}, "its owner is no Job"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			check(t, described(decide(seen(tc.job, tc.pods))), tc.want)
+			check(t, strings.Join(played(planOrphan(tc.of, noon), nil), "\n"), tc.want)
 		})
 	}
-}
-
-func TestFailuresOfAnIndexAreCarriedOn(t *testing.T) {
-	plain, ruled := newJob(3, limitPerIndex(3)), newJob(3, limitPerIndex(3), rules(exit(ignore, in, 42)))
-	for name, tc := range map[string]struct {
-		job      *batchv1.Job
-		replaced *corev1.Pod
-		counted  string
-		ignored  string
-	}{
-		"the first pod":       {plain, nil, "0", ""},
-		"the second":          {plain, newPodOf("p", broken, failures(0, 0)), "1", ""},
-		"the third":           {plain, newPodOf("p", broken, failures(1, 0)), "2", ""},
-		"after one ignored":   {ruled, newPodOf("p", failedWith(42), failures(1, 0)), "1", "1"},
-		"after two ignored":   {ruled, newPodOf("p", failedWith(42), failures(0, 1)), "0", "2"},
-		"counted after that":  {ruled, newPodOf("p", failedWith(1), failures(0, 2)), "1", "2"},
-		"annotations of junk": {plain, newPodOf("p", broken, func(p *corev1.Pod) { p.Annotations[batchv1.JobIndexFailureCountAnnotation] = "-7" }), "1", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			pod := newPod(tc.job, nil, 1, tc.replaced)
-			check(t, pod.Annotations[batchv1.JobIndexFailureCountAnnotation], tc.counted)
-			check(t, pod.Annotations[batchv1.JobIndexIgnoredFailureCountAnnotation], tc.ignored)
-		})
-	}
-}
-
-func TestWhichFailedPodSpeaksForItsIndex(t *testing.T) {
-	pod := func(name string, i, counted, ignored int, at time.Duration, options ...podOption) *corev1.Pod {
-		return newPodOf(name, append([]podOption{ended(corev1.PodFailed, 1, at), index(i), failures(counted, ignored)}, options...)...)
-	}
-	v := seen(newJob(6, limitPerIndex(5), doneIndexes("4")), []*corev1.Pod{
-		pod("a", 0, 0, 0, time.Minute), pod("b", 0, 1, 0, time.Second), pod("c", 0, 0, 0, time.Second),
-		pod("d", 1, 1, 0, time.Second), pod("e", 1, 0, 2, time.Second),
-		pod("f", 2, 0, 0, time.Second), newPodOf("runs", index(2)),
-		pod("g", 3, 0, 0, time.Second, untracked), pod("h", 4, 0, 0, time.Second), pod("i", 5, 5, 0, time.Second), pod("j", 9, 0, 0, time.Second),
-	})
-	got := map[int]string{}
-	for i, p := range v.held {
-		got[i] = p.Name
-	}
-	check(t, fmt.Sprint(got), "map[0:b 1:e]")
-	check(t, v.given.String(), "5")
-}
-
-func TestNewPods(t *testing.T) {
-	j := newJob(3, indexedMode, func(j *batchv1.Job) {
-		j.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "setup"}}
-		j.Spec.Template.Spec.Containers = append(j.Spec.Template.Spec.Containers, corev1.Container{Name: "own", Env: []corev1.EnvVar{{Name: indexVariable, Value: "mine"}}})
-		j.Spec.Template.Finalizers = []string{"example.com/mine"}
-	})
-	p := newPod(j, nil, 2, nil)
-	check(t, p.GenerateName, "pi-2-")
-	check(t, p.Spec.Hostname, "pi-2")
-	check(t, p.Annotations[batchv1.JobCompletionIndexAnnotation], "2")
-	check(t, p.Labels[batchv1.JobCompletionIndexAnnotation], "2")
-	check(t, strings.Join(p.Finalizers, " "), "example.com/mine "+batchv1.JobTrackingFinalizer)
-	for _, c := range []corev1.Container{p.Spec.InitContainers[0], p.Spec.Containers[0]} {
-		check(t, c.Env[0].ValueFrom.FieldRef.FieldPath, "metadata.labels['batch.kubernetes.io/job-completion-index']")
-	}
-	check(t, len(p.Spec.Containers[1].Env), 1)
-	check(t, len(j.Spec.Template.Spec.Containers[0].Env), 0)
-	check(t, indexedPrefix(strings.Repeat("x", 60), 1000), strings.Repeat("x", 52)+"-1000-")
-
-	p = newPod(newJob(3), nil, noIndex, nil)
-	check(t, p.GenerateName, "pi-")
-	check(t, p.Spec.Hostname, "")
-	check(t, tracked(p), true)
-	_, has := p.Annotations[batchv1.JobIndexFailureCountAnnotation]
-	check(t, has, false)
 }

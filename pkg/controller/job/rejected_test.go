@@ -66,7 +66,7 @@ func TestRejectedPodsHoldOthersBack(t *testing.T) {
 		"enough run":                                  {job: newJob(3, parallel(1), counted(0, 1)), pods: append(some(1, untracked, refused(9*s)), newPodOf("ok", accepted(5*s)))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := seen(tc.job, tc.pods)
+			v := look(tc.job, tc.pods, streak{}, noon)
 			if !tc.off {
 				v.judged = v.judge()
 			}

@@ -42,9 +42,9 @@ func (r round) pods(before act.Results) act.Plan {
 	var stage act.Stage
 	switch c := r.change; {
 	case c.verdict != nil:
-		stage = act.Together(r.deletions(c.end)...)
+		stage = act.Together(r.deletions(c.end, true)...)
 	case len(c.remove) > 0:
-		stage = act.Together(r.removals(c.remove)...)
+		stage = act.Together(r.deletions(c.remove, false)...)
 	default: // in growing batches, so that a refusal that concerns all of them costs a few requests
 		stage = act.SlowStart(r.creations(c.create)...)
 	}
@@ -63,21 +63,14 @@ func (r round) creations(indexes []int) []act.Step {
 	return steps
 }
 
-func (r round) deletions(victims []*corev1.Pod) []act.Step {
+// deletions delete pods that are counted, or are not to be. Then the finalizer goes
+// first, because a pod that is deleted and has it counts as failed. It stays on a pod
+// that has changed, which may have succeeded meanwhile.
+func (r round) deletions(victims []*corev1.Pod, counted bool) []act.Step {
 	steps := make([]act.Step, len(victims))
 	for i, pod := range victims {
 		steps[i] = act.Delete{Of: pod, Events: pods.Deleted(r.job)}
-	}
-	return steps
-}
-
-// removals delete pods that are not to be counted. The finalizer goes first, because a
-// pod that is deleted and has it counts as failed. It stays on a pod that has changed,
-// which may have succeeded meanwhile.
-func (r round) removals(victims []*corev1.Pod) []act.Step {
-	steps := r.deletions(victims)
-	for i, pod := range victims {
-		if tracked(pod) {
+		if !counted && tracked(pod) {
 			steps[i] = act.Part{Of: pod, Stages: act.Stages(untrack(pod, true), steps[i])}
 		}
 	}
@@ -109,31 +102,31 @@ func (r round) carried(results act.Results) carried {
 // the Job fails and the next try may be minutes away.
 func (r round) note(results act.Results) act.Plan {
 	t := begin(r.view, r.carried(results))
-	_, failed := results.Failed()
-	failing := failed != nil
-	status := act.Status{Of: r.job, Set: put(t.status), Tell: t.tell()}
-	switch {
+	_, err := results.Failed()
+	failing := err != nil
+	status := act.Status{Of: r.job, Set: put(t.status), Tell: t.told, MayWait: t.minor && !failing}
+	switch nothingToCount := t.verdict == nil && len(t.release) == 0; {
+	case nothingToCount && !t.changed:
+		return act.Plan{Why: r.change.why, RequeueAfter: r.change.wait, Counts: r.counts(failing)}
+	case nothingToCount:
+		return act.Plan{
+			Why: r.change.why + "; " + t.why(), RequeueAfter: r.change.wait, Counts: r.counts(failing),
+			Status: func(act.Results) act.Step { return status },
+		}
 	case !t.changed:
 		return r.count(t, r.job, failing)
-	case t.minor && !failing:
-		status.MayWait = true
-		return act.Plan{
-			Why: r.change.why, RequeueAfter: r.change.wait,
-			Status: func(act.Results) act.Step { return status },
-			Counts: func(own act.Results) []act.Count { return r.counts(own, false) },
-		}
 	}
+	status.MayWait = false
 	return act.Plan{
 		Why: t.why(), Stages: act.Stages(status),
 		Then: func(results act.Results) act.Plan {
 			noted := results[len(results)-1]
-			if noted.Became == act.WasGone {
-				return act.Plan{Why: "the Job is gone, which the cache shows soon", RequeueAfter: firstRetry,
-					Counts: func(own act.Results) []act.Count { return r.counts(own, failing) }}
-			}
-			job, written := noted.Object.(*batchv1.Job)
-			if !written {
-				job = r.job
+			job := r.job
+			switch noted.Became {
+			case act.WasGone:
+				return act.Plan{Why: "the Job is gone, which the cache shows soon", RequeueAfter: firstRetry, Counts: r.counts(failing)}
+			case act.Done:
+				job = noted.Object.(*batchv1.Job)
 			}
 			return r.count(t, job, failing)
 		},
@@ -146,45 +139,39 @@ func (r round) note(results act.Results) act.Plan {
 // count takes the finalizers off the pods that are noted, and moves those that have
 // lost theirs into the numbers. Numbers of a Job that goes on can wait a little, too.
 func (r round) count(t *tally, job *batchv1.Job, failing bool) act.Plan {
-	p := act.Plan{Why: r.change.why, RequeueAfter: r.change.wait, Counts: func(own act.Results) []act.Count {
-		return append(t.countHandled(), r.counts(own, failing)...)
-	}}
-	if t.verdict == nil && len(t.release) == 0 {
-		return p
-	}
+	why := fmt.Sprintf("%s; taking the finalizers off %d pods, to count what is noted", r.change.why, len(t.release))
 	if t.verdict != nil {
-		p.Why = fmt.Sprintf("%s (%s): %d finalizers to take off, %d pods terminating", t.verdict.terminal(), t.verdict.reason, len(t.release), *t.status.Terminating)
+		why = fmt.Sprintf("%s (%s): %d finalizers to take off, %d pods terminating",
+			t.verdict.terminal(), t.verdict.reason, len(t.release), *t.status.Terminating)
 	}
-	if len(t.release) > 0 {
-		steps := make([]act.Step, len(t.release))
-		for i, pod := range t.release {
-			steps[i] = untrack(pod, false)
-		}
-		p.Stages = []act.Stage{act.Together(steps...)}
-		if t.verdict == nil {
-			p.Why = fmt.Sprintf("%d pods are noted: taking their finalizers off, to count them", len(steps))
-		}
+	steps := make([]act.Step, len(t.release))
+	for i, pod := range t.release {
+		steps[i] = untrack(pod, false)
 	}
-	p.Status = func(results act.Results) act.Step {
-		own := results[len(results)-len(t.release):]
-		next, whole := t.counted(own)
-		ended := whole && next.conclude()
-		if !next.changed && !ended {
-			return nil
-		}
-		s := act.Status{Of: job, Set: put(next.status), MayWait: whole && !failing && t.verdict == nil}
-		if ended {
-			s.Tell = next.tellEnd()
-		}
-		return s
+	return act.Plan{
+		Why: why, Stages: []act.Stage{act.Together(steps...)}, RequeueAfter: r.change.wait,
+		Status: func(results act.Results) act.Step {
+			next, whole := t.counted(results[len(results)-len(steps):])
+			ended := whole && next.conclude()
+			if !next.changed && !ended {
+				return nil
+			}
+			s := act.Status{Of: job, Set: put(next.status), MayWait: whole && !failing && t.verdict == nil}
+			if ended {
+				s.Tell = next.tellEnd()
+			}
+			return s
+		},
+		Counts: func(own act.Results) []act.Count { return append(t.countHandled(), r.counts(failing)(own)...) },
 	}
-	return p
 }
 
 // counts is what the last plan of a turn counts; failing: one before it failed.
-func (r round) counts(own act.Results, failing bool) []act.Count {
-	_, failed := own.Failed()
-	return append(countStatuses(own), r.ended(r.change.action, failing || failed != nil)...)
+func (r round) counts(failing bool) func(act.Results) []act.Count {
+	return func(own act.Results) []act.Count {
+		_, err := own.Failed()
+		return append(countStatuses(own), r.ended(r.change.action, failing || err != nil)...)
+	}
 }
 
 // put returns what puts a status into a Job.

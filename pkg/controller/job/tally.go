@@ -37,17 +37,17 @@ type tally struct {
 	view    *view
 	status  batchv1.JobStatus
 	changed bool
-	// minor: only the number of ready pods has changed.
+	// minor: of what the status says only the number of ready pods has changed.
 	minor   bool
 	verdict *verdict
 	// release are the pods whose finalizer goes after the write.
 	release []*corev1.Pod
 	// waiting are the UIDs of all pods that have the finalizer.
 	waiting sets.Set[types.UID]
-	// full:  there is more to count than one round does.
+	// full: there is more to count than one round does.
 	full bool
-	// suspended and resumed tell that the Job has become so.
-	suspended, resumed bool
+	// told is what is told once the status shows it.
+	told []act.Event
 	// handled counts failures by the action of the policy that they were given to.
 	handled map[batchv1.PodFailurePolicyAction]int
 }
@@ -72,7 +72,7 @@ func begin(v *view, c carried) *tally {
 	t.count()
 	major := t.changed
 	t.status.Ready = setPtr(t, t.status.Ready, int32(v.ready-c.deletedReady))
-	t.minor = t.changed && !major && len(t.release) == 0 && t.verdict == nil
+	t.minor = t.changed && !major
 	return t
 }
 
@@ -86,22 +86,28 @@ func setPtr[T comparable](t *tally, old *T, now T) *T {
 	return &now
 }
 
-// suspend reports whether the Job is suspended. The time of one that is resumed
-// begins again.
+// suspend says whether the Job is suspended. The time of one that is resumed begins
+// again.
 func (t *tally) suspend() {
-	kind, now := batchv1.JobSuspended, t.view.now
+	now := metav1.NewTime(t.view.now)
+	is, event, message, started := corev1.ConditionFalse, "Resumed", "Job resumed", &now
 	if suspended(t.view.job) {
-		t.status.Conditions, t.suspended = withCondition(t.status.Conditions, condition(kind, corev1.ConditionTrue, "JobSuspended", "Job suspended", now))
-		if t.suspended {
-			t.status.StartTime = nil
-		}
-	} else {
-		t.status.Conditions, t.resumed = withCondition(t.status.Conditions, condition(kind, corev1.ConditionFalse, "JobResumed", "Job resumed", now))
-		if t.resumed {
-			t.status.StartTime = ptr.To(metav1.NewTime(now))
-		}
+		is, event, message, started = corev1.ConditionTrue, "Suspended", "Job suspended", nil
 	}
-	t.changed = t.changed || t.suspended || t.resumed
+	if t.put(withCondition(t.status.Conditions, condition(batchv1.JobSuspended, is, "Job"+event, message, now.Time))) {
+		t.status.StartTime = started
+		t.told = append(t.told, t.event(corev1.EventTypeNormal, event, message))
+	}
+}
+
+// put puts conditions into the status, and reports whether they have changed.
+func (t *tally) put(conditions []batchv1.JobCondition, changed bool) bool {
+	t.status.Conditions, t.changed = conditions, t.changed || changed
+	return changed
+}
+
+func (t *tally) event(kind, reason, message string) act.Event {
+	return act.Event{On: t.view.job, Type: kind, Reason: reason, Message: message}
 }
 
 // holdBack tells of pods that are held back, as long as the Job goes on.
@@ -110,9 +116,7 @@ func (t *tally) holdBack(until time.Time) {
 	if t.verdict != nil {
 		judged = nil
 	}
-	var news bool
-	t.status.Conditions, news = withBackoff(t.status.Conditions, judged, until, t.view.now)
-	t.changed = t.changed || news
+	t.put(withBackoff(t.status.Conditions, judged, until, t.view.now))
 }
 
 // count notes the pods that have ended, and how the Job ends.
@@ -146,9 +150,7 @@ func (t *tally) count() {
 		t.countIndexes(succeeded)
 	}
 	if t.verdict != nil {
-		var news bool
-		t.status.Conditions, news = withCondition(t.status.Conditions, t.verdict.condition(t.verdict.interim(), t.view.now))
-		t.changed = t.changed || news
+		t.put(withCondition(t.status.Conditions, t.verdict.condition(t.verdict.interim(), t.view.now)))
 	}
 }
 
@@ -259,10 +261,9 @@ func (t *tally) conclude() bool {
 
 // why says what the status notes.
 func (t *tally) why() string {
-	uncounted := t.status.UncountedTerminatedPods
 	why := fmt.Sprintf("reporting %d pods active, %d terminating", t.status.Active, *t.status.Terminating)
 	if n := len(t.release); n > 0 {
-		why += fmt.Sprintf("; noting %d that have ended before their finalizers go: %d more failures", n, len(uncounted.Failed))
+		why += fmt.Sprintf("; noting %d before their finalizers go", n)
 	}
 	if t.verdict != nil {
 		why += fmt.Sprintf("; %s (%s)", t.verdict.interim(), t.verdict.reason)
@@ -270,26 +271,14 @@ func (t *tally) why() string {
 	return why
 }
 
-// tell is what is told once the status shows it.
-func (t *tally) tell() []act.Event {
-	switch {
-	case t.suspended:
-		return []act.Event{{On: t.view.job, Type: corev1.EventTypeNormal, Reason: "Suspended", Message: "Job suspended"}}
-	case t.resumed:
-		return []act.Event{{On: t.view.job, Type: corev1.EventTypeNormal, Reason: "Resumed", Message: "Job resumed"}}
-	}
-	return nil
-}
-
 // tellEnd is what is told of how the Job has ended.
 func (t *tally) tellEnd() (told []act.Event) {
-	job := t.view.job
+	completions := t.view.job.Spec.Completions
 	if !t.verdict.success {
-		return []act.Event{{On: job, Type: corev1.EventTypeWarning, Reason: t.verdict.reason, Message: t.verdict.message}}
+		return append(told, t.event(corev1.EventTypeWarning, t.verdict.reason, t.verdict.message))
 	}
-	if job.Spec.Completions != nil && t.status.Succeeded > *job.Spec.Completions {
-		told = append(told, act.Event{On: job, Type: corev1.EventTypeWarning, Reason: "TooManySucceededPods",
-			Message: "Too many succeeded pods running after completion count reached"})
+	if completions != nil && t.status.Succeeded > *completions {
+		told = append(told, t.event(corev1.EventTypeWarning, "TooManySucceededPods", "Too many succeeded pods running after completion count reached"))
 	}
-	return append(told, act.Event{On: job, Type: corev1.EventTypeNormal, Reason: "Completed", Message: "Job completed"})
+	return append(told, t.event(corev1.EventTypeNormal, "Completed", "Job completed"))
 }

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,7 +113,7 @@ func TestCounting(t *testing.T) {
 			first: "0 active 0 ready 2 terminating, 0 succeeded 0 failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tally := begin(seen(tc.job, tc.pods), tc.did)
+			tally := begin(look(tc.job, tc.pods, streak{}, noon), tc.did)
 			first, second := "", ""
 			if tally.changed {
 				first = written(tally.status)
@@ -146,7 +147,7 @@ func TestOneRoundCountsFiveHundred(t *testing.T) {
 			for i, p := range all {
 				index(i)(p)
 			}
-			tally := begin(seen(j, all), carried{verdict: &verdict{success: true}})
+			tally := begin(look(j, all, streak{}, noon), carried{verdict: &verdict{success: true}})
 			check(t, len(tally.release), 500)
 			next, _ := tally.counted(freed(tally, 500))
 			check(t, next.status.Succeeded, 500)
@@ -184,10 +185,14 @@ func TestSuspending(t *testing.T) {
 		"one being deleted stays so": {newJob(1, suspend, leaving), false, false, "started 1h0m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tally := begin(seen(tc.job, nil), carried{})
+			tally := begin(look(tc.job, nil, streak{}, noon), carried{})
 			check(t, states(tally.status), tc.want)
-			check(t, tally.suspended, tc.suspended)
-			check(t, tally.resumed, tc.resumed)
+			var told []string
+			for _, e := range tally.told {
+				told = append(told, e.Reason)
+			}
+			check(t, slices.Contains(told, "Suspended"), tc.suspended)
+			check(t, slices.Contains(told, "Resumed"), tc.resumed)
 		})
 	}
 }

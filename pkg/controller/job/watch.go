@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -40,7 +41,7 @@ func (c *Controller) jobChanged(change runner.Change[batchv1.Job], wake runner.W
 // jobGone looks at what a Job that is no more has left.
 func (c *Controller) jobGone(job *batchv1.Job) {
 	c.writes.Forget(Key{Namespace: job.Namespace, Name: job.Name})
-	c.memory.forget(job.UID)
+	c.memory.remember(remembered{job: job.UID})
 	if managedElsewhere(job) {
 		return
 	}
@@ -117,8 +118,8 @@ func (c *Controller) jobOf(pod *corev1.Pod) *batchv1.Job {
 	if ref == nil || !ofJob(ref) {
 		return nil
 	}
-	job, err := c.cached(Key{Namespace: pod.Namespace, Name: ref.Name})
-	if err != nil || job == nil || job.UID != ref.UID {
+	job, err := reconcile.Cached[batchv1.Job](c.jobIndex, Key{Namespace: pod.Namespace, Name: ref.Name})
+	if err != nil || job.UID != ref.UID {
 		return nil
 	}
 	return job
