@@ -223,6 +223,10 @@ func (h *hand) stage(ctx context.Context, stage Stage, of Results) {
 			_ = take(ctx, i)
 			return nil
 		})
+	case abreast:
+		for from := 0; from < len(of); from += stage.most {
+			_, _ = batch.Parallel(ctx, min(stage.most, len(of)-from), func(ctx context.Context, i int) error { return take(ctx, from+i) })
+		}
 	case inTurn:
 		for i := range of {
 			if take(ctx, i) != nil {

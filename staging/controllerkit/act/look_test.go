@@ -5,23 +5,20 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 func TestWhatIsSaidOfAFinalizerIsCalledForUntilTheObjectIsGone(t *testing.T) {
-	leaving := pod("a")
-	leaving.DeletionTimestamp, leaving.Finalizers = &metav1.Time{Time: noon}, []string{"x/y"}
 	for name, tc := range map[string]struct {
 		there         *corev1.Pod // on the server; nil is none
 		answer        error
 		became, other Outcome // other: of a patch that is not called for on the way out
 	}{
-		"on its way out":              {leaving, nil, Done, Done},
-		"on its way out, and refused": {leaving, conflict, Refused, WasGone},
-		"on its way out, not found":   {leaving, notFound, Refused, WasGone},
-		"on its way out, not allowed": {leaving, invalid, Refused, WasGone},
+		"on its way out":              {leaving("a"), nil, Done, Done},
+		"on its way out, and refused": {leaving("a"), conflict, Refused, WasGone},
+		"on its way out, not found":   {leaving("a"), notFound, Refused, WasGone},
+		"on its way out, not allowed": {leaving("a"), invalid, Refused, WasGone},
 		"there, and refused":          {pod("a"), conflict, Refused, Refused},
 		"gone":                        {nil, nil, WasGone, WasGone},
 		"another of the name":         {another("a"), conflict, WasGone, WasGone},
@@ -36,7 +33,7 @@ func TestWhatIsSaidOfAFinalizerIsCalledForUntilTheObjectIsGone(t *testing.T) {
 				r := newRig(t, nil, objects...)
 				r.answers["patch"] = tc.answer
 				patch.UntilGone = untilGone
-				if err := r.cached.Update(leaving); err != nil {
+				if err := r.cached.Update(leaving("a")); err != nil {
 					t.Fatal(err)
 				}
 				if result := r.Take(t.Context(), web, patch); result.Became != want || (result.Err != nil) != (want == Refused) {

@@ -55,6 +55,7 @@ func Stages(steps ...Step) []Stage {
 type Stage struct {
 	Steps []Step
 	way   way
+	most  int // steps at once, of abreast
 }
 
 type way int
@@ -65,25 +66,29 @@ const (
 	inTurn
 	each
 	eachInTurn
+	abreast
 )
 
 // Together takes the steps side by side.
-func Together(steps ...Step) Stage { return Stage{steps, together} }
+func Together(steps ...Step) Stage { return Stage{Steps: steps, way: together} }
 
 // SlowStart takes the steps in growing batches: one, two, four and so on. When a
 // step of a batch fails no further batch begins, so that what is refused for all of
 // them costs a few requests.
-func SlowStart(steps ...Step) Stage { return Stage{steps, slowStart} }
+func SlowStart(steps ...Step) Stage { return Stage{Steps: steps, way: slowStart} }
 
 // InTurn takes one step after another, and ends with the first that fails.
-func InTurn(steps ...Step) Stage { return Stage{steps, inTurn} }
+func InTurn(steps ...Step) Stage { return Stage{Steps: steps, way: inTurn} }
 
 // Each takes all steps in growing batches, whatever becomes of the others.
-func Each(steps ...Step) Stage { return Stage{steps, each} }
+func Each(steps ...Step) Stage { return Stage{Steps: steps, way: each} }
 
 // EachInTurn takes one step after another, whatever becomes of the others, unless the
 // namespace is ending.
-func EachInTurn(steps ...Step) Stage { return Stage{steps, eachInTurn} }
+func EachInTurn(steps ...Step) Stage { return Stage{Steps: steps, way: eachInTurn} }
+
+// Abreast takes all steps, so many at once, whatever becomes of the others.
+func Abreast(most int, steps ...Step) Stage { return Stage{Steps: steps, way: abreast, most: most} }
 
 // Outcome is what became of a step.
 type Outcome string

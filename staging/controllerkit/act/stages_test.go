@@ -2,12 +2,16 @@ package act
 
 import (
 	"errors"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,6 +36,7 @@ func TestAStageBeginsWhenTheOneBeforeHasSucceeded(t *testing.T) {
 		"a slow start ends with the batch":        {"b", []Stage{SlowStart(create("a"), create("b"), create("c"), create("d"))}, "done, refused, done, not begun", 3},
 		"each step is taken, whatever is refused": {"a", []Stage{Each(create("a"), create("b"), create("c"))}, "refused, done, done", 3},
 		"one after another too":                   {"a", []Stage{EachInTurn(create("a"), create("b"), create("c"))}, "refused, done, done", 3},
+		"two at once, whatever is refused":        {"a", []Stage{Abreast(2, create("a"), create("b"), create("c"))}, "refused, done, done", 3},
 		"a part is one step":                      {"a", []Stage{SlowStart(part(create("a"), create("b")), part(create("c")))}, "refused, not begun, not begun", 1},
 		"its steps are taken in their order":      {"b", []Stage{InTurn(part(create("a"), create("b")), part(create("c"), create("d")))}, "done, refused, not begun, not begun", 2},
 		"all parts succeed":                       {"", []Stage{Together(part(create("a"), part(create("b"))), create("c"))}, "done, done, done", 3},
@@ -87,6 +92,31 @@ func TestAPlanGoesOnFromItsResultsOnlyWhenAllSucceeded(t *testing.T) {
 				t.Errorf("reported %d times", reported)
 			}
 		})
+	}
+}
+
+func TestNoMoreStepsAreTakenAtOnceThanPlanned(t *testing.T) {
+	r := newRig(t, nil)
+	var now, most atomic.Int32
+	var both sync.WaitGroup
+	both.Add(2)
+	var steps []Step
+	for i := range 4 {
+		steps = append(steps, Check{Of: pod(strconv.Itoa(i)), Is: func(metav1.Object) error {
+			if n := now.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			if i < 2 {
+				both.Done()
+				both.Wait()
+			}
+			now.Add(-1)
+			return nil
+		}})
+	}
+	var results Results
+	if err := r.Do(t.Context(), web, observing(&results, Abreast(2, steps...))).Err(); err != nil || most.Load() != 2 {
+		t.Errorf("%d at once, %v", most.Load(), err)
 	}
 }
 

@@ -115,6 +115,9 @@ type Delete struct {
 	// MayRepeat: to delete it twice does no harm, so that the key does not wait to see
 	// what became of a deletion whose answer was lost.
 	MayRepeat bool
+	// UntilGone: one that is on its way out is to be deleted too, as without a grace
+	// period. A refusal is no failure only when it is gone.
+	UntilGone bool
 	// Propagation is what becomes of its dependents; the API's default if empty.
 	Propagation metav1.DeletionPropagation
 	// Grace is in seconds; the object's own if nil.

@@ -157,8 +157,11 @@ func (h *hand) remove(ctx context.Context, s Delete) Result {
 		options.PropagationPolicy = &s.Propagation
 	}
 	answer := h.client.Delete(ctx, blank(s.Of), &options)
-	if s.MayRepeat && consistency.OutcomeUnknown(answer) {
+	switch {
+	case s.MayRepeat && consistency.OutcomeUnknown(answer):
 		return h.failed(s.Events, answer)
+	case s.UntilGone && (apierrors.IsNotFound(answer) || apierrors.IsConflict(answer)):
+		return h.unlessOther(ctx, h.writes.there, s.Events, s.Of, answer, nil)
 	}
 	switch became, err := h.writes.deleteAnswered(ctx, h.resource(s.Of), s.Of, answer); became {
 	case consistency.Deleted:

@@ -43,6 +43,12 @@ func another(name string) *corev1.Pod {
 	return p
 }
 
+func leaving(name string) *corev1.Pod {
+	p := pod(name)
+	p.DeletionTimestamp, p.Finalizers = &metav1.Time{Time: noon}, []string{"x/y"}
+	return p
+}
+
 func unlabeled(name string) *corev1.Pod {
 	p := pod(name)
 	p.Labels = nil
@@ -58,6 +64,8 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 	remove := Delete{Of: pod("a"), Events: events}
 	repeatable := remove
 	repeatable.MayRepeat = true
+	untilGone := remove
+	untilGone.UntilGone = true
 	update := Update{Object: unlabeled("a")}
 	sure := update
 	sure.Required = true
@@ -92,6 +100,9 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 		"another of the name":      {remove, another("a"), conflict, WasGone, "", false},
 		"perhaps deleted, again":   {repeatable, pod("a"), lost, Uncertain, "Warning NotGone Left: " + lost.Error(), false},
 		"deleted once":             {repeatable, pod("a"), nil, Done, "Normal Gone Took a", true},
+		"gone, at last":            {untilGone, nil, notFound, WasGone, "", false},
+		"on its way out still":     {untilGone, leaving("a"), conflict, Refused, "Warning NotGone Left: " + conflict.Error(), false},
+		"on its way out, no more":  {remove, leaving("a"), conflict, WasGone, "", false},
 		"updated":                  {update, pod("a"), nil, Done, "", true},
 		"update refused":           {update, pod("a"), conflict, Refused, "", false},
 		"nothing to update":        {update, nil, notFound, WasGone, "", false},
