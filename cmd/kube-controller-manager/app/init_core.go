@@ -48,13 +48,13 @@ func startNamespaceController(ctx context.Context, cc ControllerContext) (http.H
 }
 
 func startPodGarbageCollectorController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	client, err := cc.Client("pod-garbage-collector")
+	hand, err := cc.hand(ctx, "pod-garbage-collector", "")
 	if err != nil {
 		return nil, false, err
 	}
 	core := cc.Informers.Core().V1()
-	c, err := podgc.New(core.Pods(), core.Nodes(), client, podgc.Options{
-		Threshold: int(cc.Config.PodGCController.TerminatedPodGCThreshold), Clock: cc.Clock,
+	c, err := podgc.New(core.Pods(), core.Nodes(), hand, podgc.Options{
+		Threshold: int(cc.Config.PodGCController.TerminatedPodGCThreshold),
 	})
 	return cc.run(ctx, c, err)
 }

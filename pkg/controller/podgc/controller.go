@@ -1,21 +1,17 @@
 package podgc
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -30,14 +26,10 @@ const (
 	quarantine = 40 * time.Second
 )
 
-var podResource = schema.GroupResource{Resource: "pods"}
-
 // Options are the settings of the controller.
 type Options struct {
 	// Threshold is how many terminated pods may stay; zero or less keeps all.
 	Threshold int
-	// Clock is the process's clock; the real one by default.
-	Clock clock.WithTicker
 }
 
 // key is a node that is absent from the cache; the empty one is the pass over the indexes.
@@ -54,25 +46,18 @@ func (k key) String() string {
 
 // Controller collects pods.
 type Controller struct {
-	*runner.Runner[key]
-	pods      toolscache.Indexer
-	nodes     corelisters.NodeLister
-	nodeIndex toolscache.Indexer
-	client    kubernetes.Interface
-	writes    *consistency.Tracker[key]
-	clock     clock.PassiveClock
-	threshold int
+	*reconcile.Controller[key]
+	pods, nodes toolscache.Indexer
+	live        client.Reader
+	threshold   int
 	// terminated counts the terminated pods that the cache holds, so that a pass
 	// need not look at them as long as they may stay.
 	terminated atomic.Int64
 }
 
 // New returns the controller, which is not running yet.
-func New(pods coreinformers.PodInformer, nodes coreinformers.NodeInformer, client kubernetes.Interface, o Options) (*Controller, error) {
+func New(pods coreinformers.PodInformer, nodes coreinformers.NodeInformer, hand reconcile.Hand, o Options) (*Controller, error) {
 	register()
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
 	if err := cache.Ensure(pods.Informer(), cache.PodsByNode, cache.TerminatedPods, cache.UnscheduledTerminatingPods); err != nil {
 		return nil, err
 	}
@@ -80,18 +65,17 @@ func New(pods coreinformers.PodInformer, nodes coreinformers.NodeInformer, clien
 		return nil, err
 	}
 	c := &Controller{
-		pods: pods.Informer().GetIndexer(), nodes: nodes.Lister(), nodeIndex: nodes.Informer().GetIndexer(),
-		client: client, clock: o.Clock, threshold: o.Threshold,
-		writes: consistency.NewTracker[key](map[schema.GroupResource]consistency.Store{
-			podResource: pods.Informer().GetStore(),
-		}),
+		pods: pods.Informer().GetIndexer(), nodes: nodes.Informer().GetIndexer(), live: hand.Reader(), threshold: o.Threshold,
 	}
-	c.Runner = runner.New(runner.Options[key]{
-		Name: name, Queue: queue, Clock: o.Clock, Writes: c.writes,
-		Synced: []toolscache.InformerSynced{nodes.Informer().HasSynced},
-		// What failed is tried again at the pace of the passes.
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[key](period, period),
-	}, c.sync)
+	c.Controller = reconcile.New(reconcile.Options[key]{
+		Runner: runner.Options[key]{
+			Name: name, Queue: queue, Synced: []toolscache.InformerSynced{nodes.Informer().HasSynced},
+			// What failed is tried again at the pace of the passes.
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[key](period, period),
+		},
+		Hand: hand, Note: c.lookUpLater,
+		Caches: reconcile.Caches{corev1.Resource("pods"): pods.Informer().GetStore()},
+	}, c.observe, plan)
 	c.Add(pass)
 	return c, runner.Watch(c.Runner, pods.Informer(), func(change runner.Change[corev1.Pod], _ runner.Wake[key]) {
 		if change.Old != nil && cache.Terminated(change.Old) {
@@ -103,11 +87,9 @@ func New(pods coreinformers.PodInformer, nodes coreinformers.NodeInformer, clien
 	})
 }
 
-func (c *Controller) sync(ctx context.Context, k key) runner.Result {
-	if k == pass {
-		do, err := c.collect(ctx)
-		return runner.Done(err).LookAgain(period).Because(do.explain())
+// lookUpLater puts absent nodes into quarantine.
+func (c *Controller) lookUpLater(_ key, absent any) {
+	for _, node := range absent.([]string) {
+		c.AddAfter(key{node}, quarantine)
 	}
-	do, err := c.collectOrphans(ctx, k)
-	return runner.Done(err).Because(do.explain())
 }

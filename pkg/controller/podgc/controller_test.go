@@ -22,14 +22,14 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 func world(t testing.TB, threshold int, cached ...runtime.Object) (*Controller, *fake.Clientset) {
 	t.Helper()
 	client := fake.NewClientset()
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Core().V1().Pods(), shared.Core().V1().Nodes(), client,
-		Options{Threshold: threshold, Clock: testclock.NewFakeClock(noon)})
+	c, err := New(shared.Core().V1().Pods(), shared.Core().V1().Nodes(), hand(client, testclock.NewFakeClock(noon)), Options{Threshold: threshold})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +46,12 @@ func world(t testing.TB, threshold int, cached ...runtime.Object) (*Controller, 
 		}
 	}
 	return c, client
+}
+
+func hand(client *fake.Clientset, clock *testclock.FakeClock) reconcile.Hand {
+	hand := testrig.Hand(client, nil)
+	hand.Clock = clock
+	return hand
 }
 
 func did(client *fake.Clientset) []string {
@@ -89,7 +95,7 @@ func TestAPass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, client := world(t, tc.threshold, tc.cached...)
-			result := c.sync(t.Context(), pass)
+			result := c.Reconcile(t.Context(), pass)
 			if result.Err() != nil || result.After() != 20*time.Second {
 				t.Errorf("got %v, next pass in %v", result.Err(), result.After())
 			}
@@ -117,7 +123,7 @@ func TestOrphans(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, client := world(t, 0, tc.cached...)
 			client.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) { return true, &corev1.Node{}, tc.live })
-			if err := c.sync(t.Context(), key{"gone"}).Err(); (err != nil) != tc.fail {
+			if err := c.Reconcile(t.Context(), key{"gone"}).Err(); (err != nil) != tc.fail {
 				t.Errorf("got %v", err)
 			}
 			if diff := cmp.Diff(tc.want, did(client)); diff != "" {
@@ -129,7 +135,7 @@ func TestOrphans(t *testing.T) {
 
 func TestANodeThatCameDuringItsQuarantineIsNotLookedUp(t *testing.T) {
 	c, client := world(t, 0, pod("a"), node("True"))
-	if err := c.sync(t.Context(), key{"n1"}).Err(); err != nil || len(did(client)) > 0 {
+	if err := c.Reconcile(t.Context(), key{"n1"}).Err(); err != nil || len(did(client)) > 0 {
 		t.Errorf("got %v", err)
 	}
 }
@@ -152,7 +158,7 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, client := world(t, 0, pod("a", on(""), ending(30)))
 			client.PrependReactor(tc.verb, "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, &corev1.Pod{}, tc.err })
-			if err := c.sync(t.Context(), pass).Err(); (err != nil) != tc.fail {
+			if err := c.Reconcile(t.Context(), pass).Err(); (err != nil) != tc.fail {
 				t.Errorf("got %v", err)
 			}
 			if diff := cmp.Diff(tc.want, did(client)); diff != "" {
@@ -187,17 +193,17 @@ func TestARefusedDeletionIsNoDeletion(t *testing.T) {
 				}))
 				refuse := true
 				client.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return refuse, nil, refusal })
-				if err := c.sync(t.Context(), pass).Err(); (err != nil) != tc.fail {
+				if err := c.Reconcile(t.Context(), pass).Err(); (err != nil) != tc.fail {
 					t.Errorf("got %v", err)
 				}
-				if behind := c.writes.Behind(pass); len(behind) != 0 {
+				if behind := c.Behind(pass); len(behind) != 0 {
 					t.Errorf("booked as done: %v", behind)
 				}
 				refuse = false
-				if err := c.sync(t.Context(), pass).Err(); err != nil {
+				if err := c.Reconcile(t.Context(), pass).Err(); err != nil {
 					t.Errorf("the next pass: %v", err)
 				}
-				if behind := c.writes.Behind(pass); len(behind) != 1 || behind[0].Deletes != 1 {
+				if behind := c.Behind(pass); len(behind) != 1 || behind[0].Deletes != 1 {
 					t.Errorf("the next pass booked %v", behind)
 				}
 			})
@@ -234,7 +240,7 @@ func TestTriesAreCountedAlsoThoseThatFail(t *testing.T) {
 				return n
 			}
 			tried, failed := counted(tries), counted(deleteErrors)
-			c.sync(t.Context(), pass)
+			c.Reconcile(t.Context(), pass)
 			if got := counted(tries) - tried; got != tc.tries {
 				t.Errorf("%v tries, want %v", got, tc.tries)
 			}
@@ -247,7 +253,7 @@ func TestTriesAreCountedAlsoThoseThatFail(t *testing.T) {
 
 func TestPodsAreDeletedByUIDWithoutGrace(t *testing.T) {
 	c, client := world(t, 0, pod("a", on(""), ending(30)))
-	c.sync(t.Context(), pass)
+	c.Reconcile(t.Context(), pass)
 	last := client.Actions()[len(client.Actions())-1].(clienttesting.DeleteActionImpl).DeleteOptions
 	if *last.GracePeriodSeconds != 0 || last.Preconditions == nil || *last.Preconditions.UID != "uid-a" {
 		t.Errorf("deleted with %+v", last)
@@ -259,7 +265,7 @@ func TestQuarantine(t *testing.T) {
 	fakeClock := testclock.NewFakeClock(noon)
 	client := fake.NewClientset(pod("orphan", on("gone")))
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Core().V1().Pods(), shared.Core().V1().Nodes(), client, Options{Clock: fakeClock})
+	c, err := New(shared.Core().V1().Pods(), shared.Core().V1().Nodes(), hand(client, fakeClock), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +295,7 @@ func stepUntil(t *testing.T, c *testclock.FakeClock, what string, d time.Duratio
 func TestTheCountOfTerminatedPodsFollowsTheCache(t *testing.T) {
 	client := fake.NewClientset(pod("a", phase(corev1.PodFailed)), pod("b"))
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Core().V1().Pods(), shared.Core().V1().Nodes(), client, Options{Clock: testclock.NewFakeClock(noon)})
+	c, err := New(shared.Core().V1().Pods(), shared.Core().V1().Nodes(), hand(client, testclock.NewFakeClock(noon)), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +330,7 @@ func BenchmarkPass(b *testing.B) {
 			c, _ := world(b, 12500, cached...)
 			b.ResetTimer()
 			for b.Loop() {
-				if _, err := c.collect(context.Background()); err != nil {
+				if err := c.Reconcile(context.Background(), pass).Err(); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // reason is why a pod is deleted, as the metrics name it.
@@ -25,6 +26,9 @@ const (
 	unscheduled  reason = "unscheduled"
 
 	evicted = "Evicted"
+
+	// atOnce bounds the deletions that are under way at one time.
+	atOnce = 50
 
 	conditionReason  = "DeletionByPodGC"
 	conditionMessage = "PodGC: node no longer exists"
@@ -56,7 +60,7 @@ func beingDeleted(pods []*corev1.Pod) []*corev1.Pod {
 	return ending
 }
 
-// outOfReach tells whether the pods of a node will not end by themselves: it was
+// outOfReach reports whether the pods of a node will not end by themselves: it was
 // taken out of service by hand, and it is not ready.
 func outOfReach(node *corev1.Node) bool {
 	tainted := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
@@ -129,37 +133,124 @@ func disruption(pod *corev1.Pod, now time.Time) corev1.PodCondition {
 	return condition
 }
 
-// plan is shown at the debug endpoint.
-type plan struct {
-	Terminated   int      `json:"terminated,omitempty"`
-	OutOfService int      `json:"outOfService,omitempty"`
-	Unscheduled  int      `json:"unscheduled,omitempty"`
-	Orphaned     int      `json:"orphaned,omitempty"`
-	AbsentNodes  []string `json:"absentNodes,omitempty"`
-	Why          string   `json:"why"`
+// collection is pods that are deleted for one reason.
+type collection struct {
+	why  reason
+	pods []*corev1.Pod
 }
 
-// explain sums the plan up in words.
-func (p plan) explain() plan {
-	var parts []string
-	for _, part := range []struct {
-		count int
-		what  string
-	}{
-		{p.Terminated, "terminated pods above the threshold"},
-		{p.OutOfService, "pods ending on nodes out of service"},
-		{p.Unscheduled, "pods ending without a node"},
-		{p.Orphaned, "pods whose node is gone"},
-		{len(p.AbsentNodes), "nodes absent and in quarantine"},
-	} {
-		if part.count > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.what))
+// words are how a person reads the reasons.
+var words = map[reason]string{
+	terminated:   "terminated pods above the threshold",
+	outOfService: "pods ending on nodes out of service",
+	unscheduled:  "pods ending without a node",
+	orphaned:     "pods whose node is gone",
+}
+
+func (c collection) String() string { return fmt.Sprintf("%d %s", len(c.pods), words[c.why]) }
+
+// collections returns what there is to collect.
+func (o observed) collections() []collection {
+	var stranded []*corev1.Pod
+	for _, h := range o.outOfService {
+		if outOfReach(h.node) {
+			stranded = append(stranded, beingDeleted(h.pods)...)
 		}
 	}
-	if p.Why = strings.Join(parts, ", "); p.Why == "" {
-		p.Why = "nothing to collect"
+	all := []collection{
+		{terminated, surplus(o.terminated, o.threshold)},
+		{outOfService, stranded},
+		{unscheduled, beingDeleted(o.unscheduled)},
+		{orphaned, o.orphaned},
 	}
+	return slices.DeleteFunc(all, func(c collection) bool { return len(c.pods) == 0 })
+}
+
+// plan deletes what is to be collected, one collection after another, and notes the
+// nodes that are absent.
+func plan(o observed, now time.Time) act.Plan {
+	all := o.collections()
+	end := act.Plan{Err: o.err}
+	if o.key == pass {
+		end.RequeueAfter = period
+	}
+	if len(all) == 0 {
+		end.Why, end.Note = why(all, o.absent), o.note
+		return end
+	}
+	return act.Plan{Why: why(all, o.absent), Note: o.note, Then: func(act.Results) act.Plan { return collect(all, end, now) }}
+}
+
+func (o observed) note(act.Results) any { return o.absent }
+
+// why sums up in words.
+func why(all []collection, absent []string) string {
+	var parts []string
+	for _, c := range all {
+		parts = append(parts, c.String())
+	}
+	if len(absent) > 0 {
+		parts = append(parts, fmt.Sprintf("%d nodes absent and in quarantine", len(absent)))
+	}
+	return cmp.Or(strings.Join(parts, ", "), "nothing to collect")
+}
+
+// collect plans the first of the collections, and the others whatever becomes of it.
+func collect(all []collection, end act.Plan, now time.Time) act.Plan {
+	c, p := all[0], act.Plan{}
+	if len(all) == 1 {
+		p = end
+	} else {
+		p.Then = func(act.Results) act.Plan { return collect(all[1:], end, now) }
+		p.Else = p.Then
+	}
+	var steps []act.Step
+	var tried []*corev1.Pod
+	for _, pod := range c.pods {
+		if do := stepFor(pod); do != (step{}) {
+			steps, tried = append(steps, do.of(pod, c.why, now)), append(tried, pod)
+		}
+	}
+	p.Why, p.Stages = c.String(), []act.Stage{act.Abreast(atOnce, steps...)}
+	p.Counts = func(r act.Results) []act.Count { return counts(tried, c.why, r) }
 	return p
+}
+
+// of fails the pod if it has not ended, and deletes it without a grace period. A pod
+// that turns out to be gone is not deleted.
+func (s step) of(pod *corev1.Pod, why reason, now time.Time) act.Step {
+	deletion := act.Delete{Of: pod, Grace: new(int64), UntilGone: true, MayRepeat: true}
+	if !s.Fail {
+		return deletion
+	}
+	patch, err := failPatch(pod, why, now)
+	if err != nil {
+		return act.WaitFor{Of: pod, Err: err}
+	}
+	return act.Part{
+		Of:     pod,
+		Stages: act.Stages(act.Patch{Of: pod, Type: types.StrategicMergePatchType, Data: patch, Subresource: "status", UntilGone: true}),
+		Last: func(r act.Results) act.Step {
+			if !s.Delete || len(act.Succeeded[act.Patch](r)) == 0 {
+				return nil
+			}
+			return deletion
+		},
+	}
+}
+
+// counts are the tries, also those that failed, and the failures.
+func counts(tried []*corev1.Pod, why reason, results act.Results) []act.Count {
+	var all []act.Count
+	for _, pod := range tried {
+		all = append(all, act.Count{Adds: tries.WithLabelValues(pod.Namespace, string(why)), Value: 1})
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			all = append(all, act.Count{Adds: deleteErrors.WithLabelValues(r.Step.About().GetNamespace(), string(why)), Value: 1})
+		}
+	}
+	return all
 }
 
 func byAge(a, b *corev1.Pod) int {

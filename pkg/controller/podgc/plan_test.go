@@ -1,6 +1,7 @@
 package podgc
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -174,13 +175,25 @@ func TestFailPatch(t *testing.T) {
 	}
 }
 
-func TestExplain(t *testing.T) {
-	for want, p := range map[string]plan{
+func TestWhy(t *testing.T) {
+	ended := []*corev1.Pod{pod("a", phase(corev1.PodFailed)), pod("b", phase(corev1.PodFailed)), pod("c", phase(corev1.PodFailed))}
+	for want, o := range map[string]observed{
 		"nothing to collect": {},
-		"2 terminated pods above the threshold, 1 nodes absent and in quarantine": {Terminated: 2, AbsentNodes: []string{"n"}},
+		"2 terminated pods above the threshold, 1 nodes absent and in quarantine": {threshold: 1, terminated: ended, absent: []string{"n"}},
 	} {
-		if got := p.explain().Why; got != want {
+		if got := plan(o, noon).Why; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+func TestWhatCouldNotBeReadIsRetriedWhenTheRestIsCollected(t *testing.T) {
+	broken := errors.New("broken")
+	p := plan(observed{err: broken, unscheduled: []*corev1.Pod{pod("a", on(""), ending(30))}}, noon)
+	if p.Err != nil || p.Then == nil {
+		t.Fatalf("got %+v", p)
+	}
+	if p = p.Then(nil); p.Err != broken || p.RequeueAfter != period || len(p.Stages) != 1 {
+		t.Errorf("got %+v", p)
 	}
 }
