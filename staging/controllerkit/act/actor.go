@@ -94,6 +94,9 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		if !results[from:].complete() {
 			next = p.Else
 		}
+		if p.Afresh != nil {
+			next = h.afresh(ctx, p, results[from:], next)
+		}
 		if next != nil && p.Err == nil && p.Terminal == nil {
 			a.history.end(key, decision, results[from:])
 			p.count(h.clock, results[from:])

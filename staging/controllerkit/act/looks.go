@@ -3,8 +3,11 @@ package act
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // look looks live for what an owner may have that the caches do not show.
@@ -35,4 +38,24 @@ func (h *hand) check(ctx context.Context, s Check) Result {
 		return Result{Became: Refused, Err: err}
 	}
 	return Result{Became: Done, Object: live}
+}
+
+// afresh returns how a plan goes on whose object has changed: by what its Afresh plans
+// from the object as it is now. Without a conflict it goes on with next.
+func (h *hand) afresh(ctx context.Context, p Plan, results Results, next func(Results) Plan) func(Results) Plan {
+	i := slices.IndexFunc(results, func(r Result) bool { return apierrors.IsConflict(r.Err) })
+	if i < 0 {
+		return next
+	}
+	live := blank(results[i].Step.About())
+	switch err := h.client.Get(ctx, client.ObjectKeyFromObject(live), live); {
+	case apierrors.IsNotFound(err):
+		results[i].Became, results[i].Err = WasGone, nil
+		return func(Results) Plan { return Plan{Why: "the object is gone"} }
+	case err != nil:
+		results[i].Err = fmt.Errorf("read it as it is now: %w", err)
+		return next
+	}
+	results[i].Became, results[i].Err = Overtaken, nil
+	return func(Results) Plan { return p.Afresh(live) }
 }

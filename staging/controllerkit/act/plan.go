@@ -22,6 +22,10 @@ type Plan struct {
 	// Else plans on when a stage has not succeeded, in place of Status, from all results.
 	// What failed is retried whatever it plans. It is pure.
 	Else func(Results) Plan
+	// Afresh plans once more from the object of a step that was refused for a conflict, as it
+	// is now, in place of Then, Else and Status. The refusal is no failure then, nor is it
+	// one when the object is gone. It is pure.
+	Afresh func(live client.Object) Plan
 	// Status is written last, also when a stage has failed, and is computed from all
 	// results. It is pure; a nil step writes nothing.
 	Status func(Results) Step
@@ -88,7 +92,7 @@ func Each(steps ...Step) Stage { return Stage{Steps: steps, way: each} }
 func EachInTurn(steps ...Step) Stage { return Stage{Steps: steps, way: eachInTurn} }
 
 // Abreast takes all steps, so many at once, whatever becomes of the others.
-func Abreast(most int, steps ...Step) Stage { return Stage{Steps: steps, way: abreast, most: most} }
+func Abreast(most int, steps ...Step) Stage { return Stage{Steps: steps, way: abreast, most: max(most, 1)} }
 
 // Outcome is what became of a step.
 type Outcome string
@@ -107,6 +111,8 @@ const (
 	NotCalledFor Outcome = "not called for"
 	// Ending: the namespace is being deleted, and nothing can be created in it.
 	Ending Outcome = "namespace is ending"
+	// Overtaken: the object had changed, and was planned for once more.
+	Overtaken Outcome = "overtaken"
 	// PutOff: the status can wait, and does.
 	PutOff Outcome = "put off"
 	// Refused: the API server said no, and nothing was done.

@@ -95,6 +95,58 @@ func TestAPlanGoesOnFromItsResultsOnlyWhenAllSucceeded(t *testing.T) {
 	}
 }
 
+func TestAPlanIsMadeOnceMoreFromAnObjectThatHasChanged(t *testing.T) {
+	label := func(o client.Object) Plan {
+		return Plan{Why: "a test", Stages: Stages(Patch{Of: o, Type: types.MergePatchType, Versioned: true,
+			Data: []byte(`{"metadata":{"labels":{"x":"y"}}}`), Events: Events{On: o, DoneReason: "Labelled", Done: "%s"}})}
+	}
+	away := errors.New("the server is away")
+	for name, tc := range map[string]struct {
+		there  *corev1.Pod // on the server; nil is none
+		read   error
+		again  bool // the second patch is refused too
+		did    string
+		err    error
+		became string
+	}{
+		"planned for once more": {pod("a"), nil, false, "patch a, get a, patch a", nil, "overtaken"},
+		"changed once more":     {pod("a"), nil, true, "patch a, get a, patch a", conflict, "overtaken"},
+		"gone":                  {nil, nil, true, "patch a, get a", nil, "was gone"},
+		"not to be read":        {pod("a"), away, true, "patch a, get a", away, "refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var objects []client.Object
+			if tc.there != nil {
+				objects = append(objects, tc.there)
+			}
+			noted := ""
+			r := newRig(t, func(o *Options[types.NamespacedName]) {
+				o.Note = func(_ types.NamespacedName, what any) { noted = what.(string) }
+			}, objects...)
+			r.answers["patch"], r.answers["get"] = conflict, tc.read
+			p := label(pod("a"))
+			p.Note = func(of Results) any { return outcomes(of) }
+			p.Then = func(Results) Plan { t.Error("went on"); return Plan{} }
+			p.Afresh = func(live client.Object) Plan {
+				if live.GetResourceVersion() == "" || live.(*corev1.Pod).Labels["app"] != "web" {
+					t.Errorf("planned from %v", live)
+				}
+				if !tc.again {
+					r.answers["patch"] = nil
+				}
+				return label(live)
+			}
+			result := r.Do(t.Context(), web, p)
+			if did := r.did(); did != tc.did || !errors.Is(result.Err(), tc.err) || noted != tc.became {
+				t.Errorf("did %s, ended with %v, became %s", did, result.Err(), noted)
+			}
+			if told := len(r.told) > 0; told != (tc.did == "patch a, get a, patch a" && !tc.again) {
+				t.Errorf("told %v", r.told)
+			}
+		})
+	}
+}
+
 func TestNoMoreStepsAreTakenAtOnceThanPlanned(t *testing.T) {
 	r := newRig(t, nil)
 	var now, most atomic.Int32

@@ -69,6 +69,9 @@ type Patch struct {
 	// Required: any refusal is a failure, even if the object is gone, because what
 	// comes after hangs on the patch.
 	Required bool
+	// Versioned: Data names the version, so that a conflict is about this object: nobody
+	// looks whether it is gone.
+	Versioned bool
 	// UntilGone: it is called for as long as the object exists, also on its way out, as
 	// what is said of its finalizers is. A refusal is no failure only when it is gone.
 	UntilGone bool

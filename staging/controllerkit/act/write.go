@@ -122,7 +122,7 @@ func (h *hand) patch(ctx context.Context, s Patch) Result {
 	if err == nil {
 		return h.wrote(s.Events, object)
 	}
-	if s.Required {
+	if s.Required || s.Versioned && apierrors.IsConflict(err) {
 		return h.failed(s.Events, err)
 	}
 	if !s.UntilGone {
