@@ -20,14 +20,13 @@ func startNodeLifecycleController(ctx context.Context, cc ControllerContext) (ht
 	if err := cc.require(leasesResource); err != nil {
 		return nil, false, err
 	}
-	client, events, err := cc.clientAndEvents(ctx, "node-controller", "node-controller")
+	hand, err := cc.hand(ctx, "node-controller", "node-controller")
 	if err != nil {
 		return nil, false, err
 	}
 	core := cc.Informers.Core().V1()
 	config := cc.Config.NodeLifecycleController
-	c, err := nodelifecycle.New(core.Nodes(), core.Pods(), cc.Informers.Coordination().V1().Leases(), client, events, nodelifecycle.Options{
-		Clock:                     cc.Clock,
+	c, err := nodelifecycle.New(core.Nodes(), core.Pods(), cc.Informers.Coordination().V1().Leases(), hand, nodelifecycle.Options{
 		NodeMonitorPeriod:         cc.Config.KubeCloudShared.NodeMonitorPeriod.Duration,
 		NodeMonitorGracePeriod:    config.NodeMonitorGracePeriod.Duration,
 		NodeStartupGracePeriod:    config.NodeStartupGracePeriod.Duration,

@@ -22,14 +22,14 @@ type cluster struct {
 	zones map[string]*zone
 	round uint64
 	now   time.Time
-	found verdict
+	found findings
 }
 
 // memory is what is remembered of a node.
 type memory struct {
 	heartbeat
 	// object is the cached node that the facts below were read from; as it is
-	// never changed, another pointer means that there may be news.
+	// never changed, another pointer means that it may have changed.
 	object   *corev1.Node
 	uid      types.UID
 	zone     string
@@ -46,8 +46,8 @@ type memory struct {
 	round  uint64
 }
 
-// verdict is what a pass asks for. It is valid until the next pass.
-type verdict struct {
+// findings are what a pass asks for. They are valid until the next pass.
+type findings struct {
 	// wake are nodes that need a write.
 	wake []string
 	// pods are nodes whose pods must be looked at again, as a process before
@@ -55,9 +55,19 @@ type verdict struct {
 	pods []string
 	// registered and removed are nodes that came and went.
 	registered, removed []*corev1.Node
-	// emptied are zones without a node to judge by since this pass, born those seen first in it.
+	// emptied are zones without a node to go by since this pass, born those seen first in it.
 	emptied, born []string
-	change        disruption
+	// zones are those that have nodes, by name.
+	zones  []zoneFound
+	change disruption
+}
+
+// zoneFound is what a pass found of a zone.
+type zoneFound struct {
+	name            string
+	state           zoneState
+	ready, notReady int
+	rate            float32
 }
 
 func newCluster(g graces, r rates) *cluster {
@@ -72,7 +82,8 @@ func (c *cluster) begin(now time.Time) {
 	c.round++
 	c.now = now
 	f := &c.found
-	*f = verdict{wake: f.wake[:0], pods: f.pods[:0], registered: f.registered[:0], removed: f.removed[:0], emptied: f.emptied[:0], born: f.born[:0]}
+	*f = findings{wake: f.wake[:0], pods: f.pods[:0], registered: f.registered[:0], removed: f.removed[:0],
+		emptied: f.emptied[:0], born: f.born[:0], zones: f.zones[:0]}
 	for _, z := range c.zones {
 		z.members, z.ready, z.notReady = 0, 0, 0
 	}
@@ -159,8 +170,8 @@ func (c *cluster) queue(r *memory, z *zone) {
 	}
 }
 
-// end forgets the nodes that the pass did not visit and judges the zones.
-func (c *cluster) end() *verdict {
+// end forgets the nodes that the pass did not visit, and says how the zones are.
+func (c *cluster) end() *findings {
 	c.forgetUnvisited()
 	f := &c.found
 	for name, z := range c.zones {
@@ -180,8 +191,11 @@ func (c *cluster) end() *verdict {
 	for name, z := range c.zones {
 		if z.members == 0 {
 			delete(c.zones, name)
+			continue
 		}
+		f.zones = append(f.zones, zoneFound{name, z.state, z.ready, z.notReady, z.evictions.rate})
 	}
+	slices.SortFunc(f.zones, func(a, b zoneFound) int { return strings.Compare(a.name, b.name) })
 	return f
 }
 
@@ -207,9 +221,18 @@ func (c *cluster) clearTaints() {
 	}
 }
 
-// evict lets nodes through that their zones' rates allow, and returns their names.
-func (c *cluster) evict(now time.Time) []string {
-	var through []string
+// turn is whom the rates of the zones let through now.
+type turn struct {
+	// through are the names of the nodes that get their taint now.
+	through []string
+	// next is how long until another node may be let through, if any waits for it.
+	next time.Duration
+	more bool
+}
+
+// evict lets nodes through that their zones' rates allow.
+func (c *cluster) evict(now time.Time) turn {
+	var t turn
 	for _, z := range c.zones {
 		for {
 			name, ok := z.evictions.take(now)
@@ -218,47 +241,39 @@ func (c *cluster) evict(now time.Time) []string {
 			}
 			if r := c.nodes[name]; r != nil {
 				r.order = orderTaint
-				through = append(through, name)
+				t.through = append(t.through, name)
 			}
 		}
-	}
-	slices.SortFunc(through, strings.Compare)
-	return through
-}
-
-// nextEviction is how long until evict may let a node through; false if none waits for it.
-func (c *cluster) nextEviction(now time.Time) (time.Duration, bool) {
-	var soonest time.Duration
-	any := false
-	for _, z := range c.zones {
-		if d, ok := z.evictions.wait(now); ok && (!any || d < soonest) {
-			soonest, any = d, true
+		if d, ok := z.evictions.wait(now); ok && (!t.more || d < t.next) {
+			t.next, t.more = d, true
 		}
 	}
-	return soonest, any
+	slices.Sort(t.through)
+	return t
 }
 
-// silence returns the conditions to set on a node that fell silent. The node is
-// looked at again first: it may have been heard from since the last pass.
-func (c *cluster) silence(node *corev1.Node, lease *coordinationv1.Lease, now time.Time) []corev1.NodeCondition {
+// look takes in what a node shows now, and returns what is remembered of it.
+func (c *cluster) look(node *corev1.Node, lease *coordinationv1.Lease, now time.Time) memory {
 	r := c.nodes[node.Name]
-	if r == nil || r.uid != node.UID || !r.silent {
-		return nil
+	if r == nil || r.uid != node.UID {
+		return memory{}
 	}
-	r.see(node, lease, now)
-	r.status = readyStatus(node)
-	if r.decide(c.graces, now); !r.silent {
-		return nil
-	}
-	return conditionsOfSilence(node, now)
+	*r = r.looked(node, lease, c.graces, now)
+	return *r
 }
 
-// orderOf is what the zones have decided about this node.
-func (c *cluster) orderOf(node *corev1.Node) order {
-	if r := c.nodes[node.Name]; r != nil && r.uid == node.UID {
-		return r.order
+// looked looks again at a node that the last pass found silent: it may have been heard
+// from since.
+func (r memory) looked(node *corev1.Node, lease *coordinationv1.Lease, g graces, now time.Time) memory {
+	switch {
+	case r.uid != node.UID:
+		return memory{}
+	case r.silent:
+		r.see(node, lease, now)
+		r.status = readyStatus(node)
+		r.decide(g, now)
 	}
-	return noOrder
+	return r
 }
 
 // carriedOut drops an order once a node shows, or has been told, what it asks for.
@@ -268,7 +283,7 @@ func (c *cluster) carriedOut(node *corev1.Node, given order) {
 	}
 }
 
-// notReady tells whether pods on this node cannot be taken for ready.
+// notReady reports whether pods on this node cannot be taken for ready.
 func (c *cluster) notReady(name string) bool {
 	r := c.nodes[name]
 	return r != nil && r.ready != "" && r.ready != corev1.ConditionTrue

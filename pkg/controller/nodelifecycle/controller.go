@@ -1,27 +1,20 @@
 package nodelifecycle
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -42,15 +35,8 @@ const (
 	shortestPeriod = 100 * time.Millisecond
 )
 
-var (
-	nodesResource = schema.GroupResource{Resource: "nodes"}
-	podsResource  = schema.GroupResource{Resource: "pods"}
-)
-
 // Options are the controller's settings.
 type Options struct {
-	// Clock is the process's clock.
-	Clock clock.WithTicker
 	// NodeMonitorPeriod is the time between two passes over all nodes (--node-monitor-period).
 	NodeMonitorPeriod time.Duration
 	// NodeMonitorGracePeriod is how long a node may be silent (--node-monitor-grace-period).
@@ -86,66 +72,53 @@ func (t target) String() string {
 // Controller is the node-lifecycle-controller.
 type Controller struct {
 	*runner.Group
-	nodeRunner *runner.Runner[target]
-	podRunner  *runner.Runner[types.NamespacedName]
+	nodeRunner *reconcile.Controller[target]
+	podRunner  *reconcile.Controller[types.NamespacedName]
 
-	client   kubernetes.Interface
-	recorder record.EventRecorder
-	clock    clock.PassiveClock
-	period   time.Duration
-
-	nodes      corelisters.NodeLister
-	nodeStore  toolscache.Store
-	pods       corelisters.PodLister
-	podIndex   toolscache.Indexer
-	leaseStore toolscache.Store
-	nodeWrites *consistency.Tracker[target]
-	podWrites  *consistency.Tracker[types.NamespacedName]
+	period        time.Duration
+	graces        graces
+	nodes, leases toolscache.Store
+	pods          toolscache.Indexer
 
 	mu      sync.Mutex // guards cluster
 	cluster *cluster
 }
 
-// New returns a controller that is not running yet. The events it records are
-// to carry EventComponent as their source; of the leases it reads those in
+// New returns a controller that is not running yet. The events of its hand are to
+// carry EventComponent as their source; of the leases it reads those in
 // kube-node-lease.
 func New(nodes coreinformers.NodeInformer, pods coreinformers.PodInformer, leases coordinationinformers.LeaseInformer,
-	client kubernetes.Interface, recorder record.EventRecorder, o Options) (*Controller, error) {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	hand reconcile.Hand, o Options) (*Controller, error) {
 	c := &Controller{
-		client: client, recorder: recorder, clock: o.Clock, period: max(o.NodeMonitorPeriod, shortestPeriod),
-		nodes: nodes.Lister(), nodeStore: nodes.Informer().GetStore(),
-		pods: pods.Lister(), podIndex: pods.Informer().GetIndexer(), leaseStore: leases.Informer().GetStore(),
-		nodeWrites: consistency.NewTracker[target](map[schema.GroupResource]consistency.Store{
-			nodesResource: nodes.Informer().GetStore(),
-		}),
-		podWrites: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{
-			podsResource: pods.Informer().GetStore(),
-		}),
-		cluster: newCluster(
-			graces{monitor: o.NodeMonitorGracePeriod, startup: o.NodeStartupGracePeriod},
-			rates{
-				primary: o.NodeEvictionRate, secondary: o.SecondaryNodeEvictionRate,
-				large: int(o.LargeClusterSizeThreshold), threshold: o.UnhealthyZoneThreshold,
-			}),
+		period: max(o.NodeMonitorPeriod, shortestPeriod),
+		graces: graces{monitor: o.NodeMonitorGracePeriod, startup: o.NodeStartupGracePeriod},
+		nodes:  nodes.Informer().GetStore(), pods: pods.Informer().GetIndexer(), leases: leases.Informer().GetStore(),
 	}
+	c.cluster = newCluster(c.graces, rates{
+		primary: o.NodeEvictionRate, secondary: o.SecondaryNodeEvictionRate,
+		large: int(o.LargeClusterSizeThreshold), threshold: o.UnhealthyZoneThreshold,
+	})
 	if err := cache.Ensure(pods.Informer(), cache.PodsByNode); err != nil {
 		return nil, fmt.Errorf("index pods: %w", err)
 	}
-	c.nodeRunner = runner.New(runner.Options[target]{
-		Name: Name + "-nodes", Queue: nodeQueue, Workers: nodeWorkers, Clock: o.Clock, Writes: c.nodeWrites,
-		Synced: []toolscache.InformerSynced{leases.Informer().HasSynced, pods.Informer().HasSynced},
-	}, c.sync)
-	c.podRunner = runner.New(runner.Options[types.NamespacedName]{
-		Name: Name + "-pods", Queue: podQueue, Workers: podWorkers, Clock: o.Clock, Writes: c.podWrites,
-	}, c.syncPod)
+	c.nodeRunner = reconcile.New(reconcile.Options[target]{
+		Runner: runner.Options[target]{
+			Name: Name + "-nodes", Queue: nodeQueue, Workers: nodeWorkers,
+			Synced: []toolscache.InformerSynced{leases.Informer().HasSynced, pods.Informer().HasSynced},
+		},
+		Hand: hand, Name: Name, Note: c.take,
+		Caches: reconcile.Caches{corev1.Resource("nodes"): c.nodes},
+	}, c.observe, observed.plan)
+	c.podRunner = reconcile.New(reconcile.Options[types.NamespacedName]{
+		Runner: runner.Options[types.NamespacedName]{Name: Name + "-pods", Queue: podQueue, Workers: podWorkers},
+		Hand:   hand, Name: Name,
+		Caches: reconcile.Caches{corev1.Resource("pods"): c.pods},
+	}, c.observePod, planPod)
 	c.Group = runner.NewGroup(Name, c.nodeRunner, c.podRunner)
 	c.nodeRunner.Add(monitorPass)
 	return c, errors.Join(
-		runner.Watch(c.nodeRunner, nodes.Informer(), wakeNode),
-		runner.Watch(c.podRunner, pods.Informer(), c.wakePod))
+		runner.Watch(c.nodeRunner.Runner, nodes.Informer(), wakeNode),
+		runner.Watch(c.podRunner.Runner, pods.Informer(), c.wakePod))
 }
 
 // wakeNode wakes a node for what its taints and labels follow from. A heartbeat
@@ -156,7 +129,7 @@ func wakeNode(change runner.Change[corev1.Node], wake runner.Wake[target]) {
 	}
 }
 
-// matters tells whether anything changed besides heartbeats.
+// matters reports whether anything changed besides heartbeats.
 func matters(before, after *corev1.Node) bool {
 	if before.UID != after.UID || before.Spec.Unschedulable != after.Spec.Unschedulable ||
 		len(before.Status.Conditions) != len(after.Status.Conditions) || len(before.Spec.Taints) != len(after.Spec.Taints) {
@@ -190,22 +163,38 @@ func (c *Controller) wakePod(change runner.Change[corev1.Pod], wake runner.Wake[
 	}
 }
 
-func (c *Controller) sync(ctx context.Context, key target) runner.Result {
-	switch key {
-	case monitorPass:
-		return c.monitor(ctx)
-	case evictionPass:
-		return c.evict()
-	}
-	return c.syncNode(ctx, key)
+// note is what a plan wants remembered, and whom it wakes.
+type note struct {
+	// wake are nodes, and pods pods to reconcile.
+	wake []string
+	pods []types.NamespacedName
+	// next is how long until the zones let another node through, if more wait.
+	next time.Duration
+	more bool
+	// node is what the rest is about: seen if it was read live, and an order carried out.
+	node       *corev1.Node
+	seen       bool
+	carriedOut order
 }
 
-// leaseAt finds a lease by its key in the cache.
-func (c *Controller) leaseAt(key string) *coordinationv1.Lease {
-	found, exists, err := c.leaseStore.GetByKey(key)
-	if err != nil || !exists {
-		return nil
+// take remembers and wakes what plans ask for.
+func (c *Controller) take(_ target, what any) {
+	n := what.(note)
+	if n.seen {
+		c.look(n.node)
 	}
-	lease, _ := found.(*coordinationv1.Lease)
-	return lease
+	if n.carriedOut != noOrder {
+		c.mu.Lock()
+		c.cluster.carriedOut(n.node, n.carriedOut)
+		c.mu.Unlock()
+	}
+	for _, name := range n.wake {
+		c.nodeRunner.Add(target{node: name})
+	}
+	for _, key := range n.pods {
+		c.podRunner.Add(key)
+	}
+	if n.more {
+		c.nodeRunner.AddAfter(evictionPass, n.next)
+	}
 }

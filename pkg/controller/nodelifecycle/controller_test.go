@@ -38,8 +38,10 @@ func newRig(t testing.TB, objects ...runtime.Object) *rig {
 	client := fake.NewClientset(objects...)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	r := &rig{t: t, client: client, clock: testclock.NewFakeClock(noon), events: record.NewFakeRecorder(2000), caches: factory}
-	c, err := New(factory.Core().V1().Nodes(), factory.Core().V1().Pods(), factory.Coordination().V1().Leases(), client, r.events, Options{
-		Clock: r.clock, NodeMonitorPeriod: 5 * time.Second, NodeMonitorGracePeriod: 50 * time.Second, NodeStartupGracePeriod: time.Minute,
+	hand := testrig.Hand(client, r.events)
+	hand.Clock = r.clock
+	c, err := New(factory.Core().V1().Nodes(), factory.Core().V1().Pods(), factory.Coordination().V1().Leases(), hand, Options{
+		NodeMonitorPeriod: 5 * time.Second, NodeMonitorGracePeriod: 50 * time.Second, NodeStartupGracePeriod: time.Minute,
 		NodeEvictionRate: 0.1, SecondaryNodeEvictionRate: 0.01, LargeClusterSizeThreshold: 50, UnhealthyZoneThreshold: 0.55,
 	})
 	if err != nil {
@@ -100,7 +102,7 @@ func (r *rig) recorded() []string {
 
 func (r *rig) podKeys() []types.NamespacedName {
 	var keys []types.NamespacedName
-	for _, pod := range r.podIndex.List() {
+	for _, pod := range r.pods.List() {
 		p := pod.(*corev1.Pod)
 		keys = append(keys, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 	}
@@ -110,7 +112,7 @@ func (r *rig) podKeys() []types.NamespacedName {
 func (r *rig) do(keys ...target) {
 	r.t.Helper()
 	for _, key := range keys {
-		if err := r.sync(context.Background(), key).Err(); err != nil {
+		if err := r.nodeRunner.Reconcile(context.Background(), key).Err(); err != nil {
 			r.t.Errorf("sync %s: %v", key, err)
 		}
 	}
@@ -153,7 +155,7 @@ func TestASilentNodeAndItsPods(t *testing.T) {
 		t.Errorf("%d pods were woken", r.podRunner.Len())
 	}
 	for _, key := range r.podKeys() {
-		if res := r.syncPod(context.Background(), key); res.Err() != nil {
+		if res := r.podRunner.Reconcile(context.Background(), key); res.Err() != nil {
 			t.Error(res.Err())
 		}
 	}
@@ -185,7 +187,7 @@ func TestAConflictIsDecidedFromTheLiveNode(t *testing.T) {
 	conflicts := 0
 	r.client.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
 		conflicts++
-		return true, nil, apierrors.NewConflict(nodesResource, "a", fmt.Errorf("it has changed"))
+		return true, nil, apierrors.NewConflict(corev1.Resource("nodes"), "a", fmt.Errorf("it has changed"))
 	})
 	r.do(target{node: "a"})
 	if conflicts != 1 {
@@ -199,9 +201,9 @@ func TestAConflictIsDecidedFromTheLiveNode(t *testing.T) {
 func TestTwoConflictsAreRetriedByTheRunner(t *testing.T) {
 	r := newRig(t, node("a", ready("True"), taints("node.kubernetes.io/not-ready:NoSchedule")))
 	r.client.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewConflict(nodesResource, "a", fmt.Errorf("it has changed"))
+		return true, nil, apierrors.NewConflict(corev1.Resource("nodes"), "a", fmt.Errorf("it has changed"))
 	})
-	if err := r.sync(context.Background(), target{node: "a"}).Err(); !apierrors.IsConflict(err) {
+	if err := r.nodeRunner.Reconcile(context.Background(), target{node: "a"}).Err(); !apierrors.IsConflict(err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -213,7 +215,7 @@ func (r *rig) look(live ...metav1.Object) {
 
 func TestWhatIsThereIsNotGone(t *testing.T) {
 	for name, refusal := range map[string]error{
-		"not found": apierrors.NewNotFound(podsResource, "x"), "conflict": apierrors.NewConflict(podsResource, "x", fmt.Errorf("a webhook says no")),
+		"not found": apierrors.NewNotFound(corev1.Resource("pods"), "x"), "conflict": apierrors.NewConflict(corev1.Resource("pods"), "x", fmt.Errorf("a webhook says no")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, p := node("a", ready("False"), taints("node.kubernetes.io/not-ready:NoSchedule")), podOn("p", "a")
@@ -226,15 +228,15 @@ func TestWhatIsThereIsNotGone(t *testing.T) {
 				return left >= 0, nil, refusal
 			})
 			of := types.NamespacedName{Namespace: "ns", Name: "p"}
-			if err := r.syncPod(context.Background(), of).Err(); err == nil {
+			if err := r.podRunner.Reconcile(context.Background(), of).Err(); err == nil {
 				t.Error("a pod that is there was given up")
 			}
-			if err := r.syncPod(context.Background(), of).Err(); err != nil || left != -1 {
+			if err := r.podRunner.Reconcile(context.Background(), of).Err(); err != nil || left != -1 {
 				t.Errorf("the next try: %v", err)
 			}
 			r.cache(node("a", ready("True"), taints("node.kubernetes.io/not-ready:NoSchedule")))
 			r.client.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refusal })
-			if err := r.sync(context.Background(), target{node: "a"}).Err(); err == nil && apierrors.IsNotFound(refusal) {
+			if err := r.nodeRunner.Reconcile(context.Background(), target{node: "a"}).Err(); err == nil && apierrors.IsNotFound(refusal) {
 				t.Error("a node that is there was given up")
 			}
 		})
@@ -257,7 +259,7 @@ func TestANodeThatGoesDuringTheWriteIsNoError(t *testing.T) {
 	r := newRig(t, node("a", ready("True"), taints("node.kubernetes.io/not-ready:NoSchedule")))
 	r.look()
 	r.client.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewNotFound(nodesResource, "a")
+		return true, nil, apierrors.NewNotFound(corev1.Resource("nodes"), "a")
 	})
 	r.do(target{node: "a"}, target{node: "never-there"})
 }
@@ -281,16 +283,16 @@ func TestAPodBoundToANodeThatIsNotReady(t *testing.T) {
 	r.do(monitorPass)
 	r.recorded()
 	for _, key := range r.podKeys() {
-		if res := r.syncPod(context.Background(), key); res.Err() != nil {
+		if res := r.podRunner.Reconcile(context.Background(), key); res.Err() != nil {
 			t.Error(res.Err())
 		}
 	}
 	equal(t, "writes", r.writes(), []string{"pods p/status"})
 	r.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewNotFound(podsResource, "p")
+		return true, nil, apierrors.NewNotFound(corev1.Resource("pods"), "p")
 	})
 	r.recorded()
-	if res := r.syncPod(context.Background(), types.NamespacedName{Namespace: "ns", Name: "p"}); res.Err() != nil {
+	if res := r.podRunner.Reconcile(context.Background(), types.NamespacedName{Namespace: "ns", Name: "p"}); res.Err() != nil {
 		t.Error(res.Err())
 	}
 	equal(t, "events of a pod that is gone", r.recorded(), nil)
@@ -309,12 +311,10 @@ func BenchmarkMonitorPass(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			r.events = nil
-			r.recorder = &record.FakeRecorder{}
-			r.pass()
+			r.pass(context.Background())
 			b.ReportAllocs()
 			for b.Loop() {
-				r.pass()
+				r.pass(context.Background())
 			}
 		})
 	}

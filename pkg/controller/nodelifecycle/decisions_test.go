@@ -246,6 +246,35 @@ func TestTaints(t *testing.T) {
 	}
 }
 
+func TestWhyANodeIsWrittenOrWaits(t *testing.T) {
+	const nr = "node.kubernetes.io/not-ready"
+	silent := memory{heartbeat: heartbeat{probe: noon.Add(-51 * time.Second)}, silent: true}
+	for name, tc := range map[string]struct {
+		node   *corev1.Node
+		memory memory
+		want   string
+		steps  int
+	}{
+		"nothing to do": {node("a", ready("True")), memory{}, "conditions, taints and labels are as they should be", 0},
+		"silent":        {node("a", ready("True")), silent, "not heard from for 51s: 4 conditions become Unknown", 1},
+		"in line": {node("a", ready("False"), taints(nr+":NoSchedule")), memory{zone: "z"},
+			`not ready: waits until the rate of zone "z" allows the NoExecute taint`, 0},
+		"let through": {node("a", ready("False"), taints(nr+":NoSchedule")), memory{zone: "z", order: orderTaint},
+			`not ready, and the rate of zone "z" allows the NoExecute taint`, 1},
+		"tainted": {node("a", ready("False"), taints(nr+":NoSchedule", nr+":NoExecute")), memory{}, "conditions, taints and labels are as they should be", 0},
+		"ready again": {node("a", ready("True"), taints(nr+":NoSchedule")), memory{},
+			"taints follow conditions: put on [], taken off [" + nr + ":NoSchedule]", 1},
+		"an old label": {node("a", ready("True"), labels("kubernetes.io/os=linux")), memory{}, "1 labels repeat others", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := observedNode{node: tc.node, memory: tc.memory}.plan(noon)
+			if p.Why != tc.want || len(p.Stages) != tc.steps {
+				t.Errorf("%d stages, because %q", len(p.Stages), p.Why)
+			}
+		})
+	}
+}
+
 func TestLabels(t *testing.T) {
 	for name, tc := range map[string]struct {
 		node *corev1.Node

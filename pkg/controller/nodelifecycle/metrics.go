@@ -3,6 +3,8 @@ package nodelifecycle
 import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 const subsystem = "node_collector"
@@ -39,27 +41,15 @@ func init() {
 	legacyregistry.MustRegister(zoneHealth, zoneSize, unhealthyNodes, evictionsTotal, nodeSeconds, passSeconds)
 }
 
-// report sets the gauges of all zones after a pass.
-func report(c *cluster, f *verdict) {
-	for _, name := range f.born {
-		evictionsTotal.WithLabelValues(name).Add(0)
-	}
-	for _, name := range f.emptied {
-		setZone(name, 0, 0)
-	}
-	for name, z := range c.zones {
-		if z.size() > 0 {
-			setZone(name, z.ready, z.notReady)
-		}
-	}
-}
-
-func setZone(name string, ready, notReady int) {
+// zoneCounts sets the gauges of a zone.
+func zoneCounts(name string, ready, notReady int) []act.Count {
 	size, health := ready+notReady, 100.0
 	if size > 0 {
 		health = float64(100*ready) / float64(size)
 	}
-	zoneSize.WithLabelValues(name).Set(float64(size))
-	zoneHealth.WithLabelValues(name).Set(health)
-	unhealthyNodes.WithLabelValues(name).Set(float64(notReady))
+	return []act.Count{
+		{Sets: zoneSize.WithLabelValues(name), Value: float64(size)},
+		{Sets: zoneHealth.WithLabelValues(name), Value: health},
+		{Sets: unhealthyNodes.WithLabelValues(name), Value: float64(notReady)},
+	}
 }

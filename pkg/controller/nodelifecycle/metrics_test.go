@@ -19,7 +19,9 @@ func TestTheHealthOfAZoneHasItsFraction(t *testing.T) {
 		"no node to judge":   {0, 0, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
-			setZone("z", tc.ready, tc.notReady)
+			for _, c := range zoneCounts("z", tc.ready, tc.notReady) {
+				c.Sets.Set(c.Value)
+			}
 			if got, err := testutil.GetGaugeMetricValue(zoneHealth.WithLabelValues("z")); err != nil || got != tc.want {
 				t.Errorf("got %v, want %v (%v)", got, tc.want, err)
 			}

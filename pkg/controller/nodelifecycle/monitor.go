@@ -1,118 +1,92 @@
 package nodelifecycle
 
 import (
-	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// passSummary is shown for the monitor pass at the debug endpoint.
-type passSummary struct {
-	Nodes int               `json:"nodes"`
-	Zones map[string]string `json:"zones,omitempty"`
-	Woken int               `json:"woken"`
-	Why   string            `json:"why"`
+// observedPass is what a pass over all nodes found, and whom the rates let through then.
+type observedPass struct {
+	*findings
+	turn
+	nodes int
+	// podsOf are those on the nodes whose pods must be looked at again.
+	podsOf []types.NamespacedName
+	began  time.Time
+	period time.Duration
+	// err is what could not be read.
+	err error
 }
 
-// monitor looks at all nodes, from caches alone, and wakes those that need a write.
-func (c *Controller) monitor(ctx context.Context) runner.Result {
-	start := c.clock.Now()
-	f, summary := c.pass()
-	for _, name := range f.wake {
-		c.nodeRunner.Add(target{node: name})
+// plan wakes the nodes and pods that need a write, tells of nodes that came and went, and
+// comes back after the monitor period.
+func (o observedPass) plan(time.Time) act.Plan {
+	var events []act.Step
+	for _, node := range o.registered {
+		events = append(events, nodeEvent(node, "RegisteredNode", "Registered Node %s in Controller"))
 	}
-	var err error
-	for _, name := range f.pods {
-		if err = c.wakePodsOn(name); err != nil {
-			break
-		}
+	for _, node := range o.removed {
+		events = append(events, nodeEvent(node, "RemovingNode", "Removing Node %s from Controller"))
 	}
-	for _, node := range f.registered {
-		c.nodeEvent(node, "RegisteredNode", fmt.Sprintf("Registered Node %s in Controller", node.Name))
+	return act.Plan{
+		Why:    o.why(),
+		Stages: act.Stages(events...),
+		Note: func(act.Results) any {
+			return note{wake: slices.Concat(o.wake, o.through), pods: o.podsOf, next: o.next, more: o.more}
+		},
+		Counts:       func(act.Results) []act.Count { return o.counts() },
+		RequeueAfter: o.period,
+		Err:          o.err,
 	}
-	for _, node := range f.removed {
-		c.nodeEvent(node, "RemovingNode", fmt.Sprintf("Removing Node %s from Controller", node.Name))
-	}
-	if f.change != unchanged {
-		klog.FromContext(ctx).Info("The disruption of the cluster has changed", "now", f.change)
-	}
-	c.evict()
-	passSeconds.Observe(c.clock.Since(start).Seconds())
-	return runner.Done(err).Because(summary).LookAgain(c.period)
 }
 
-// pass runs the pass itself. The verdict stays valid, as there is one key for the pass.
-func (c *Controller) pass() (*verdict, *passSummary) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last := c.clock.Now()
-	c.cluster.begin(last)
-	for _, item := range c.nodeStore.List() {
-		node, ok := item.(*corev1.Node)
-		if !ok {
-			continue
-		}
-		c.cluster.visit(node, c.leaseAt)
-		now := c.clock.Now()
-		nodeSeconds.Observe(now.Sub(last).Seconds())
-		last = now
+func nodeEvent(node *corev1.Node, reason, what string) act.Event {
+	return act.Event{On: referTo(node), Type: corev1.EventTypeNormal, Reason: reason,
+		Message: fmt.Sprintf("Node %s event: %s", node.Name, fmt.Sprintf(what, node.Name))}
+}
+
+// why says how many nodes there are, and which zones are not as they should be.
+func (o observedPass) why() string {
+	parts := []string{fmt.Sprintf("%d nodes, %d to write", o.nodes, len(o.wake)+len(o.through))}
+	if o.change != unchanged {
+		parts = append(parts, string(o.change))
 	}
-	f := c.cluster.end()
-	report(c.cluster, f)
-	s := &passSummary{Nodes: len(c.cluster.nodes), Woken: len(f.wake), Why: "all zones as before"}
-	for name, z := range c.cluster.zones {
+	for _, z := range o.zones {
 		if z.state != stateNormal {
-			if s.Zones == nil {
-				s.Zones = map[string]string{}
-			}
-			s.Zones[name] = fmt.Sprintf("%s: %d of %d not ready, %g evictions a second", z.state, z.notReady, z.size(), z.evictions.rate)
+			parts = append(parts, fmt.Sprintf("zone %q is in %s: %d of %d not ready, %g evictions a second", z.name, z.state, z.notReady, z.ready+z.notReady, z.rate))
 		}
 	}
-	if f.change != unchanged {
-		s.Why = string(f.change)
-	}
-	return f, s
+	return strings.Join(parts, "; ")
 }
 
-// evict wakes the nodes that the rates of their zones let through now, and
-// comes back for the next.
-func (c *Controller) evict() runner.Result {
-	now := c.clock.Now()
-	c.mu.Lock()
-	through := c.cluster.evict(now)
-	wait, more := c.cluster.nextEviction(now)
-	c.mu.Unlock()
-	for _, name := range through {
-		c.nodeRunner.Add(target{node: name})
+// counts sets the gauges of all zones.
+func (o observedPass) counts() []act.Count {
+	counts := []act.Count{{Observes: passSeconds, Since: o.began}}
+	for _, name := range o.born {
+		counts = append(counts, act.Count{Adds: evictionsTotal.WithLabelValues(name)})
 	}
-	if more {
-		c.nodeRunner.AddAfter(evictionPass, wait)
+	for _, name := range o.emptied {
+		counts = append(counts, zoneCounts(name, 0, 0)...)
 	}
-	return runner.Done()
+	for _, z := range o.zones {
+		if z.ready+z.notReady > 0 {
+			counts = append(counts, zoneCounts(z.name, z.ready, z.notReady)...)
+		}
+	}
+	return counts
 }
 
-// wakePodsOn wakes the pods of a node that is not ready.
-func (c *Controller) wakePodsOn(node string) error {
-	pods, err := cache.Lookup[corev1.Pod](c.podIndex, cache.PodsByNode, node)
-	if err != nil {
-		return fmt.Errorf("find pods of node %s: %w", node, err)
+// plan wakes the nodes that are let through between two passes, and comes back for the next.
+func (t turn) plan(time.Time) act.Plan {
+	return act.Plan{
+		Why:  fmt.Sprintf("the rates of the zones let %d nodes through", len(t.through)),
+		Note: func(act.Results) any { return note{wake: t.through, next: t.next, more: t.more} },
 	}
-	for _, pod := range pods {
-		c.podRunner.Add(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
-	}
-	return nil
-}
-
-func (c *Controller) nodeEvent(node *corev1.Node, reason, what string) {
-	c.recorder.Eventf(referTo(node), corev1.EventTypeNormal, reason, "Node %s event: %s", node.Name, what)
-}
-
-func referTo(node *corev1.Node) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
 }

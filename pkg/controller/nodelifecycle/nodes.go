@@ -1,120 +1,139 @@
 package nodelifecycle
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// nodeSummary is shown for a node at the debug endpoint.
-type nodeSummary struct {
-	Silent bool              `json:"silent,omitempty"`
-	Add    []string          `json:"addTaints,omitempty"`
-	Remove []string          `json:"removeTaints,omitempty"`
-	Labels map[string]string `json:"setLabels,omitempty"`
-	Why    string            `json:"why"`
+// observedNode is a node and what is remembered of it.
+type observedNode struct {
+	node   *corev1.Node
+	lease  *coordinationv1.Lease
+	memory memory
+	graces graces
+	// pods are those on a node that is silent.
+	pods []types.NamespacedName
+	// live: the node was read live, and shows what the memory may not know.
+	live bool
 }
 
-// syncNode brings conditions, taints and labels of one node to what they should be.
-func (c *Controller) syncNode(ctx context.Context, key target) runner.Result {
-	node, err := c.nodes.Get(key.node)
-	if apierrors.IsNotFound(err) {
-		c.nodeWrites.Forget(key)
-		return runner.Done()
+// plan brings conditions, taints and labels of a node to what they should be, with at
+// most one patch of its status and one of the node. A node that has changed meanwhile
+// is planned for as it is now, once.
+func (o observedNode) plan(now time.Time) act.Plan {
+	return o.conditions(now, func(live client.Object) act.Plan {
+		again := o
+		again.node, again.live = live.(*corev1.Node), true
+		again.memory = o.memory.looked(again.node, o.lease, o.graces, now)
+		return again.conditions(now, nil)
+	})
+}
+
+// conditions reports a node that is silent, if it is not reported yet. When it was ready
+// until now, an event says so, and its pods are looked at.
+func (o observedNode) conditions(now time.Time, afresh func(client.Object) act.Plan) act.Plan {
+	set := o.memory.silence(o.node, now)
+	if len(set) == 0 {
+		return o.taints(now, afresh)
 	}
+	report, err := silencePatch(o.node, set)
 	if err != nil {
-		return runner.Done(err)
+		return act.Plan{Why: "not heard from", Err: err}
 	}
-	summary, err := c.bring(ctx, key, node)
-	if apierrors.IsConflict(err) { // decide again from what the node is now, once
-		live, getErr := c.client.CoreV1().Nodes().Get(ctx, key.node, metav1.GetOptions{})
-		if apierrors.IsNotFound(getErr) {
-			return runner.Done()
-		}
-		if getErr != nil {
-			return runner.Done(fmt.Errorf("get node %s: %w", key.node, getErr))
-		}
-		summary, err = c.bring(ctx, key, live)
+	wasReady := readyStatus(o.node) == corev1.ConditionTrue
+	if wasReady {
+		report.Events = act.Events{On: referTo(o.node), DoneReason: "NodeNotReady", Done: "Node %s status is now: NodeNotReady"}
 	}
-	if apierrors.IsNotFound(err) {
-		if gone, lookErr := c.nodeWrites.Gone(ctx, nodesResource, node, err); gone || lookErr != nil {
-			err = lookErr
-		}
+	return act.Plan{
+		Why:    fmt.Sprintf("not heard from for %s: %d conditions become Unknown", now.Sub(o.memory.probe).Round(time.Second), len(set)),
+		Stages: act.Stages(report),
+		Afresh: afresh,
+		Note: func(r act.Results) any {
+			n := o.note()
+			if wasReady && allDone(r) {
+				n.pods = o.pods
+			}
+			return n
+		},
+		Then: func(r act.Results) act.Plan {
+			last := r[len(r)-1]
+			if last.Became != act.Done {
+				return act.Plan{Why: "the node is gone"}
+			}
+			reported := o
+			reported.node = last.Object.(*corev1.Node) // whole and current, as the API server returned it
+			return reported.taints(now, afresh)
+		},
 	}
-	return runner.Done(err).Because(summary)
 }
 
-// bring writes at most one patch of the node's status and one of the node.
-func (c *Controller) bring(ctx context.Context, key target, node *corev1.Node) (*nodeSummary, error) {
-	now := c.clock.Now()
-	c.mu.Lock()
-	set := c.cluster.silence(node, c.leaseAt(leaseKey(node.Name)), now)
-	c.mu.Unlock()
-	summary := &nodeSummary{Silent: len(set) > 0}
-	if summary.Silent {
-		patched, err := c.reportSilence(ctx, key, node, set)
-		if err != nil {
-			return summary, err
-		}
-		node = patched // whole and current, as the API server returned it
+// taints sets taints and labels in one request. The order to taint is kept until the
+// cache shows the taint, so that a pass in between does not spend another of the
+// zone's tokens on this node.
+func (o observedNode) taints(now time.Time, afresh func(client.Object) act.Plan) act.Plan {
+	given := o.memory.order
+	taints, labels := planTaints(o.node, given), planLabels(o.node)
+	p := act.Plan{
+		Why: o.why(taints, labels),
+		Note: func(r act.Results) any {
+			n := o.note()
+			if allDone(r) && !taints.evicts {
+				n.carriedOut = given
+			}
+			return n
+		},
 	}
-	c.mu.Lock()
-	given := c.cluster.orderOf(node)
-	c.mu.Unlock()
-	taints, labels := planTaints(node, given), planLabels(node)
-	summary.explain(taints, labels)
-	if !taints.empty() || labels != nil {
-		if err := c.patchNode(ctx, key, node, taints, labels, now); err != nil {
-			return summary, err
+	if taints.empty() && labels == nil {
+		return p
+	}
+	patch, err := nodePatch(o.node, taints, labels, now)
+	if err != nil {
+		p.Err = err
+		return p
+	}
+	p.Stages, p.Afresh = act.Stages(patch), afresh
+	if taints.evicts {
+		p.Counts = func(r act.Results) []act.Count {
+			if !allDone(r) {
+				return nil
+			}
+			return []act.Count{{Adds: evictionsTotal.WithLabelValues(o.memory.zone), Value: 1}}
 		}
 	}
-	c.followUp(node, given, taints)
-	return summary, nil
+	return p
 }
 
-// followUp keeps the order to taint until the cache shows the taint, so that a
-// pass in between does not spend another of the zone's tokens on this node.
-func (c *Controller) followUp(node *corev1.Node, given order, done taintPlan) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// why is the reason for taints and labels, or what a node waits for that has all it should.
+func (o observedNode) why(taints taintPlan, labels map[string]string) string {
+	ready := readyStatus(o.node)
 	switch {
-	case done.evicts:
-		if r := c.cluster.nodes[node.Name]; r != nil {
-			evictionsTotal.WithLabelValues(r.zone).Inc()
-		}
-	case given != noOrder:
-		c.cluster.carriedOut(node, given)
-	}
-}
-
-func (s *nodeSummary) explain(taints taintPlan, labels map[string]string) {
-	s.Labels = labels
-	for _, t := range taints.add {
-		s.Add = append(s.Add, t.String())
-	}
-	for _, t := range taints.remove {
-		s.Remove = append(s.Remove, t.String())
-	}
-	switch {
-	case s.Silent:
-		s.Why = "not heard from for the grace period"
 	case taints.evicts:
-		s.Why = "not ready, and the rate of its zone allows the NoExecute taint"
+		return fmt.Sprintf("not ready, and the rate of zone %q allows the NoExecute taint", o.memory.zone)
 	case !taints.empty():
-		s.Why = "taints follow conditions"
+		return fmt.Sprintf("taints follow conditions: put on %v, taken off %v", taints.add, taints.remove)
 	case labels != nil:
-		s.Why = "labels follow labels"
-	default:
-		s.Why = "as it should be"
+		return fmt.Sprintf("%d labels repeat others", len(labels))
+	case (ready == corev1.ConditionFalse || ready == corev1.ConditionUnknown) && !has(o.node, notReady) && !has(o.node, unreachable):
+		return fmt.Sprintf("not ready: waits until the rate of zone %q allows the NoExecute taint", o.memory.zone)
 	}
+	return "conditions, taints and labels are as they should be"
+}
+
+func (o observedNode) note() note { return note{node: o.node, seen: o.live} }
+
+// allDone reports whether what was planned has taken place.
+func allDone(results act.Results) bool {
+	return !slices.ContainsFunc(results, func(r act.Result) bool { return r.Became != act.Done })
 }
 
 // precondition makes a patch fail when the node is not the one decided on.
@@ -124,36 +143,22 @@ type precondition struct {
 	Labels          map[string]string `json:"labels,omitempty"`
 }
 
-// reportSilence sets the conditions, then says so in an event and wakes the
-// pods, if the node was ready until now.
-func (c *Controller) reportSilence(ctx context.Context, key target, node *corev1.Node, set []corev1.NodeCondition) (*corev1.Node, error) {
+// silencePatch sets conditions.
+func silencePatch(node *corev1.Node, set []corev1.NodeCondition) (act.Patch, error) {
 	type status struct {
 		Order      []conditionKey         `json:"$setElementOrder/conditions"`
 		Conditions []corev1.NodeCondition `json:"conditions"`
 	}
 	order := inOrder(node, set)
-	patch, err := json.Marshal(struct {
+	return patchOf(node, "status", struct {
 		Metadata precondition `json:"metadata"`
 		Status   status       `json:"status"`
 	}{precondition{UID: node.UID, ResourceVersion: node.ResourceVersion}, status{order, set}})
-	if err != nil {
-		return nil, fmt.Errorf("encode conditions of node %s: %w", node.Name, err)
-	}
-	patched, err := c.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-	if err != nil {
-		return nil, fmt.Errorf("patch status of node %s: %w", node.Name, err)
-	}
-	c.nodeWrites.Wrote(key, nodesResource, patched)
-	if readyStatus(node) != corev1.ConditionTrue {
-		return patched, nil
-	}
-	c.recorder.Eventf(referTo(node), corev1.EventTypeNormal, "NodeNotReady", "Node %s status is now: %s", node.Name, "NodeNotReady")
-	return patched, c.wakePodsOn(node.Name)
 }
 
-// patchNode sets labels and taints in one request. The list of taints is
-// written whole, so the patch holds for this version of the node only.
-func (c *Controller) patchNode(ctx context.Context, key target, node *corev1.Node, taints taintPlan, labels map[string]string, now time.Time) error {
+// nodePatch sets labels and taints. The list of taints is written whole, so the patch
+// holds for this version of the node only.
+func nodePatch(node *corev1.Node, taints taintPlan, labels map[string]string, now time.Time) (act.Patch, error) {
 	type spec struct {
 		Taints []corev1.Taint `json:"taints"`
 	}
@@ -164,14 +169,18 @@ func (c *Controller) patchNode(ctx context.Context, key target, node *corev1.Nod
 	if !taints.empty() {
 		body.Spec = &spec{taints.apply(node, now)}
 	}
-	patch, err := json.Marshal(body)
+	return patchOf(node, "", body)
+}
+
+func patchOf(node *corev1.Node, subresource string, body any) (act.Patch, error) {
+	data, err := json.Marshal(body)
 	if err != nil {
-		return fmt.Errorf("encode taints of node %s: %w", node.Name, err)
+		return act.Patch{}, fmt.Errorf("encode patch of node %s: %w", node.Name, err)
 	}
-	patched, err := c.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	if err != nil {
-		return fmt.Errorf("patch node %s: %w", node.Name, err)
-	}
-	c.nodeWrites.Wrote(key, nodesResource, patched)
-	return nil
+	return act.Patch{Of: node, Type: types.StrategicMergePatchType, Data: data, Subresource: subresource, Versioned: true}, nil
+}
+
+// referTo is what events about a node are on: its name and UID alone.
+func referTo(node *corev1.Node) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID}}
 }

@@ -104,7 +104,7 @@ func (w *world) trouble() {
 	w.note("%q is %s", picked, mood)
 }
 
-func (w *world) pass() *verdict {
+func (w *world) pass() *findings {
 	w.cluster.begin(w.now)
 	for _, name := range w.names() {
 		w.cluster.visit(w.nodes[name], func(key string) *coordinationv1.Lease { return w.leases[key] })
@@ -124,7 +124,7 @@ func (w *world) pass() *verdict {
 }
 
 func (w *world) evict() {
-	for _, name := range w.cluster.evict(w.now) {
+	for _, name := range w.cluster.evict(w.now).through {
 		z := w.cluster.nodes[name].zone
 		w.granted[z] = append(w.granted[z], w.now)
 		w.late[name] = true
@@ -135,7 +135,8 @@ func (w *world) evict() {
 func (w *world) write(name string) {
 	delete(w.late, name)
 	n := w.nodes[name]
-	if set := w.cluster.silence(n, w.leases[leaseKey(name)], w.now); len(set) > 0 {
+	memory := w.cluster.look(n, w.leases[leaseKey(name)], w.now)
+	if set := memory.silence(n, w.now); len(set) > 0 {
 		w.edit(name, func(n *corev1.Node) {
 			for _, c := range set {
 				if old := condition(n, c.Type); old != nil {
@@ -147,7 +148,7 @@ func (w *world) write(name string) {
 		})
 	}
 	n = w.nodes[name]
-	given := w.cluster.orderOf(n)
+	given := memory.order
 	p := planTaints(n, given)
 	if !p.empty() {
 		w.edit(name, func(n *corev1.Node) { n.Spec.Taints = p.apply(n, w.now) })
@@ -159,7 +160,7 @@ func (w *world) write(name string) {
 }
 
 // broken checks what must hold at all times.
-func (w *world) broken(f *verdict) string {
+func (w *world) broken(f *findings) string {
 	// What the pass saw: a node that is not heard from is not ready, whatever it said last.
 	anyReady := false
 	for name := range w.nodes {
@@ -256,7 +257,7 @@ func TestALostZoneIsEvictedAtItsRate(t *testing.T) {
 // for silent before a grace period from then.
 func TestAfterAFullDisruptionAllStartAnew(t *testing.T) {
 	w := newWorld(1)
-	step := func(times int) (last *verdict) {
+	step := func(times int) (last *findings) {
 		for range times {
 			w.live()
 			last = w.pass()
@@ -289,10 +290,37 @@ func TestAfterAFullDisruptionAllStartAnew(t *testing.T) {
 	}
 }
 
+// A pass says in numbers how the zones are, and sets their gauges.
+func TestWhyOfAPass(t *testing.T) {
+	w := newWorld(1)
+	w.pass()
+	for name := range w.mood {
+		if strings.HasPrefix(name, "east") {
+			w.setReady(name, corev1.ConditionFalse)
+		}
+	}
+	lost := 0
+	for name := range w.nodes {
+		if strings.HasPrefix(name, "east") {
+			lost++
+		}
+	}
+	o := observedPass{findings: w.pass(), turn: w.cluster.evict(w.now), nodes: len(w.nodes), period: time.Second}
+	p := o.plan(w.now)
+	want := fmt.Sprintf(`%d nodes, 1 to write; zone ":\x00:east" is in FullDisruption: %d of %d not ready, 0.1 evictions a second`, len(w.nodes), lost, lost)
+	if p.Why != want || p.RequeueAfter != time.Second || len(p.Counts(nil)) != 1+3*3 {
+		t.Errorf("got %q and %d counts, want %q", p.Why, len(p.Counts(nil)), want)
+	}
+	n := p.Note(nil).(note)
+	if len(n.wake) != 1 || n.more != (lost > 1) || n.more && n.next != 10*time.Second {
+		t.Errorf("noted %+v", n)
+	}
+}
+
 func TestNodesComeAndGo(t *testing.T) {
 	c := newCluster(graces{monitor: 50 * time.Second, startup: time.Minute}, defaults)
 	noLease := func(string) *coordinationv1.Lease { return nil }
-	pass := func(nodes ...*corev1.Node) *verdict {
+	pass := func(nodes ...*corev1.Node) *findings {
 		c.begin(noon)
 		for _, n := range nodes {
 			c.visit(n, noLease)

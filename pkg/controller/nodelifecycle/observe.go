@@ -1,0 +1,121 @@
+package nodelifecycle
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+)
+
+// observed is what a plan is made from: a node, or what a pass over all nodes found.
+type observed interface {
+	plan(now time.Time) act.Plan
+}
+
+func (c *Controller) observe(ctx context.Context, key target) (observed, error) {
+	switch key {
+	case monitorPass:
+		return c.pass(ctx), nil
+	case evictionPass:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.cluster.evict(c.now()), nil
+	}
+	return c.observeNode(key)
+}
+
+// pass has the cluster take in all nodes.
+func (c *Controller) pass(ctx context.Context) observedPass {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := c.now()
+	o := observedPass{began: last, period: c.period}
+	c.cluster.begin(last)
+	for _, item := range c.nodes.List() {
+		node, ok := item.(*corev1.Node)
+		if !ok {
+			continue
+		}
+		c.cluster.visit(node, c.leaseAt)
+		now := c.now()
+		nodeSeconds.Observe(now.Sub(last).Seconds())
+		last = now
+	}
+	o.findings = c.cluster.end()
+	o.nodes = len(c.cluster.nodes)
+	o.turn = c.cluster.evict(c.now())
+	if o.change != unchanged {
+		klog.FromContext(ctx).Info("The disruption of the cluster has changed", "now", o.change)
+	}
+	for _, name := range o.pods {
+		on, err := c.podsOn(name)
+		if err != nil {
+			o.err = err
+			break
+		}
+		o.podsOf = append(o.podsOf, on...)
+	}
+	return o
+}
+
+// observeNode looks at a node that the last pass found silent once more.
+func (c *Controller) observeNode(key target) (observed, error) {
+	node, err := reconcile.Cached[corev1.Node](c.nodes, key)
+	if err != nil {
+		return nil, err
+	}
+	o := observedNode{node: node, lease: c.leaseAt(leaseKey(node.Name)), memory: c.look(node), graces: c.graces}
+	if o.memory.silent {
+		o.pods, err = c.podsOn(node.Name)
+	}
+	return o, err
+}
+
+func (c *Controller) look(node *corev1.Node) memory {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cluster.look(node, c.leaseAt(leaseKey(node.Name)), c.now())
+}
+
+func (c *Controller) observePod(_ context.Context, key types.NamespacedName) (observedPod, error) {
+	pod, err := reconcile.Cached[corev1.Pod](c.pods, key)
+	if err != nil {
+		return observedPod{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return observedPod{pod, c.cluster.notReady(pod.Spec.NodeName)}, nil
+}
+
+// podsOn are the keys of the pods of a node.
+func (c *Controller) podsOn(node string) ([]types.NamespacedName, error) {
+	pods, err := cache.Lookup[corev1.Pod](c.pods, cache.PodsByNode, node)
+	if err != nil {
+		return nil, fmt.Errorf("find pods of node %s: %w", node, err)
+	}
+	keys := make([]types.NamespacedName, 0, len(pods))
+	for _, pod := range pods {
+		keys = append(keys, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+	}
+	return keys, nil
+}
+
+// leaseAt finds a lease by its key in the cache.
+func (c *Controller) leaseAt(key string) *coordinationv1.Lease {
+	found, exists, err := c.leases.GetByKey(key)
+	if err != nil || !exists {
+		return nil
+	}
+	lease, _ := found.(*coordinationv1.Lease)
+	return lease
+}
+
+func (c *Controller) now() time.Time { return c.nodeRunner.Clock().Now() }
