@@ -73,8 +73,10 @@ func (o observed) round(all []*corev1.Pod, now time.Time) act.Plan {
 func (o observed) unseen() int {
 	noted := ptr.Deref(o.job.Status.UncountedTerminatedPods, batchv1.UncountedTerminatedPods{})
 	left := sets.New(slices.Concat(noted.Succeeded, noted.Failed)...)
-	for _, pod := range slices.Concat(o.claims.Owned, o.claims.Adopt) {
-		left.Delete(pod.UID)
+	for _, all := range [][]*corev1.Pod{o.claims.Owned, o.claims.Adopt} {
+		for i := 0; i < len(all) && len(left) > 0; i++ {
+			left.Delete(all[i].UID)
+		}
 	}
 	return len(left)
 }
