@@ -32,13 +32,9 @@ const (
 	SuccessfulDelete = "SuccessfulDelete"
 )
 
-var (
-	// ErrEnding stops creation in a namespace that is on its way out. It is not a
-	// failure: nothing can be created there any more, so nothing is retried.
-	ErrEnding = errors.New("namespace is terminating")
-	// ErrLate says that there are pods which the cache does not show yet.
-	ErrLate = errors.New("waiting for the cache to show pods that are there")
-)
+// ErrEnding stops creation in a namespace that is on its way out. It is not a
+// failure: nothing can be created there any more, so nothing is retried.
+var ErrEnding = errors.New("namespace is terminating")
 
 // Resource is what is written.
 var Resource = schema.GroupResource{Resource: "pods"}
@@ -187,24 +183,6 @@ func (w *Writer) Delete(ctx context.Context, key Key, owner Owner, pod *corev1.P
 	case consistency.Failed:
 		w.Events.Eventf(owner, corev1.EventTypeWarning, FailedDelete, "Error deleting: %v", err)
 		return err
-	}
-	return nil
-}
-
-// LookForLate lists the owner's pods live. It fails while the cache does not show
-// all of them, and the runner holds the owner back meanwhile.
-func (w *Writer) LookForLate(ctx context.Context, key Key, owner Owner, selector string) error {
-	live, err := w.Client.CoreV1().Pods(key.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		return fmt.Errorf("look for pods that the cache does not show: %w", err)
-	}
-	for i := range live.Items {
-		if pod := &live.Items[i]; metav1.IsControlledBy(pod, owner) {
-			w.Writes.Wrote(key, Resource, pod)
-		}
-	}
-	if len(w.Writes.Behind(key)) > 0 {
-		return ErrLate
 	}
 	return nil
 }

@@ -215,26 +215,3 @@ func TestClaimsGoOnAfterARefusal(t *testing.T) {
 		t.Errorf("did %s, %v", r.Requests(), err)
 	}
 }
-
-func TestLookForLate(t *testing.T) {
-	for name, tc := range map[string]struct {
-		live   []runtime.Object
-		answer error
-		want   error
-	}{
-		"a pod that the cache lacks": {[]runtime.Object{owned("b")}, nil, ErrLate},
-		"the pods of others":         {[]runtime.Object{pod("b")}, nil, nil},
-		"none":                       {nil, nil, nil},
-		"no answer":                  {nil, errRefused, errRefused},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w, _ := rigged("list", tc.answer, tc.live...)
-			if got := w.LookForLate(t.Context(), key, owner, ""); !errors.Is(got, tc.want) {
-				t.Errorf("got %v", got)
-			}
-			if w.Forget(key); w.Writes.Behind(key) != nil {
-				t.Error("not forgotten")
-			}
-		})
-	}
-}

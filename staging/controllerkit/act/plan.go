@@ -92,7 +92,9 @@ func Each(steps ...Step) Stage { return Stage{Steps: steps, way: each} }
 func EachInTurn(steps ...Step) Stage { return Stage{Steps: steps, way: eachInTurn} }
 
 // Abreast takes all steps, so many at once, whatever becomes of the others.
-func Abreast(most int, steps ...Step) Stage { return Stage{Steps: steps, way: abreast, most: max(most, 1)} }
+func Abreast(most int, steps ...Step) Stage {
+	return Stage{Steps: steps, way: abreast, most: max(most, 1)}
+}
 
 // Outcome is what became of a step.
 type Outcome string
