@@ -95,7 +95,7 @@ QUICK := serviceaccount-recreated,serviceaccounttoken-fill,rootca-repaired,repli
 
 .PHONY: compare-quick
 compare-quick: tools build ## a few stories under both binaries, and a tiny bench; behaviour decides, no time does
-	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -timeout=10m ./test/compare -run TestStories -story=$(QUICK) -out=$(CURDIR)/$(OUT)/compare-quick
+	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -timeout=10m ./test/compare -run TestStories -once=false -story=$(QUICK) -out=$(CURDIR)/$(OUT)/compare-quick
 	$(GO) build -o $(OUT)/bin/bench ./test/bench
 	$(OUT)/bin/bench -only rollout -limits off -rollout-nodes 2 -rollout-deployments 2 -rollout-replicas 3 -timeout 10m -out $(OUT)/bench-quick
 
