@@ -29,7 +29,7 @@ var (
 		"sigs.k8s.io/controller-runtime/pkg/client.Writer", "sigs.k8s.io/controller-runtime/pkg/client.StatusWriter",
 		"sigs.k8s.io/controller-runtime/pkg/client.SubResourceWriter", "sigs.k8s.io/controller-runtime/pkg/client.SubResourceClient",
 	}
-	// impure are the packages of which a plan may call nothing, and the functions and
+	// impurePackages and impureCalls are what a plan may not call: packages, and functions and
 	// methods of others.
 	impurePackages = regexp.MustCompile(`^(math/rand(/v2)?|crypto/rand|os|net(/.*)?|k8s\.io/utils/clock|k8s\.io/component-base/featuregate|k8s\.io/apiserver/pkg/util/feature)$`)
 	impureCalls    = regexp.MustCompile(`^(time\.(Now|Since|Until|After|AfterFunc|Tick|Sleep|NewTimer|NewTicker)|\(sigs\.k8s\.io/controller-runtime/pkg/client\.(Reader|Writer|Client|SubResource\w+)\)\.\w+)$`)

@@ -148,7 +148,7 @@ func (o Observed) nextLook(active []*corev1.Pod, now time.Time) time.Duration {
 	return soonest
 }
 
-// sooner is the shorter of two waits, of which zero is none.
+// sooner returns the shorter of two waits. Zero means no wait.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)

@@ -55,8 +55,8 @@ func plan(o observed, now time.Time) act.Plan {
 	}
 }
 
-// round looks at the pods that are the Job's, and decides. What they tell of failures
-// is remembered, because pods go.
+// round looks at the pods of the Job, and decides. What they show of failures is
+// remembered, because pods go.
 func (o observed) round(all []*corev1.Pod, now time.Time) act.Plan {
 	v := look(o.job, slices.SortedFunc(slices.Values(all), byName), o.streak, now)
 	if o.patient {

@@ -46,7 +46,7 @@ type tally struct {
 	waiting sets.Set[types.UID]
 	// full: there is more to count than one round does.
 	full bool
-	// told is what is told once the status shows it.
+	// told are the events that are recorded once the status is written.
 	told []act.Event
 	// handled counts failures by the action of the policy that they were given to.
 	handled map[batchv1.PodFailurePolicyAction]int
@@ -271,7 +271,7 @@ func (t *tally) why() string {
 	return why
 }
 
-// tellEnd is what is told of how the Job has ended.
+// tellEnd returns the events about how the Job has ended.
 func (t *tally) tellEnd() (told []act.Event) {
 	completions := t.view.job.Spec.Completions
 	if !t.verdict.success {

@@ -35,7 +35,7 @@ func (c *Controller) apply(ctx context.Context, do action, secret metav1.Object,
 }
 
 // markInvalid sends a merge patch that names the secret in full, as the original
-// does, so that managedFields tell of an update.
+// does, so that managedFields show an update.
 func (c *Controller) markInvalid(ctx context.Context, secret metav1.Object, now time.Time) error {
 	patch, err := json.Marshal(applycorev1.Secret(secret.GetName(), secret.GetNamespace()).
 		WithUID(secret.GetUID()).WithResourceVersion(secret.GetResourceVersion()).

@@ -25,7 +25,7 @@ type observedPass struct {
 	err error
 }
 
-// plan wakes the nodes and pods that need a write, tells of nodes that came and went, and
+// plan wakes the nodes and pods that need a write, records events of nodes that came and went, and
 // comes back after the monitor period.
 func (o observedPass) plan(time.Time) act.Plan {
 	var events []act.Step

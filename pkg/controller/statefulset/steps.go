@@ -82,8 +82,8 @@ func (o observed) newClaims(s step) []act.Stage {
 	return []act.Stage{act.EachInTurn(steps...)}
 }
 
-// newOwners gives claims other owners, and tells of those that the set's retention
-// policy cannot reach, in the original's words. The whole object is sent, which the
+// newOwners gives claims other owners, and records an event, in the original's words,
+// for each claim that the set's retention policy cannot reach. The whole object is sent, which the
 // cache holds, because the role allows no patch; its version guards it.
 func (o observed) newOwners(s step) []act.Stage {
 	var steps []act.Step

@@ -275,7 +275,7 @@ func (r Result) asked() bool {
 	return r.Became != Unchanged && r.Became != PutOff
 }
 
-// soonest is the shorter of two waits, of which zero is none.
+// soonest returns the shorter of two waits. Zero means no wait.
 func soonest(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)

@@ -26,7 +26,7 @@ func (h *hand) wrote(events Events, object client.Object) Result {
 	return Result{Became: Done, Object: object}
 }
 
-// failed tells of an error. Whether anything was written is unknown when the answer
+// failed records the event of an error. Whether anything was written is unknown when the answer
 // was lost.
 func (h *hand) failed(events Events, err error) Result {
 	if events.Untold == nil || !events.Untold(err) {

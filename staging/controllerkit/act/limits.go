@@ -19,7 +19,7 @@ type Limits struct {
 type Pause struct {
 	Controllers map[string]bool
 	Namespaces  map[string]bool
-	// Why is told in the error of each step that is refused.
+	// Why is in the error of each step that is refused.
 	Why string
 }
 

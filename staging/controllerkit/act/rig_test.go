@@ -32,7 +32,7 @@ var (
 	pods = schema.GroupResource{Resource: "pods"}
 )
 
-// rig is an actor on a fake API server that answers as it is told.
+// rig is an actor on a fake API server whose answers the test sets.
 type rig struct {
 	*Actor[types.NamespacedName]
 	t      *testing.T
@@ -152,7 +152,7 @@ func (r *rig) list(ctx context.Context, _ schema.GroupResource, namespace string
 	return list, nil
 }
 
-// Event notes what is told.
+// Event notes an event.
 func (r *rig) Event(_ runtime.Object, kind, reason, message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
