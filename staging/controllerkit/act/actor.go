@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -262,6 +263,9 @@ func (h *hand) take(ctx context.Context, step Step) Result {
 	}
 	if h.onWrite != nil && result.asked() {
 		h.onWrite(Write{Controller: h.controller, Verb: step.Verb(), Kind: kindOf(step.About()), Err: result.Err, Took: h.clock.Since(began)})
+	}
+	if s, is := step.(Status); is && s.OnConflict > 0 && apierrors.IsConflict(result.Err) {
+		return Result{Step: step, Became: Overtaken, wait: s.OnConflict}
 	}
 	return result
 }

@@ -113,7 +113,7 @@ const (
 	NotCalledFor Outcome = "not called for"
 	// Ending: the namespace is being deleted, and nothing can be created in it.
 	Ending Outcome = "namespace is ending"
-	// Overtaken: the object had changed, and was planned for once more.
+	// Overtaken: the object had changed, and is planned for once more.
 	Overtaken Outcome = "overtaken"
 	// PutOff: the status can wait, and does.
 	PutOff Outcome = "put off"
@@ -137,7 +137,7 @@ type Result struct {
 	// Err is what the API server said, nil unless it was refused, taken or is uncertain.
 	Err error
 
-	wait time.Duration // of a status that was put off
+	wait time.Duration // of a status that was put off or overtaken
 	part Results       // those of the steps of a part
 }
 

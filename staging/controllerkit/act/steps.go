@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -155,6 +156,9 @@ type Status struct {
 	// Again: on a conflict it is put once more, into the object as it is then, because
 	// what is reported does not hang on what has changed.
 	Again bool
+	// OnConflict, if given, is when to reconcile again after a conflict, which is no failure
+	// then: a newer version is on its way to the caches.
+	OnConflict time.Duration
 	// MayWait: nobody decides by it, so that it may wait until the key's next report is due.
 	MayWait bool
 	// Tell is told once it is written.

@@ -312,6 +312,8 @@ func TestAStatusIsWrittenWhenItDiffersAndIsDue(t *testing.T) {
 		"it is refused":                {Status{Set: says("new")}, forbidden, "", Refused, "update/status web"},
 		"a conflict":                   {Status{Set: says("new")}, nil, "1", Refused, "update/status web"},
 		"a conflict that hinders none": {Status{Set: says("new"), Again: true}, nil, "1", Done, "update/status web, get web, update/status web"},
+		"a newer one is on its way":    {Status{Set: says("new"), OnConflict: time.Second}, nil, "1", Overtaken, "update/status web"},
+		"refused, not overtaken":       {Status{Set: says("new"), OnConflict: time.Second}, forbidden, "", Refused, "update/status web"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil, pod("web"))
@@ -334,6 +336,20 @@ func TestAStatusIsWrittenWhenItDiffersAndIsDue(t *testing.T) {
 				t.Error("the cached object was changed")
 			}
 		})
+	}
+}
+
+func TestAStatusThatWasOvertakenIsLookedAtAgain(t *testing.T) {
+	r := newRig(t, nil, pod("web"))
+	old := r.stored("web")
+	old.SetResourceVersion("1")
+	var counted error
+	r.o.OnWrite = func(w Write) { counted = w.Err }
+	result := r.Do(t.Context(), web, Plan{RequeueAfter: time.Minute, Status: func(Results) Step {
+		return Status{Of: old, Set: func(o client.Object) { o.(*corev1.Pod).Status.Message = "new" }, OnConflict: time.Second}
+	}})
+	if result.Err() != nil || result.After() != time.Second || !apierrors.IsConflict(counted) {
+		t.Errorf("ended with %v, again after %v, counted %v", result.Err(), result.After(), counted)
 	}
 }
 
