@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,6 +36,12 @@ type Options[K comparable] struct {
 	Caches Caches
 	// Reports says when a status that may wait is due; nil: at once.
 	Reports *pace.Pacer[K]
+	// Looks notes how long it took to observe and to plan, for a controller that puts off
+	// some of its wakes by that; nil: nobody asks. Runner.Pace puts off all.
+	Looks *pace.Pacer[K]
+	// InHand are the keys that are being worked on, for runners that share their keys: when
+	// another has one in hand, it is reconciled soon. Nil: no other runner has these keys.
+	InHand *sync.Map
 	// Note takes what plans want noted; required for plans that do.
 	Note func(K, any)
 	// OnDone is called after each reconcile with how long it took and its error, for metrics.
@@ -126,7 +133,13 @@ func New[K comparable, S any](o Options[K], observe func(context.Context, K) (S,
 		if pace := o.Runner.Pace; pace != nil && len(p.Stages) == 0 && !p.Prompt {
 			pace.Sent(key, began)
 		}
+		if o.Looks != nil {
+			o.Looks.Sent(key, began)
+		}
 		return actor.Do(ctx, key, p)
+	}
+	if o.InHand != nil {
+		c.reconcile = alone(o.InHand, c.reconcile)
 	}
 	if o.OnDone != nil {
 		reconcile := c.reconcile
@@ -139,4 +152,18 @@ func New[K comparable, S any](o Options[K], observe func(context.Context, K) (S,
 	}
 	c.Runner = runner.New(o.Runner, c.reconcile)
 	return c
+}
+
+// soon is when a key is reconciled that another runner has in hand.
+const soon = 100 * time.Millisecond
+
+// alone reconciles a key unless somebody does so already.
+func alone[K comparable](inHand *sync.Map, reconcile func(context.Context, K) runner.Result) func(context.Context, K) runner.Result {
+	return func(ctx context.Context, key K) runner.Result {
+		if _, taken := inHand.LoadOrStore(key, true); taken {
+			return runner.Done().LookAgain(soon)
+		}
+		defer inHand.Delete(key)
+		return reconcile(ctx, key)
+	}
 }

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -80,6 +81,47 @@ func TestAReconcileThatWantsNothingIsPaced(t *testing.T) {
 				t.Errorf("waits %v", wait)
 			}
 		})
+	}
+}
+
+func TestTheTimeToObserveAndPlanIsNoted(t *testing.T) {
+	clock := clocktesting.NewFakeClock(noon)
+	o := options(fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(), nil)
+	o.Runner.Clock = clock
+	o.Looks = pace.New[types.NamespacedName](clock, 2, time.Minute)
+	step := func() { clock.Step(time.Second) }
+	key, wait := types.NamespacedName{Name: "web"}, time.Duration(0)
+	o.Note = func(types.NamespacedName, any) { wait = o.Looks.Wait(key) }
+	New(o, func(context.Context, types.NamespacedName) (string, error) { step(); return "", nil }, func(string, time.Time) act.Plan {
+		step()
+		return act.Plan{Why: "a test", Note: func(act.Results) any { return "" }}
+	}).Reconcile(t.Context(), key)
+	if wait != 4*time.Second {
+		t.Errorf("waits %v", wait)
+	}
+}
+
+func TestAKeyThatAnotherRunnerHasInHandIsReconciledSoon(t *testing.T) {
+	o := options(fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(), nil)
+	o.InHand = &sync.Map{}
+	key, other := types.NamespacedName{Name: "web"}, types.NamespacedName{Name: "other"}
+	times := 0
+	var within runner.Result
+	var first, second *Controller[types.NamespacedName]
+	observe := func(ctx context.Context, k types.NamespacedName) (string, error) {
+		if times++; times == 1 {
+			within = second.Reconcile(ctx, k)
+			second.Reconcile(ctx, other)
+		}
+		return "", nil
+	}
+	nothing := func(string, time.Time) act.Plan { return act.Plan{} }
+	first, second = New(o, observe, nothing), New(o, observe, nothing)
+	if result := first.Reconcile(t.Context(), key); result.After() != 0 || within.After() != soon || times != 2 {
+		t.Errorf("observed %d times; in hand, it is reconciled after %v", times, within.After())
+	}
+	if second.Reconcile(t.Context(), key); times != 3 {
+		t.Error("it is in hand still")
 	}
 }
 
