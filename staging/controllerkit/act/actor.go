@@ -105,13 +105,13 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 			p = next(results)
 			continue
 		}
-		wait := p.RequeueAfter
 		if p.Status != nil {
 			if step := p.Status(results); step != nil {
 				result := h.take(ctx, step)
 				results = append(results, result)
 			}
 		}
+		wait := p.requeueAfter(h.clock.Now())
 		for _, result := range results {
 			wait = soonest(wait, result.wait)
 		}

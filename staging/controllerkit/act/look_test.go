@@ -86,14 +86,15 @@ func TestAStatusTellsWhenItIsWritten(t *testing.T) {
 		want    string
 	}{
 		"written":   {"new", nil, "Normal A a, Warning B b"},
-		"refused":   {"new", forbidden, ""},
+		"refused":   {"new", forbidden, "Warning C said: " + forbidden.Error()},
 		"unchanged": {"", nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil, pod("web"))
 			r.answers["update/status"] = tc.answer
 			r.Take(t.Context(), web, Status{Of: r.stored("web"), Set: func(o client.Object) { o.(*corev1.Pod).Status.Message = tc.message },
-				Tell: []Event{{On: pod("web"), Type: "Normal", Reason: "A", Message: "a"}, {On: pod("web"), Type: "Warning", Reason: "B", Message: "b"}}})
+				Tell:   []Event{{On: pod("web"), Type: "Normal", Reason: "A", Message: "a"}, {On: pod("web"), Type: "Warning", Reason: "B", Message: "b"}},
+				Events: Events{On: pod("web"), FailedReason: "C", Failed: "said: %v"}})
 			if got := strings.Join(r.told, ", "); got != tc.want {
 				t.Errorf("told %q", got)
 			}

@@ -36,6 +36,9 @@ type Plan struct {
 	Note func(Results) any
 	// RequeueAfter asks for another reconcile, in addition to any event; 0 for none.
 	RequeueAfter time.Duration
+	// RequeueSince is when RequeueAfter began, such as before a slow look; the end of the
+	// plan if zero. A tenth of RequeueAfter is left in any case.
+	RequeueSince time.Time
 	// Prompt: the next event is reconciled at once, also when there is nothing to do now.
 	Prompt bool
 	// Err is why nothing could be decided. It is retried with backoff.
@@ -45,6 +48,17 @@ type Plan struct {
 	// TerminalIf reports whether what the API server said to the steps is terminal too;
 	// nil: it is retried. It is pure.
 	TerminalIf func(error) bool
+}
+
+// leastRest is the part of RequeueAfter that is left, however late it is.
+const leastRest = 10
+
+// requeueAfter returns how long it is from now to the reconcile that the plan asks for.
+func (p Plan) requeueAfter(now time.Time) time.Duration {
+	if p.RequeueSince.IsZero() {
+		return p.RequeueAfter
+	}
+	return max(p.RequeueAfter-now.Sub(p.RequeueSince), p.RequeueAfter/leastRest)
 }
 
 // Stages are one stage, whose steps are taken in turn; none without steps.

@@ -11,6 +11,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,6 +52,8 @@ func (h *hand) carryOut(ctx context.Context, step Step) Result {
 		return h.release(ctx, s)
 	case Status:
 		return h.status(ctx, s)
+	case Scale:
+		return h.scale(ctx, s)
 	case Check:
 		return h.check(ctx, s)
 	case Look:
@@ -223,7 +226,7 @@ func (h *hand) status(ctx context.Context, s Status) Result {
 		getErr := h.client.Get(ctx, client.ObjectKeyFromObject(s.Of), live)
 		switch {
 		case getErr != nil:
-			return h.unlessGone(ctx, Events{}, s.Of, fmt.Errorf("read it for its status: %w", getErr))
+			return h.unlessGone(ctx, s.Events, s.Of, fmt.Errorf("read it for its status: %w", getErr))
 		case live.GetUID() != s.Of.GetUID():
 			return Result{Became: WasGone}
 		}
@@ -232,17 +235,20 @@ func (h *hand) status(ctx context.Context, s Status) Result {
 		err = h.client.Status().Update(ctx, wanted)
 	}
 	if err != nil {
-		return h.unlessGone(ctx, Events{}, s.Of, err)
+		return h.unlessGone(ctx, s.Events, s.Of, err)
 	}
 	h.sent(began)
 	for _, e := range s.Tell {
 		h.events.Event(e.On, e.Type, e.Reason, e.Message)
 	}
-	return h.wrote(Events{}, wanted)
+	return h.wrote(s.Events, wanted)
 }
 
 // kindOf is the name of the object's Go type, which is that of its kind.
 func kindOf(o client.Object) string {
+	if u, is := o.(*unstructured.Unstructured); is {
+		return u.GetKind()
+	}
 	kind := fmt.Sprintf("%T", o)
 	return kind[strings.LastIndexByte(kind, '.')+1:]
 }
