@@ -30,6 +30,21 @@ func (cc ControllerContext) hand(ctx context.Context, serviceAccount, source str
 	return cc.handOf(ctx, config, source)
 }
 
+// handFor makes what the controller of a row writes with.
+func (cc ControllerContext) handFor(ctx context.Context, c Controller) (reconcile.Hand, error) {
+	clients := cc.Clients
+	if c.Root {
+		clients = cc.RootClients
+	}
+	config, err := clients.Config(c.Account)
+	if err != nil {
+		return reconcile.Hand{}, fmt.Errorf("configure the client of %s: %w", c.Account, err)
+	}
+	config.QPS *= float32(max(c.QPS, 1))
+	config.Burst *= max(c.Burst, 1)
+	return cc.handOf(ctx, config, c.Events)
+}
+
 // handOf makes what a controller writes with from the configuration of its client.
 func (cc ControllerContext) handOf(ctx context.Context, config *rest.Config, source string) (reconcile.Hand, error) {
 	if config.RateLimiter == nil && config.QPS > 0 {

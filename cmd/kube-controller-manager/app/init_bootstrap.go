@@ -7,31 +7,8 @@ import (
 
 	"k8s.io/client-go/metadata"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/bootstraptokens"
-	"github.com/kube-kcm/kube-controller-manager/pkg/controller/bootstrapsigner"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/legacytokencleaner"
-	"github.com/kube-kcm/kube-controller-manager/pkg/controller/tokencleaner"
 )
-
-func startBootstrapSignerController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	hand, err := cc.hand(ctx, "bootstrap-signer", "")
-	if err != nil {
-		return nil, false, err
-	}
-	info := cc.narrowed(bootstrapsigner.Informers).Core().V1().ConfigMaps()
-	tokens := cc.narrowed(bootstraptokens.Informers).Core().V1().Secrets()
-	c, err := bootstrapsigner.New(info, tokens, hand)
-	return cc.run(ctx, c, err)
-}
-
-func startTokenCleanerController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	hand, err := cc.hand(ctx, "token-cleaner", "")
-	if err != nil {
-		return nil, false, err
-	}
-	c, err := tokencleaner.New(cc.narrowed(bootstraptokens.Informers).Core().V1().Secrets(), hand)
-	return cc.run(ctx, c, err)
-}
 
 // startLegacyServiceAccountTokenCleanerController lists with the credentials of
 // the caches: the account of the controller may not.

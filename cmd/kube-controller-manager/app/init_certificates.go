@@ -8,13 +8,8 @@ import (
 	"k8s.io/klog/v2"
 	kcmconfig "k8s.io/kube-controller-manager/config/v1alpha1"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/controller/csrapproving"
-	"github.com/kube-kcm/kube-controller-manager/pkg/controller/csrcleaner"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/csrsigning"
 )
-
-// certificateAccount is the service account of all three controllers.
-const certificateAccount = "certificate-controller"
 
 var signingRequestsResource = certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests")
 
@@ -69,28 +64,4 @@ func ownFilesOf(config kcmconfig.CSRSigningControllerConfiguration) map[string]c
 		own[name] = csrsigning.Files{Cert: files.CertFile, Key: files.KeyFile}
 	}
 	return own
-}
-
-func startCertificateSigningRequestApprovingController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	if err := cc.require(signingRequestsResource); err != nil {
-		return nil, false, err
-	}
-	hand, err := cc.hand(ctx, certificateAccount, "")
-	if err != nil {
-		return nil, false, err
-	}
-	c, err := csrapproving.New(cc.Informers.Certificates().V1().CertificateSigningRequests(), hand)
-	return cc.run(ctx, c, err)
-}
-
-func startCertificateSigningRequestCleanerController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	if err := cc.require(signingRequestsResource); err != nil {
-		return nil, false, err
-	}
-	hand, err := cc.hand(ctx, certificateAccount, "")
-	if err != nil {
-		return nil, false, err
-	}
-	c, err := csrcleaner.New(cc.Informers.Certificates().V1().CertificateSigningRequests(), hand)
-	return cc.run(ctx, c, err)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/endpoints"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/endpointslice"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/namespace"
-	"github.com/kube-kcm/kube-controller-manager/pkg/controller/podgc"
 )
 
 const (
@@ -43,18 +42,6 @@ func startNamespaceController(ctx context.Context, cc ControllerContext) (http.H
 		Workers: int(cc.Config.NamespaceController.ConcurrentNamespaceSyncs),
 		Resync:  cc.Config.NamespaceController.NamespaceSyncPeriod.Duration,
 		Clock:   cc.Clock,
-	})
-	return cc.run(ctx, c, err)
-}
-
-func startPodGarbageCollectorController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	hand, err := cc.hand(ctx, "pod-garbage-collector", "")
-	if err != nil {
-		return nil, false, err
-	}
-	core := cc.Informers.Core().V1()
-	c, err := podgc.New(core.Pods(), core.Nodes(), hand, podgc.Options{
-		Threshold: int(cc.Config.PodGCController.TerminatedPodGCThreshold),
 	})
 	return cc.run(ctx, c, err)
 }

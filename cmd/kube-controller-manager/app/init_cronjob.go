@@ -9,7 +9,10 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/cronjob"
 )
 
-var cronJobsResource = batchv1.SchemeGroupVersion.WithResource("cronjobs")
+var (
+	cronJobsResource = batchv1.SchemeGroupVersion.WithResource("cronjobs")
+	jobsResource     = batchv1.SchemeGroupVersion.WithResource("jobs")
+)
 
 func startCronJobController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
 	if err := cc.require(cronJobsResource, jobsResource); err != nil {

@@ -5,21 +5,15 @@ import (
 	"fmt"
 	"net/http"
 
-	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
 	certificatesv1alpha1 "k8s.io/api/certificates/v1alpha1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
-	genericfeatures "k8s.io/apiserver/pkg/features"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/component-base/featuregate"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/clustertrustbundlepublisher"
-	"github.com/kube-kcm/kube-controller-manager/pkg/controller/podcertificaterequestcleaner"
-	"github.com/kube-kcm/kube-controller-manager/pkg/controller/podgroupprotection"
-	"github.com/kube-kcm/kube-controller-manager/pkg/controller/storageversiongc"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/storageversionmigrator"
 	"github.com/kube-kcm/kube-controller-manager/pkg/features"
 )
@@ -32,37 +26,6 @@ func (cc ControllerContext) gated(gates ...featuregate.Feature) error {
 		}
 	}
 	return nil
-}
-
-func startPodGroupProtectionController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	if err := cc.gated(features.GenericWorkload); err != nil {
-		return nil, false, err
-	}
-	if err := cc.require(schedulingv1alpha2.SchemeGroupVersion.WithResource("podgroups")); err != nil {
-		return nil, false, err
-	}
-	hand, err := cc.hand(ctx, "podgroup-protection-controller", "")
-	if err != nil {
-		return nil, false, err
-	}
-	c, err := podgroupprotection.New(cc.Informers.Scheduling().V1alpha2().PodGroups(), cc.Informers.Core().V1().Pods(), hand)
-	return cc.run(ctx, c, err)
-}
-
-func startPodCertificateRequestCleanerController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	if err := cc.gated(features.PodCertificateRequest); err != nil {
-		return nil, false, err
-	}
-	if err := cc.require(podcertificaterequestcleaner.Resource); err != nil {
-		return nil, false, err
-	}
-	hand, err := cc.hand(ctx, "podcertificaterequestcleaner", "")
-	if err != nil {
-		return nil, false, err
-	}
-	requests := cc.narrowed(podcertificaterequestcleaner.Informers).Certificates().V1beta1().PodCertificateRequests()
-	c, err := podcertificaterequestcleaner.New(requests, hand)
-	return cc.run(ctx, c, err)
 }
 
 func startKubeAPIServerServingClusterTrustBundlePublisherController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
@@ -89,22 +52,6 @@ func startKubeAPIServerServingClusterTrustBundlePublisherController(ctx context.
 	}
 	api := of(cc.narrowed(clustertrustbundlepublisher.Informers), client)
 	c, err := clustertrustbundlepublisher.New(api, clustertrustbundlepublisher.Options{RootCA: rootCA, Clock: cc.Clock})
-	return cc.run(ctx, c, err)
-}
-
-func startStorageVersionGarbageCollectorController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	if err := cc.gated(genericfeatures.APIServerIdentity, genericfeatures.StorageVersionAPI); err != nil {
-		return nil, false, err
-	}
-	if err := cc.require(apiserverinternalv1alpha1.SchemeGroupVersion.WithResource("storageversions")); err != nil {
-		return nil, false, err
-	}
-	hand, err := cc.hand(ctx, "storage-version-garbage-collector", "")
-	if err != nil {
-		return nil, false, err
-	}
-	leases := cc.narrowed(storageversiongc.Informers).Coordination().V1().Leases()
-	c, err := storageversiongc.New(leases, cc.Informers.Internal().V1alpha1().StorageVersions(), hand)
 	return cc.run(ctx, c, err)
 }
 

@@ -12,24 +12,16 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/scale"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/controller/clusterroleaggregation"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/disruption"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/validatingadmissionpolicystatus"
 )
 
 var (
 	validatingAdmissionPoliciesResource = admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies")
+	deploymentsResource                 = appsv1.SchemeGroupVersion.WithResource("deployments")
+	replicaSetsResource                 = appsv1.SchemeGroupVersion.WithResource("replicasets")
 	podDisruptionBudgetsResource        = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
 )
-
-func startClusterRoleAggregationController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	hand, err := cc.hand(ctx, "clusterrole-aggregation-controller", "")
-	if err != nil {
-		return nil, false, err
-	}
-	c, err := clusterroleaggregation.New(cc.Informers.Rbac().V1().ClusterRoles(), hand)
-	return cc.run(ctx, c, err)
-}
 
 func startDisruptionController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
 	if err := cc.require(podDisruptionBudgetsResource, deploymentsResource, replicaSetsResource,

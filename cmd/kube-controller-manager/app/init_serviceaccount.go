@@ -7,8 +7,6 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/controller/rootcapublisher"
-	"github.com/kube-kcm/kube-controller-manager/pkg/controller/serviceaccount"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/serviceaccounttoken"
 )
 
@@ -47,27 +45,4 @@ func (cc ControllerContext) rootCA() ([]byte, error) {
 		return nil, fmt.Errorf("load the CA of --kubeconfig: %w", err)
 	}
 	return config.CAData, nil
-}
-
-func startServiceAccountController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	hand, err := cc.hand(ctx, "service-account-controller", "")
-	if err != nil {
-		return nil, false, err
-	}
-	c, err := serviceaccount.New(cc.Informers.Core().V1().Namespaces(), cc.Informers.Core().V1().ServiceAccounts(), hand)
-	return cc.run(ctx, c, err)
-}
-
-func startRootCACertificatePublisherController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	rootCA, err := cc.rootCA()
-	if err != nil {
-		return nil, false, err
-	}
-	hand, err := cc.hand(ctx, "root-ca-cert-publisher", "")
-	if err != nil {
-		return nil, false, err
-	}
-	published := cc.narrowed(rootcapublisher.Informers).Core().V1().ConfigMaps()
-	c, err := rootcapublisher.New(cc.Informers.Core().V1().Namespaces(), published, rootCA, hand)
-	return cc.run(ctx, c, err)
 }

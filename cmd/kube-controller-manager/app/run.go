@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 	"github.com/kube-kcm/kube-controller-manager/pkg/features"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
@@ -148,7 +149,7 @@ func (p *process) runControllers(ctx context.Context, watchdog *leaderelection.H
 
 // everything is the term of a process with one lock.
 func everything() term {
-	return term{name: component, token: startServiceAccountTokenController, controllers: NewControllerInitializers()}
+	return term{name: component, token: row(names.ServiceAccountTokenController).start, controllers: NewControllerInitializers()}
 }
 
 // term is what one lock protects.

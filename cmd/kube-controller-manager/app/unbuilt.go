@@ -12,7 +12,6 @@ import (
 	kcmconfig "k8s.io/kube-controller-manager/config/v1alpha1"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
-	"github.com/kube-kcm/kube-controller-manager/pkg/features"
 )
 
 // notBuilt has a line for each controller that the flags ask for and that this
@@ -26,16 +25,6 @@ var notBuilt = metrics.NewGaugeVec(&metrics.GaugeOpts{
 
 func init() { legacyregistry.MustRegister(notBuilt) }
 
-// gatesOfUnbuilt are the feature gates without which a controller would not
-// start, were it built.
-var gatesOfUnbuilt = map[string][]featuregate.Feature{
-	names.DeviceTaintEvictionController:             {features.DynamicResourceAllocation, features.DRADeviceTaints},
-	names.ResourceClaimController:                   {features.DynamicResourceAllocation},
-	names.ResourcePoolStatusRequestController:       {features.DRAResourcePoolStatus},
-	names.SELinuxWarningController:                  {features.SELinuxChangePolicy},
-	names.VolumeAttributesClassProtectionController: {features.VolumeAttributesClass},
-}
-
 // missing returns the controllers that the flags would start and that are not
 // built, by name.
 func missing(all term, config *kcmconfig.KubeControllerManagerConfiguration, gates featuregate.FeatureGate) []string {
@@ -45,10 +34,7 @@ func missing(all term, config *kcmconfig.KubeControllerManagerConfiguration, gat
 		if all.has(name) || !genericapp.IsControllerEnabled(name, off, config.Generic.Controllers) {
 			continue
 		}
-		if name == names.NodeIpamController && !config.KubeCloudShared.AllocateNodeCIDRs {
-			continue
-		}
-		if allOn(gates, gatesOfUnbuilt[name]) {
+		if c := row(name); c.flagsLeaveOut(config) == "" && allOn(gates, c.Gates) {
 			lacking = append(lacking, name)
 		}
 	}

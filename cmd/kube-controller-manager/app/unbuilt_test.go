@@ -16,10 +16,10 @@ import (
 
 // allBut has every controller but some.
 func allBut(lacking ...string) term {
-	all := term{controllers: map[string]InitFunc{}, token: needsCloudProvider}
+	all := term{controllers: map[string]InitFunc{}, token: row(names.ServiceLBController).start}
 	for _, name := range names.All() {
 		if !slices.Contains(lacking, name) {
-			all.controllers[name] = needsCloudProvider
+			all.controllers[name] = row(names.ServiceLBController).start
 		}
 	}
 	return all

@@ -1,0 +1,129 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/component-base/featuregate"
+	kcmconfig "k8s.io/kube-controller-manager/config/v1alpha1"
+
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+)
+
+// Controller is one row of the table of controllers: what it is called, what it
+// needs in order to run, as whom it writes, and how it is made. What
+// --controllers accepts for the name stands in package names.
+type Controller struct {
+	// Name is the canonical name.
+	Name string
+	// Cloud marks a controller that is known by name only, because it belongs to
+	// a cloud controller manager.
+	Cloud bool
+	// Gates are the feature gates that must be on.
+	Gates []featuregate.Feature
+	// Needs are the resources that the API server must serve.
+	Needs []schema.GroupVersionResource
+	// Without returns why the flags leave the controller out; "" when they do not.
+	Without func(*kcmconfig.KubeControllerManagerConfiguration) string
+	// Account is the service account of the controller's requests.
+	Account string
+	// Root makes requests with the credentials of --kubeconfig, under the name of Account.
+	Root bool
+	// Events is the component that its events name as their source; "" for none.
+	Events string
+	// QPS and Burst multiply the limits of --kube-api-qps and --kube-api-burst; 0 leaves them.
+	QPS, Burst int
+	// New makes the controller, which writes with hand. An error of skip leaves it
+	// out, any other ends the process. It is nil for what is not built yet.
+	New func(ctx context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error)
+	// Start is in place of New where a controller does not write through a hand yet.
+	Start InitFunc
+}
+
+// Controllers returns the table of all controllers, by API group.
+func Controllers() []Controller {
+	return slices.Concat(
+		admissionControllers(), appsControllers(), autoscalingControllers(), batchControllers(), certificatesControllers(),
+		coreControllers(), discoveryControllers(), internalControllers(), networkingControllers(), nodeControllers(),
+		policyControllers(), rbacControllers(), resourceControllers(), schedulingControllers(), serviceAccountControllers(),
+		storageControllers(), storageMigrationControllers(),
+	)
+}
+
+// row returns the row of a controller.
+func row(name string) Controller {
+	rows := Controllers()
+	at := slices.IndexFunc(rows, func(c Controller) bool { return c.Name == name })
+	if at < 0 {
+		return Controller{Name: name}
+	}
+	return rows[at]
+}
+
+// NewControllerInitializers returns how each controller that is built is started,
+// by name. The service account token controller is not among them: it is started
+// before all others.
+func NewControllerInitializers() map[string]InitFunc {
+	all := map[string]InitFunc{}
+	for _, c := range Controllers() {
+		if c.built() && c.Name != names.ServiceAccountTokenController {
+			all[c.Name] = c.start
+		}
+	}
+	return all
+}
+
+// built reports whether the controller can be started, or is a name only.
+func (c Controller) built() bool { return c.New != nil || c.Start != nil || c.Cloud }
+
+// start starts the controller, unless something that it needs is missing.
+func (c Controller) start(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	if err := c.missing(cc); err != nil {
+		return nil, false, err
+	}
+	if c.Start != nil {
+		return c.Start(ctx, cc)
+	}
+	hand, err := cc.handFor(ctx, c)
+	if err != nil {
+		return nil, false, err
+	}
+	loop, err := c.New(ctx, cc, hand)
+	return cc.run(ctx, loop, err)
+}
+
+// missing skips the controller, with the reason, when something that it needs is missing.
+func (c Controller) missing(cc ControllerContext) error {
+	if c.Cloud {
+		return skip("it belongs to a cloud controller manager")
+	}
+	if why := c.flagsLeaveOut(cc.Config); why != "" {
+		return skip("%s", why)
+	}
+	for _, gate := range c.Gates {
+		if !cc.Gates.Enabled(gate) {
+			return skip("the feature gate %s is off", gate)
+		}
+	}
+	return cc.require(c.Needs...)
+}
+
+// flagsLeaveOut returns why the flags leave the controller out; "" when they do not.
+func (c Controller) flagsLeaveOut(config *kcmconfig.KubeControllerManagerConfiguration) string {
+	if c.Without == nil {
+		return ""
+	}
+	return c.Without(config)
+}
+
+// of returns resources of one group and version.
+func of(version schema.GroupVersion, resources ...string) []schema.GroupVersionResource {
+	var all []schema.GroupVersionResource
+	for _, resource := range resources {
+		all = append(all, version.WithResource(resource))
+	}
+	return all
+}

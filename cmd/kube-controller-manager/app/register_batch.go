@@ -1,0 +1,34 @@
+package app
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/job"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/ttlafterfinished"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+)
+
+func batchControllers() []Controller {
+	v1 := batchv1.SchemeGroupVersion
+	return []Controller{
+		{Name: names.CronJobController, Start: startCronJobController},
+		{Name: names.JobController, Needs: of(v1, "jobs"),
+			Account: "job-controller", Events: "job-controller", New: newJob},
+		{Name: names.TTLAfterFinishedController, Needs: of(v1, "jobs"),
+			Account: "ttl-after-finished-controller", New: newTTLAfterFinished},
+	}
+}
+
+func newJob(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	return job.New(cc.Informers.Batch().V1().Jobs(), cc.Informers.Core().V1().Pods(), hand, job.Options{
+		Workers:            int(cc.Config.JobController.ConcurrentJobSyncs),
+		RejectedPodBackoff: cc.process.RejectedPodBackoff,
+	})
+}
+
+func newTTLAfterFinished(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	return ttlafterfinished.New(cc.Informers.Batch().V1().Jobs(), hand, int(cc.Config.TTLAfterFinishedController.ConcurrentTTLSyncs))
+}

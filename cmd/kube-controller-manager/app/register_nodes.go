@@ -1,0 +1,61 @@
+package app
+
+import (
+	"context"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	kcmconfig "k8s.io/kube-controller-manager/config/v1alpha1"
+
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/nodelifecycle"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/tainteviction"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/ttl"
+	"github.com/kube-kcm/kube-controller-manager/pkg/features"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+)
+
+// taintEvictionWorkers is how many nodes, and how many pods, are looked at at once.
+const taintEvictionWorkers = 8
+
+func nodeControllers() []Controller {
+	return []Controller{
+		{Name: names.CloudNodeLifecycleController, Cloud: true},
+		{Name: names.NodeIpamController, Without: func(c *kcmconfig.KubeControllerManagerConfiguration) string {
+			if !c.KubeCloudShared.AllocateNodeCIDRs {
+				return "--allocate-node-cidrs is false"
+			}
+			return ""
+		}},
+		{Name: names.NodeLifecycleController, Needs: of(coordinationv1.SchemeGroupVersion, "leases"),
+			Account: "node-controller", Events: "node-controller", New: newNodeLifecycle},
+		{Name: names.NodeRouteController, Cloud: true},
+		{Name: names.TaintEvictionController, Account: "node-controller", Events: "taint-eviction-controller", New: newTaintEviction},
+		{Name: names.TTLController, Account: "ttl-controller", New: newTTL},
+	}
+}
+
+func newNodeLifecycle(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	core := cc.Informers.Core().V1()
+	config := cc.Config.NodeLifecycleController
+	return nodelifecycle.New(core.Nodes(), core.Pods(), cc.Informers.Coordination().V1().Leases(), hand, nodelifecycle.Options{
+		NodeMonitorPeriod:         cc.Config.KubeCloudShared.NodeMonitorPeriod.Duration,
+		NodeMonitorGracePeriod:    config.NodeMonitorGracePeriod.Duration,
+		NodeStartupGracePeriod:    config.NodeStartupGracePeriod.Duration,
+		NodeEvictionRate:          config.NodeEvictionRate,
+		SecondaryNodeEvictionRate: config.SecondaryNodeEvictionRate,
+		LargeClusterSizeThreshold: config.LargeClusterSizeThreshold,
+		UnhealthyZoneThreshold:    config.UnhealthyZoneThreshold,
+	})
+}
+
+func newTaintEviction(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	core := cc.Informers.Core().V1()
+	return tainteviction.New(core.Nodes(), core.Pods(), hand, tainteviction.Options{
+		Workers:              taintEvictionWorkers,
+		TolerationComparison: cc.Gates.Enabled(features.TaintTolerationComparisonOperators),
+	})
+}
+
+func newTTL(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	return ttl.New(cc.Informers.Core().V1().Nodes(), hand)
+}
