@@ -24,7 +24,7 @@ var (
 // Informers makes informers whose secrets are only those of bootstrap tokens.
 var Informers = cache.Only(metav1.NamespaceSystem, "type", string(api.SecretTypeBootstrapToken))
 
-// Is tells whether a secret is there for a bootstrap token, in order or not.
+// Is reports whether a secret is there for a bootstrap token, in order or not.
 func Is(secret *corev1.Secret) bool {
 	return secret.Namespace == metav1.NamespaceSystem && secret.Type == api.SecretTypeBootstrapToken
 }
@@ -53,7 +53,7 @@ func LifeOf(secret *corev1.Secret) Life {
 	return Life{Ends: true, At: at}
 }
 
-// Over tells whether the token has ended.
+// Over reports whether the token has ended.
 func (l Life) Over(now time.Time) bool { return l.Ends && !now.Before(l.At) }
 
 // Left is the time until the token ends; zero if it has ended or never ends.

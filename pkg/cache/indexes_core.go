@@ -36,7 +36,7 @@ var (
 	})
 )
 
-// Terminated tells whether the pod has ended for good.
+// Terminated reports whether the pod has ended for good.
 func Terminated(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

@@ -29,23 +29,23 @@ func ParseRequest(text []byte) (*x509.CertificateRequest, error) {
 	return request, nil
 }
 
-// Issued tells whether the request has its certificate, and so its end.
+// Issued reports whether the request has its certificate, and so its end.
 func Issued(csr *certificatesv1.CertificateSigningRequest) bool {
 	return len(csr.Status.Certificate) > 0
 }
 
-// Approved tells whether the request may be signed. Approved and Denied count
+// Approved reports whether the request may be signed. Approved and Denied count
 // whatever their status: the API allows them to be True only.
 func Approved(csr *certificatesv1.CertificateSigningRequest) bool {
 	return has(csr, certificatesv1.CertificateApproved) && !has(csr, certificatesv1.CertificateDenied)
 }
 
-// Judged tells whether somebody has approved or denied the request.
+// Judged reports whether somebody has approved or denied the request.
 func Judged(csr *certificatesv1.CertificateSigningRequest) bool {
 	return has(csr, certificatesv1.CertificateApproved) || has(csr, certificatesv1.CertificateDenied)
 }
 
-// Failed tells whether a signer has refused the request.
+// Failed reports whether a signer has refused the request.
 func Failed(csr *certificatesv1.CertificateSigningRequest) bool {
 	for _, condition := range csr.Status.Conditions {
 		if condition.Type == certificatesv1.CertificateFailed && (condition.Status == "" || condition.Status == corev1.ConditionTrue) {

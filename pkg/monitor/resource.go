@@ -16,13 +16,13 @@ type Resource struct {
 	schema.GroupVersionResource
 	// Kind is the kind of the objects, without its group and version.
 	Kind string
-	// Namespaced tells whether the objects live in namespaces.
+	// Namespaced reports whether the objects live in namespaces.
 	Namespaced bool
 	// Verbs are those that discovery offers.
 	Verbs []string
 }
 
-// Can tells whether the resource offers all of the verbs.
+// Can reports whether the resource offers all of the verbs.
 func (r Resource) Can(verbs ...string) bool {
 	for _, verb := range verbs {
 		if !slices.Contains(r.Verbs, verb) {

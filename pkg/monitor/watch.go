@@ -154,7 +154,7 @@ func asObject(object any) metav1.Object {
 	return accessor
 }
 
-// listed tells whether all that existed was delivered.
+// listed reports whether all that existed was delivered.
 func (w *resourceWatch) listed() bool { return w.handler.HasSynced() }
 
 // state is how the watch is doing.

@@ -6,25 +6,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Terminal tells whether all containers have ended for good.
+// Terminal reports whether all containers have ended for good.
 func Terminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// Active tells whether the pod has neither ended nor been asked to.
+// Active reports whether the pod has neither ended nor been asked to.
 func Active(pod *corev1.Pod) bool {
 	return !Terminal(pod) && pod.DeletionTimestamp == nil
 }
 
-// Terminating tells whether the pod has been asked to end and has not ended yet.
+// Terminating reports whether the pod has been asked to end and has not ended yet.
 func Terminating(pod *corev1.Pod) bool {
 	return !Terminal(pod) && pod.DeletionTimestamp != nil
 }
 
-// Scheduled tells whether the pod has a node.
+// Scheduled reports whether the pod has a node.
 func Scheduled(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }
 
-// Ready tells whether the pod's Ready condition is true.
+// Ready reports whether the pod's Ready condition is true.
 func Ready(pod *corev1.Pod) bool {
 	c := Condition(pod, corev1.PodReady)
 	return c != nil && c.Status == corev1.ConditionTrue
@@ -39,7 +39,7 @@ func ReadySince(pod *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// Available tells whether the pod has been ready for at least minReadySeconds.
+// Available reports whether the pod has been ready for at least minReadySeconds.
 func Available(pod *corev1.Pod, minReadySeconds int32, now time.Time) bool {
 	if !Ready(pod) {
 		return false

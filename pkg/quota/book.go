@@ -66,7 +66,7 @@ func NewBook(of schema.GroupResource, growth Growth) *Book {
 // Len is how many objects are in the book.
 func (b *Book) Len() int { return len(b.objects) }
 
-// Put notes what the object of that name uses now, and tells whether that
+// Put notes what the object of that name uses now, and reports whether that
 // changed. Until tells of a change to come, so it is a change as well.
 func (b *Book) Put(name string, u Usage) bool {
 	was, known := b.expiring[name]
@@ -98,7 +98,7 @@ func (b *Book) put(name string, used corev1.ResourceList, traits Traits) bool {
 	return true
 }
 
-// Remove takes the object of that name out, and tells whether it was there.
+// Remove takes the object of that name out, and reports whether it was there.
 func (b *Book) Remove(name string) bool {
 	old := b.objects[name]
 	if old == nil {
@@ -208,7 +208,7 @@ func add(to corev1.ResourceList, name corev1.ResourceName, quantity resource.Qua
 	to[name] = quantity.DeepCopy()
 }
 
-// Same tells whether two lists have the same names and quantities.
+// Same reports whether two lists have the same names and quantities.
 func Same(a, b corev1.ResourceList) bool {
 	if len(a) != len(b) {
 		return false

@@ -71,7 +71,7 @@ func one() resource.Quantity { return number(1) }
 
 func number(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.DecimalSI) }
 
-// Measurable tells whether an object holds what is needed to measure it: those
+// Measurable reports whether an object holds what is needed to measure it: those
 // that count for more than themselves have to be known whole.
 func Measurable(of schema.GroupResource, object metav1.Object) bool {
 	ok := true

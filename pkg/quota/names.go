@@ -87,12 +87,12 @@ func countName(resource schema.GroupResource) corev1.ResourceName {
 	return corev1.ResourceName(countPrefix + resource.String())
 }
 
-// native tells whether the name of a resource is one of Kubernetes itself.
+// native reports whether the name of a resource is one of Kubernetes itself.
 func native(name string) bool {
 	return !strings.Contains(name, "/") || strings.Contains(name, nativeResourceMark)
 }
 
-// extended tells whether what a container requests under this name is an
+// extended reports whether what a container requests under this name is an
 // extended resource that a quota may limit.
 func extended(name string) bool {
 	if strings.HasPrefix(name, resourceapi.ResourceDeviceClassPrefix) {

@@ -113,10 +113,10 @@ func ScopeOf(spec *corev1.ResourceQuotaSpec) Scope {
 	return s
 }
 
-// Same tells whether two scopes are the same filter.
+// Same reports whether two scopes are the same filter.
 func (s Scope) Same(as Scope) bool { return s.key == as.key }
 
-// Matches tells whether an object of the resource is counted. Scopes are about
+// Matches reports whether an object of the resource is counted. Scopes are about
 // pods and claims; nothing else matches any.
 func (s Scope) Matches(resource schema.GroupResource, t Traits) bool {
 	for i := range s.requirements {

@@ -40,7 +40,7 @@ func SinceOf(pod *corev1.Pod) (time.Time, bool) {
 	return since, err == nil
 }
 
-// Troubled tells whether nodes reject the pods of this one's place, as far as is
+// Troubled reports whether nodes reject the pods of this one's place, as far as is
 // known: it was rejected, or it replaces such a one and was not accepted yet.
 func Troubled(pod *corev1.Pod) bool {
 	_, again := SinceOf(pod)

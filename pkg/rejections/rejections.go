@@ -41,7 +41,7 @@ const (
 	spare  = 64
 )
 
-// Rejected tells whether a kubelet has refused to run the pod: it has failed, for
+// Rejected reports whether a kubelet has refused to run the pod: it has failed, for
 // a reason, without a container that ever ran, and nobody wanted it gone.
 func Rejected(pod *corev1.Pod) bool {
 	if pod.Status.Phase != corev1.PodFailed || pod.Spec.NodeName == "" || pod.Status.Reason == "" ||
@@ -52,7 +52,7 @@ func Rejected(pod *corev1.Pod) bool {
 	return c == nil || c.Status != corev1.ConditionTrue
 }
 
-// Accepted tells whether a container of the pod ever ran.
+// Accepted reports whether a container of the pod ever ran.
 func Accepted(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, ran) || slices.ContainsFunc(pod.Status.InitContainerStatuses, ran)
 }

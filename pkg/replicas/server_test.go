@@ -86,7 +86,7 @@ func (s *server) active() (n int) {
 	return n
 }
 
-// unlucky tells whether this call goes wrong.
+// unlucky reports whether this call goes wrong.
 func (s *server) unlucky() bool {
 	if s.faults == 0 || s.rand.IntN(4) > 0 {
 		return false

@@ -48,7 +48,7 @@ func matches(selector, podLabels map[string]string) bool {
 	return true
 }
 
-// selects tells whether the Service takes its endpoints from pods at all. No
+// selects reports whether the Service takes its endpoints from pods at all. No
 // selector selects nothing, and an external name has no endpoints.
 func selects(service *corev1.Service) bool {
 	return len(service.Spec.Selector) > 0 && service.Spec.Type != corev1.ServiceTypeExternalName

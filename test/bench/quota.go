@@ -189,7 +189,7 @@ func (u *usages) see(in string, pods int64) {
 	}
 }
 
-// until waits until the quota counts so many pods, and tells whether it did in
+// until waits until the quota counts so many pods, and reports whether it did in
 // good time. With a time from which the lag runs it is written down.
 func (u *usages) until(ctx context.Context, in string, pods int64, from time.Time) (bool, error) {
 	u.mu.Lock()

@@ -57,7 +57,7 @@ func requestName(event harness.AuditEvent) string {
 	return event.Verb + " " + name
 }
 
-// allow tells whether a role allows a request. A rule for certain names allows
+// allow reports whether a role allows a request. A rule for certain names allows
 // it: the server has looked at the name already.
 func (r Roles) allow(who, verb, resource string) bool {
 	plain, sub, _ := strings.Cut(resource, "/")

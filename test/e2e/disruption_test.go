@@ -164,7 +164,7 @@ func (c *cluster) answer(t *testing.T, status string) {
 	}
 }
 
-// heldBack tells whether the ReplicaSet's condition has these words; without
+// heldBack reports whether the ReplicaSet's condition has these words; without
 // words, whether it is gone.
 func (c *cluster) heldBack(ctx context.Context, words string) error {
 	sets, err := c.client.AppsV1().ReplicaSets("default").List(ctx, metav1.ListOptions{})

@@ -260,7 +260,7 @@ func (m *MetricsAPI) running(ctx context.Context, namespace string, selector lab
 	return pods, nil
 }
 
-// selects tells whether a selector, * for all, matches the labels.
+// selects reports whether a selector, * for all, matches the labels.
 func selects(selector string, of map[string]string) bool {
 	if selector == "*" {
 		return true

@@ -7,9 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	apiserver "k8s.io/apiserver/pkg/server"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/cli/globalflag"
 	"k8s.io/component-base/logs"
@@ -33,15 +31,12 @@ and cleans up after objects that are gone.
 Several instances may run at a time. One of them leads and runs the loops, the
 others wait for its lease to end.`
 
-// NewControllerManagerCommand returns the command with all its flags. Running it
-// ends when the process is told to stop, or with an error.
-func NewControllerManagerCommand() *cobra.Command {
-	return newCommand(apiserver.SetupSignalContext, Run)
-}
+// NewControllerManagerCommand returns the command with all its flags. It runs
+// until the context of the command ends or something fails; it claims no signals
+// and may be embedded.
+func NewControllerManagerCommand() *cobra.Command { return newCommand(Run) }
 
-// newCommand takes what a process can have only once: the context that its
-// signals end, and what runs until then.
-func newCommand(signals func() context.Context, run func(context.Context, *config.CompletedConfig) error) *cobra.Command {
+func newCommand(run func(context.Context, *config.CompletedConfig) error) *cobra.Command {
 	o, err := options.NewKubeControllerManagerOptions()
 	utilruntime.Must(err)
 	cmd := &cobra.Command{
@@ -54,7 +49,7 @@ func newCommand(signals func() context.Context, run func(context.Context, *confi
 				return err
 			}
 			cliflag.PrintFlags(cmd.Flags())
-			ctx := signals()
+			ctx := cmd.Context()
 			c, err := o.Config(ctx, names.All(), names.DisabledByDefault(), names.KCMControllerAliases())
 			if err != nil && ctx.Err() != nil {
 				klog.Info("Stopped while starting: ", err)
@@ -91,9 +86,6 @@ func addFlags(cmd *cobra.Command, o *options.KubeControllerManagerOptions) {
 // take effect. All that follows, checks included, depends on them. If one of them
 // is wrong, whatever else is wrong with the command line is reported with it.
 func settle(o *options.KubeControllerManagerOptions) error {
-	// The program reads deprecated APIs on purpose and cannot heed warnings of them.
-	rest.SetDefaultWarningHandler(rest.NoWarnings{})
-
 	err := o.ComponentGlobalsRegistry.Set()
 	if err != nil || logsapi.ValidateAndApply(o.Logs, utilfeature.DefaultFeatureGate) != nil {
 		return utilerrors.NewAggregate([]error{err,

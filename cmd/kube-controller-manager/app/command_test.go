@@ -46,12 +46,12 @@ func TestAStopWhileStartingIsClean(t *testing.T) {
 	}
 	_, port, _ := net.SplitHostPort(free.Addr().String())
 	free.Close()
-	cmd := newCommand(func() context.Context { return ctx }, func(context.Context, *config.CompletedConfig) error {
+	cmd := newCommand(func(context.Context, *config.CompletedConfig) error {
 		t.Error("the process went on after the stop")
 		return nil
 	})
 	cmd.SetArgs([]string{"--bind-address=127.0.0.1", "--secure-port=" + port, "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig})
-	if err := cmd.Execute(); err != nil {
+	if err := cmd.ExecuteContext(ctx); err != nil {
 		t.Errorf("a stop while starting is no failure: %v", err)
 	}
 }

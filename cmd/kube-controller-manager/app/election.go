@@ -87,7 +87,7 @@ func (e *elections) runWithLock(ctx context.Context, held *lock, l lease, watchd
 	renewing, letGo := context.WithCancel(context.WithoutCancel(ctx))
 	defer letGo()
 	led := make(chan error, 1)
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+	config := leaderelection.LeaderElectionConfig{
 		Lock:          held,
 		Name:          l.name,
 		LeaseDuration: e.config.LeaseDuration.Duration,
@@ -108,15 +108,13 @@ func (e *elections) runWithLock(ctx context.Context, held *lock, l lease, watchd
 				klog.FromContext(ctx).Info("The lease has a holder", "lease", l.String(), "holder", identity, "self", identity == e.identity)
 			},
 		},
-	})
-	if err != nil {
+	}
+	// RunOrDie panics at a configuration that does not hold together.
+	if _, err := leaderelection.NewLeaderElector(config); err != nil {
 		return fmt.Errorf("configure leader election: %w", err)
 	}
-	if watchdog != nil {
-		watchdog.SetLeaderElection(elector)
-	}
 	go held.guard(renewing)
-	if !e.compete(ctx, renewing, elector, held, l) {
+	if !e.compete(ctx, renewing, config, held, l) {
 		return nil
 	}
 	if renewing.Err() == nil {
@@ -135,12 +133,12 @@ func (e *elections) runWithLock(ctx context.Context, held *lock, l lease, watchd
 	return outcome
 }
 
-// compete runs the elector until the lease was won and given up or lost again;
-// it returns false when ctx ended before the lease was won. The elector looks
-// at a lease that another process holds every two retry periods or so. It is
-// started afresh when a watch shows that the holder let go, so that a standby
-// acts at once.
-func (e *elections) compete(ctx, renewing context.Context, elector *leaderelection.LeaderElector, held *lock, l lease) bool {
+// compete elects until the lease was won and given up or lost again; it returns
+// false when ctx ended before the lease was won. The library looks at a lease
+// that another process holds every two retry periods or so. An attempt ends when
+// a watch shows that the holder let go, and the next one begins, so that a
+// standby acts at once.
+func (e *elections) compete(ctx, renewing context.Context, config leaderelection.LeaderElectionConfig, held *lock, l lease) bool {
 	waiting, won := context.WithCancel(ctx)
 	stopped := func() {}
 	defer func() { stopped() }()
@@ -153,7 +151,7 @@ func (e *elections) compete(ctx, renewing context.Context, elector *leaderelecti
 		if ctx.Err() != nil {
 			held.interrupt()
 		}
-		elector.Run(attempt)
+		leaderelection.RunOrDie(attempt, config)
 		cancel()
 		if held.isAcquired() {
 			return true
@@ -164,7 +162,7 @@ func (e *elections) compete(ctx, renewing context.Context, elector *leaderelecti
 	}
 }
 
-// mayTake tells whether a lease with this holder is worth an immediate attempt.
+// mayTake reports whether a lease with this holder is worth an immediate attempt.
 func (e *elections) mayTake(holder string) bool {
 	if e.coordinated {
 		return holder == e.identity

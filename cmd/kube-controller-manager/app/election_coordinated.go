@@ -19,7 +19,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/patience"
 )
 
-// coordinatedElection tells whether the API server picks the leader.
+// coordinatedElection reports whether the API server picks the leader.
 func (p *process) coordinatedElection() bool {
 	gates := p.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent)
 	return gates.Enabled(features.CoordinatedLeaderElection)

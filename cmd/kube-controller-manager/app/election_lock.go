@@ -190,7 +190,7 @@ func (l *lock) noteHolder(holder, chosen string) {
 	l.holder, l.chosen = holder, chosen
 }
 
-// outOfTime tells whether a request was not made or not answered because the
+// outOfTime reports whether a request was not made or not answered because the
 // time for it was over.
 func outOfTime(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||

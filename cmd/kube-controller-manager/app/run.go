@@ -14,7 +14,6 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
@@ -58,7 +57,6 @@ func Run(ctx context.Context, c *config.CompletedConfig) error {
 	}
 	defer configz.Delete(configzName)
 
-	go tendHeap(ctx, clock.RealClock{})
 	p := newProcess(ctx, c)
 	defer p.events.shutdown()
 	for _, line := range p.warnings() {

@@ -55,7 +55,7 @@ func (h *heartbeat) see(node *corev1.Node, lease *coordinationv1.Lease, now time
 	}
 }
 
-// silent tells whether the node was not heard from for its grace period.
+// silent reports whether the node was not heard from for its grace period.
 func (h *heartbeat) silent(g graces, now time.Time) bool {
 	grace := g.startup
 	if h.posted {

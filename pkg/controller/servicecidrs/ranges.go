@@ -75,12 +75,12 @@ func rangesOf(cidr *networkingv1.ServiceCIDR) []netip.Prefix {
 	return ranges
 }
 
-// contains tells whether all of inner is in outer.
+// contains reports whether all of inner is in outer.
 func contains(outer, inner netip.Prefix) bool {
 	return outer.Bits() <= inner.Bits() && outer.Contains(inner.Addr())
 }
 
-// overlap tells whether any two of the ranges have an address in common.
+// overlap reports whether any two of the ranges have an address in common.
 func overlap(some, others []netip.Prefix) bool {
 	for _, a := range some {
 		for _, b := range others {

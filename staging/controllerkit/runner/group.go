@@ -50,7 +50,7 @@ func (g *Group) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// Started tells whether the caches of all loops were ready and their workers run.
+// Started reports whether the caches of all loops were ready and their workers run.
 func (g *Group) Started() bool {
 	for _, loop := range g.loops {
 		if !loop.Snapshot().Started {

@@ -24,7 +24,7 @@ type settings struct {
 	*configuration
 	// podCIDRs says whether and from where nodes get pod CIDRs.
 	podCIDRs podCIDRs
-	// enabled tells whether any of the controllers will run.
+	// enabled reports whether any of the controllers will run.
 	enabled func(controllers ...string) bool
 }
 
