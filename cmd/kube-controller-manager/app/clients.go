@@ -16,6 +16,7 @@ import (
 	"k8s.io/controller-manager/pkg/clientbuilder"
 	"k8s.io/klog/v2"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/election"
 	"github.com/kube-kcm/kube-controller-manager/pkg/patience"
 	"github.com/kube-kcm/kube-controller-manager/pkg/wire"
 )
@@ -59,14 +60,14 @@ func waitForAPIServer(ctx context.Context, client kubernetes.Interface, host str
 
 // controllerClients gives every controller the identity of its own service
 // account when the flag asks for it, and else that of --kubeconfig.
-func controllerClients(ctx context.Context, p *process, root clientbuilder.ControllerClientBuilder, fence *fence) clientbuilder.ControllerClientBuilder {
+func controllerClients(ctx context.Context, p *process, root clientbuilder.ControllerClientBuilder, fence *election.Fence) clientbuilder.ControllerClientBuilder {
 	if !p.ComponentConfig.KubeCloudShared.UseServiceAccountCredentials {
 		return root
 	}
 	if p.ComponentConfig.SAController.ServiceAccountKeyFile == "" {
 		klog.FromContext(ctx).Info("--use-service-account-credentials is set without --service-account-private-key-file: token Secrets are not filled, tokens come from the API server alone")
 	}
-	each := clientbuilder.NewDynamicClientBuilder(finishing(wire.Answers(rest.AnonymousClientConfig(p.Kubeconfig)), fence), p.Client.CoreV1(), metav1.NamespaceSystem)
+	each := clientbuilder.NewDynamicClientBuilder(wire.Finishing(wire.Answers(rest.AnonymousClientConfig(p.Kubeconfig)), fence.Check), p.Client.CoreV1(), metav1.NamespaceSystem)
 	return &patientClients{each, ctx}
 }
 

@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/election"
 	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
 	"github.com/kube-kcm/kube-controller-manager/pkg/patience"
 	"github.com/kube-kcm/kube-controller-manager/pkg/wire"
@@ -77,8 +78,8 @@ type ControllerContext struct {
 	kinds       meta.RESTMapper // of the built-in kinds, as served at the start of the term
 }
 
-func newControllerContext(ctx context.Context, p *process, termName string, fence *fence) (ControllerContext, error) {
-	root := clientbuilder.SimpleControllerClientBuilder{ClientConfig: finishing(wire.Answers(p.Kubeconfig), fence)}
+func newControllerContext(ctx context.Context, p *process, termName string, fence *election.Fence) (ControllerContext, error) {
+	root := clientbuilder.SimpleControllerClientBuilder{ClientConfig: wire.Finishing(wire.Answers(p.Kubeconfig), fence.Check)}
 	cc := ControllerContext{
 		Config:        &p.ComponentConfig,
 		Gates:         p.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent),

@@ -11,6 +11,7 @@ import (
 	"k8s.io/controller-manager/pkg/leadermigration"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/kube-kcm/kube-controller-manager/pkg/election"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
 
@@ -18,7 +19,7 @@ import (
 // controller managers under the migration lock, the rest and the service
 // account token controller under the main lock. The migration lock is competed
 // for once the main controllers run, because what runs under it may need tokens.
-func (p *process) runMigrating(ctx context.Context, e *elections, watchdog *leaderelection.HealthzAdaptor, all term) error {
+func (p *process) runMigrating(ctx context.Context, e *election.Elections, watchdog *leaderelection.HealthzAdaptor, all term) error {
 	migration := p.ComponentConfig.Generic.LeaderMigration
 	var internal cmconfig.LeaderMigrationConfiguration
 	if err := cmconfigv1alpha1.Convert_v1alpha1_LeaderMigrationConfiguration_To_config_LeaderMigrationConfiguration(&migration, &internal, nil); err != nil {
@@ -37,7 +38,7 @@ func (p *process) runMigrating(ctx context.Context, e *elections, watchdog *lead
 	main.started = func() { close(ready) }
 	done := make(chan error, 2)
 	go func() {
-		done <- e.run(ctx, e.mainLease(p), watchdog, func(ctx context.Context, f *fence) error { return p.lead(ctx, main, f) })
+		done <- e.Run(ctx, p.mainLease(), watchdog, func(ctx context.Context, f *election.Fence) error { return p.lead(ctx, main, f) })
 	}()
 	go func() {
 		select {
@@ -46,11 +47,11 @@ func (p *process) runMigrating(ctx context.Context, e *elections, watchdog *lead
 			done <- nil
 			return
 		}
-		lock := lease{namespace: p.ComponentConfig.Generic.LeaderElection.ResourceNamespace, name: migration.LeaderName, lockType: migration.ResourceLock}
-		done <- e.run(ctx, lock, nil, func(ctx context.Context, f *fence) error { return p.lead(ctx, migrated, f) })
+		lock := election.Lease{Namespace: p.ComponentConfig.Generic.LeaderElection.ResourceNamespace, Name: migration.LeaderName, Type: migration.ResourceLock}
+		done <- e.Run(ctx, lock, nil, func(ctx context.Context, f *election.Fence) error { return p.lead(ctx, migrated, f) })
 	}()
 	first := <-done
-	if errors.Is(first, errLeaseLost) {
+	if errors.Is(first, election.ErrLost) {
 		return first
 	}
 	cancel()

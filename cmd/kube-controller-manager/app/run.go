@@ -18,6 +18,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/kube-kcm/kube-controller-manager/pkg/election"
 	"github.com/kube-kcm/kube-controller-manager/pkg/features"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
@@ -31,10 +32,6 @@ const (
 	// renewed turns the leaderElection check red.
 	leaderHealthTolerance = 20 * time.Second
 )
-
-// errStillWorking says that controllers did not stop in time. What they do may
-// not overlap with another process, so the lease is then left to expire.
-var errStillWorking = errors.New("controllers still work after the shutdown timeout")
 
 // process is what lives as long as the program, whether it leads or waits.
 type process struct {
@@ -128,7 +125,7 @@ func (p *process) runControllers(ctx context.Context, watchdog *leaderelection.H
 		return err
 	}
 	showAll(p.debug, everything, "waits for leadership")
-	e, err := newElections(ctx, p)
+	e, err := p.elections(ctx)
 	if err != nil {
 		return err
 	}
@@ -136,13 +133,13 @@ func (p *process) runControllers(ctx context.Context, watchdog *leaderelection.H
 	defer background.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := e.startCandidate(ctx, p, &background); err != nil {
+	if err := p.offer(ctx, e, &background); err != nil {
 		return err
 	}
 	if p.ComponentConfig.Generic.LeaderMigrationEnabled {
 		return p.runMigrating(ctx, e, watchdog, everything)
 	}
-	return e.run(ctx, e.mainLease(p), watchdog, func(ctx context.Context, f *fence) error { return p.lead(ctx, everything, f) })
+	return e.Run(ctx, p.mainLease(), watchdog, func(ctx context.Context, f *election.Fence) error { return p.lead(ctx, everything, f) })
 }
 
 // everything is the term of a process with one lock.
@@ -164,7 +161,7 @@ type term struct {
 
 // lead runs the controllers of a term until ctx ends, and returns when their
 // work has ended and their events are written. What they write stops at the fence.
-func (p *process) lead(ctx context.Context, t term, fence *fence) error {
+func (p *process) lead(ctx context.Context, t term, fence *election.Fence) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	cc, err := newControllerContext(running, p, t.name, fence)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/election"
 )
 
 const (
@@ -129,11 +131,11 @@ func (r *running) onClose(do func()) {
 }
 
 // drain waits, after ctx has ended, until all work has ended and its events are
-// written. It returns errStillWorking, with the names, when work does not end.
+// written. It returns election.ErrStillWorking, with the names, when work does not end.
 func (cc ControllerContext) drain(ctx context.Context) error {
 	<-ctx.Done()
 	if left := cc.term.wait(cc.term.drainTime + afterCancel); len(left) > 0 {
-		return fmt.Errorf("%w of %s: %s", errStillWorking, cc.term.drainTime, strings.Join(left, ", "))
+		return fmt.Errorf("%w of %s: %s", election.ErrStillWorking, cc.term.drainTime, strings.Join(left, ", "))
 	}
 	flushAll(cc.term.events, flushTimeout)
 	return nil

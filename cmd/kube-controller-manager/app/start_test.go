@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/kube-kcm/kube-controller-manager/pkg/election"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
 
@@ -205,7 +206,7 @@ func TestDrainNamesWhatDoesNotStop(t *testing.T) {
 	cc.Go(ctx, loop)
 	stop()
 	err := cc.drain(ctx)
-	if !errors.Is(err, errStillWorking) || !strings.Contains(err.Error(), names.JobController) {
+	if !errors.Is(err, election.ErrStillWorking) || !strings.Contains(err.Error(), names.JobController) {
 		t.Errorf("got %v", err)
 	}
 	close(loop.leave)

@@ -1,4 +1,4 @@
-package app
+package election
 
 import (
 	"context"
@@ -21,11 +21,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-var testLease = lease{namespace: "kube-system", name: "kube-controller-manager", lockType: "leases"}
+var testLease = Lease{Namespace: "kube-system", name: "kube-controller-manager", Type: "leases"}
 
 // candidate competes for testLease at client.
 type candidate struct {
-	*elections
+	*Elections
 	lock   *lock
 	events chan string
 }
@@ -35,28 +35,28 @@ func newCandidate(client *fake.Clientset, identity string, retry time.Duration) 
 	return &candidate{
 		events: recorder.Events,
 		lock: &lock{fence: newFence(15 * time.Second), Interface: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: testLease.namespace, Name: testLease.name},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: testLease.Namespace, Name: testLease.Name},
 			Client:     client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity, EventRecorder: recorder},
 		}},
-		elections: &elections{
-			identity: identity, watching: client, flush: func() {},
-			config: componentbaseconfig.LeaderElectionConfiguration{
+		Elections: &Elections{identity: identity, watching: client, Options: Options{
+			Flush: func() {},
+			Config: componentbaseconfig.LeaderElectionConfiguration{
 				LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
 				RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
 				RetryPeriod:   metav1.Duration{Duration: retry},
 			},
-		},
+		}},
 	}
 }
 
 func (c *candidate) run(ctx context.Context, lead func(context.Context) error) error {
-	return c.runWithLock(ctx, c.lock, testLease, nil, func(ctx context.Context, _ *fence) error { return lead(ctx) })
+	return c.runWithLock(ctx, c.lock, testLease, nil, func(ctx context.Context, _ *Fence) error { return lead(ctx) })
 }
 
 func holder(t *testing.T, client *fake.Clientset) string {
 	t.Helper()
-	l, err := client.CoordinationV1().Leases(testLease.namespace).Get(context.Background(), testLease.name, metav1.GetOptions{})
+	l, err := client.CoordinationV1().Leases(testLease.Namespace).Get(context.Background(), testLease.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestTheLeaseIsReleasedAfterTheWorkHasEnded(t *testing.T) {
 	client := fake.NewClientset()
 	a := newCandidate(client, "a", 100*time.Millisecond)
 	var flushedBy string
-	a.flush = func() { flushedBy = holder(t, client) }
+	a.Flush = func() { flushedBy = holder(t, client) }
 	ctx, stop := context.WithCancel(t.Context())
 	leading, drained := make(chan struct{}), make(chan struct{})
 	stopping := make(chan struct{})
@@ -146,7 +146,7 @@ func TestAStandbyTakesAReleasedLeaseAtOnce(t *testing.T) {
 func TestALostLeaseEndsAtOnceAndIsNotReleased(t *testing.T) {
 	client := fake.NewClientset()
 	a := newCandidate(client, "a", 50*time.Millisecond)
-	a.config.LeaseDuration.Duration, a.config.RenewDeadline.Duration = time.Second, 200*time.Millisecond
+	a.Config.LeaseDuration.Duration, a.Config.RenewDeadline.Duration = time.Second, 200*time.Millisecond
 	var broken atomic.Bool
 	client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return broken.Load(), nil, errors.New("connection refused")
@@ -161,7 +161,7 @@ func TestALostLeaseEndsAtOnceAndIsNotReleased(t *testing.T) {
 		<-forever
 		return nil
 	})
-	if !errors.Is(err, errLeaseLost) || !strings.Contains(err.Error(), "connection refused") || !strings.Contains(err.Error(), testLease.String()) {
+	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "connection refused") || !strings.Contains(err.Error(), testLease.String()) {
 		t.Errorf("got %v", err)
 	}
 	<-cancelled
@@ -188,20 +188,20 @@ func leading(t *testing.T, a *candidate) <-chan error {
 func TestALeaseThatAnotherHoldsEndsTheLeaderAtItsNextLook(t *testing.T) {
 	client := fake.NewClientset()
 	a := newCandidate(client, "a", 50*time.Millisecond)
-	a.config.RenewDeadline.Duration = 14 * time.Second // a test that waited for it would time out
+	a.Config.RenewDeadline.Duration = 14 * time.Second // a test that waited for it would time out
 	var taken atomic.Pointer[coordinationv1.Lease]
 	client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return taken.Load() != nil, nil, apierrors.NewConflict(coordinationv1.Resource("leases"), testLease.name, errors.New("changed"))
+		return taken.Load() != nil, nil, apierrors.NewConflict(coordinationv1.Resource("leases"), testLease.Name, errors.New("changed"))
 	})
 	client.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 		l := taken.Load()
 		return l != nil, l, nil
 	})
 	lost := leading(t, a)
-	if err := a.lock.fence.check(); err != nil {
+	if err := a.lock.fence.Check(); err != nil {
 		t.Fatal(err)
 	}
-	l, err := client.CoordinationV1().Leases(testLease.namespace).Get(t.Context(), testLease.name, metav1.GetOptions{})
+	l, err := client.CoordinationV1().Leases(testLease.Namespace).Get(t.Context(), testLease.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,13 +210,13 @@ func TestALeaseThatAnotherHoldsEndsTheLeaderAtItsNextLook(t *testing.T) {
 	taken.Store(l)
 	select {
 	case err := <-lost:
-		if !errors.Is(err, errLeaseLost) || !strings.Contains(err.Error(), "it is held by b") {
+		if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "it is held by b") {
 			t.Errorf("got %v", err)
 		}
 	case <-time.After(5 * time.Second):
 		t.Fatal("still leads beside another")
 	}
-	if err := a.lock.fence.check(); !errors.Is(err, errLeaseLost) {
+	if err := a.lock.fence.Check(); !errors.Is(err, ErrLost) {
 		t.Errorf("writes pass: %v", err)
 	}
 }
@@ -228,12 +228,12 @@ func TestALeaderThatSleptLongerThanItsLeaseEndsAtOnce(t *testing.T) {
 	a.lock.fence.now = func() time.Duration { return sinceBoot() + time.Duration(slept.Load()) }
 	lost := leading(t, a)
 	slept.Store(int64(16 * time.Second))
-	if err := a.lock.fence.check(); !errors.Is(err, errLeaseLost) {
+	if err := a.lock.fence.Check(); !errors.Is(err, ErrLost) {
 		t.Errorf("writes pass: %v", err)
 	}
 	select {
 	case err := <-lost:
-		if !errors.Is(err, errLeaseLost) || !strings.Contains(err.Error(), "the last renewal is 16.") {
+		if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "the last renewal is 16.") {
 			t.Errorf("got %v", err)
 		}
 	case <-time.After(2 * time.Second):
@@ -247,9 +247,9 @@ func TestALeaseIsKeptWhenWorkDoesNotStop(t *testing.T) {
 	err := newCandidate(client, "a", time.Second).run(ctx, func(ctx context.Context) error {
 		stop()
 		<-ctx.Done()
-		return errStillWorking
+		return ErrStillWorking
 	})
-	if !errors.Is(err, errStillWorking) {
+	if !errors.Is(err, ErrStillWorking) {
 		t.Errorf("got %v", err)
 	}
 	if got := holder(t, client); got != "a" {
@@ -290,7 +290,7 @@ func TestAStartThatFailsReleasesTheLease(t *testing.T) {
 func TestAStandbyStopsWithoutALease(t *testing.T) {
 	now := metav1.NowMicro()
 	client := fake.NewClientset(&coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testLease.namespace, Name: testLease.name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: testLease.Namespace, Name: testLease.Name},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("other"), LeaseDurationSeconds: ptr.To(int32(60)),
 			AcquireTime: &now, RenewTime: &now},
 	})
@@ -314,7 +314,7 @@ func TestAStandbyStopsWithoutALease(t *testing.T) {
 
 func TestBadElectionTimesAreAnErrorAndNoPanic(t *testing.T) {
 	c := newCandidate(fake.NewClientset(), "a", time.Second)
-	c.config.LeaseDuration.Duration = 5 * time.Second
+	c.Config.LeaseDuration.Duration = 5 * time.Second
 	err := c.run(t.Context(), nil)
 	if err == nil || !strings.Contains(err.Error(), "leaseDuration must be greater than renewDeadline") {
 		t.Errorf("got %v", err)
@@ -347,3 +347,18 @@ func TestALostLeaseSaysWhy(t *testing.T) {
 		})
 	}
 }
+
+// eventually waits until what holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	end := time.After(deadline)
+	for tick := time.Tick(5 * time.Millisecond); !holds(); {
+		select {
+		case <-tick:
+		case <-end:
+			t.Fatalf("%s: still not after %s", what, deadline)
+		}
+	}
+}
+
+const deadline = 30 * time.Second

@@ -1,4 +1,4 @@
-package app
+package wire
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func (s *slowServer) send(ctx context.Context, method string, grace time.Duratio
 	result := make(chan error, 1)
 	go func() {
 		req, _ := http.NewRequestWithContext(ctx, method, s.URL, strings.NewReader("a pod"))
-		response, err := (&finisher{next: http.DefaultTransport, grace: grace}).RoundTrip(req)
+		response, err := (&finisher{next: http.DefaultTransport, grace: grace, fence: open}).RoundTrip(req)
 		if err == nil {
 			var body []byte
 			body, err = io.ReadAll(response.Body)
@@ -105,3 +105,66 @@ func TestAWriteThatIsNeverAnsweredEndsAfterTheGrace(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func open() error { return nil }
+
+func TestBehindTheFenceOnlyReadsLeaveTheProcess(t *testing.T) {
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.Method) }))
+	defer server.Close()
+	shut := errors.New("the lease is lost")
+	through := &finisher{next: http.DefaultTransport, grace: time.Second, fence: func() error { return shut }}
+	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "GET"} {
+		req, err := http.NewRequestWithContext(t.Context(), method, server.URL, strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := through.RoundTrip(req)
+		if err == nil {
+			response.Body.Close()
+		}
+		if (err == nil) != (method == "GET") || err != nil && !errors.Is(err, shut) {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	if strings.Join(got, " ") != "GET" {
+		t.Errorf("the server got %v", got)
+	}
+}
+
+// A proxy's 503 may stand for a create that was carried out.
+func TestACreateIsSentAgainOnlyWhenTheAPIServerItselfAsksForIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		method, audit string
+		again         bool
+	}{
+		"the API server's own":    {"POST", "an-id", true},
+		"of something in between": {"POST", "", false},
+		"a patch":                 {"PATCH", "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := roundTripper(func(*http.Request) (*http.Response, error) {
+				r := &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"1"}}, Body: io.NopCloser(strings.NewReader(""))}
+				if tc.audit != "" {
+					r.Header.Set("Audit-Id", tc.audit)
+				}
+				return r, nil
+			})
+			req := httptest.NewRequestWithContext(t.Context(), tc.method, "https://server/api", nil)
+			response, err := (&finisher{next: answer, grace: time.Second, fence: open}).RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if got := response.Header.Get("Retry-After") != ""; got != tc.again {
+				t.Errorf("asks for another try: %t", got)
+			}
+		})
+	}
+}
+
+const deadline = 30 * time.Second
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

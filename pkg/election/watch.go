@@ -1,4 +1,4 @@
-package app
+package election
 
 import (
 	"context"
@@ -17,11 +17,11 @@ import (
 // accepts, until ctx ends. What it returns waits for the watch to end. Without
 // it, or where the watch is not allowed, a standby still looks every retry
 // period.
-func watchLease(ctx context.Context, client kubernetes.Interface, l lease, mayTake func(holder string) bool, wake func()) (wait func()) {
+func watchLease(ctx context.Context, client kubernetes.Interface, l Lease, mayTake func(holder string) bool, wake func()) (wait func()) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
-		informers.WithNamespace(l.namespace),
+		informers.WithNamespace(l.Namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, l.name).String()
+			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, l.Name).String()
 		}))
 	informer := factory.Coordination().V1().Leases().Informer()
 	look := func(object any) {

@@ -1,4 +1,4 @@
-package app
+package election
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // nothing more.
 type lock struct {
 	resourcelock.Interface
-	fence *fence
+	fence *Fence
 
 	mu       sync.Mutex
 	cancel   context.CancelFunc
@@ -73,7 +73,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	}
 	l.note(err)
 	if holder != "" && holder != l.Identity() {
-		l.lose(fmt.Errorf("%w: it is held by %q", errLeaseLost, holder))
+		l.lose(fmt.Errorf("%w: it is held by %q", ErrLost, holder))
 	}
 	if err != nil || holder != "" && holder != l.Identity() {
 		l.notToBeHad()
@@ -97,7 +97,7 @@ func (l *lock) lose(why error) {
 
 // RecordEvent records a change of leadership, unless this process may no longer write.
 func (l *lock) RecordEvent(what string) {
-	if l.fence.check() == nil {
+	if l.fence.Check() == nil {
 		l.Interface.RecordEvent(what)
 	}
 }
@@ -117,7 +117,7 @@ func (l *lock) guard(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if l.isAcquired() {
-			if err := l.fence.check(); err != nil {
+			if err := l.fence.Check(); err != nil {
 				l.note(err)
 				l.lose(err)
 			}

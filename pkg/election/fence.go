@@ -1,4 +1,4 @@
-package app
+package election
 
 import (
 	"fmt"
@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// fence lets writes pass only while this process may hold its lease: not when the
+// Fence lets writes pass only while this process may hold its lease: not when the
 // last renewal is older than the lease, and not after another holder was seen.
 // A process that was stopped and goes on would else write beside the new leader
-// until its next renewal fails. A nil fence lets everything pass.
-type fence struct {
+// until its next renewal fails. A nil Fence lets everything pass.
+type Fence struct {
 	// now is a clock that also counts the time in which the machine was suspended.
 	now   func() time.Duration
 	lease time.Duration
@@ -20,19 +20,19 @@ type fence struct {
 	shut    error
 }
 
-func newFence(lease time.Duration) *fence {
-	return &fence{now: sinceBoot, lease: lease, renewed: sinceBoot()}
+func newFence(lease time.Duration) *Fence {
+	return &Fence{now: sinceBoot, lease: lease, renewed: sinceBoot()}
 }
 
 // renewedAt notes a renewal whose request was sent at that time.
-func (f *fence) renewedAt(sent time.Duration) {
+func (f *Fence) renewedAt(sent time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.renewed = max(f.renewed, sent)
 }
 
 // close lets nothing pass from now on.
-func (f *fence) close(why error) {
+func (f *Fence) close(why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.shut == nil {
@@ -40,15 +40,15 @@ func (f *fence) close(why error) {
 	}
 }
 
-// check returns why nothing may pass any more, or nil. A fence that has shut stays shut.
-func (f *fence) check() error {
+// Check returns why nothing may pass any more, or nil. A fence that has shut stays shut.
+func (f *Fence) Check() error {
 	if f == nil {
 		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if age := f.now() - f.renewed; f.shut == nil && age > f.lease {
-		f.shut = fmt.Errorf("%w: the last renewal is %s old, the lease lasts %s", errLeaseLost, age.Round(time.Millisecond), f.lease)
+		f.shut = fmt.Errorf("%w: the last renewal is %s old, the lease lasts %s", ErrLost, age.Round(time.Millisecond), f.lease)
 	}
 	return f.shut
 }

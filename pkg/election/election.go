@@ -1,4 +1,4 @@
-package app
+package election
 
 import (
 	"context"
@@ -19,82 +19,83 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/patience"
 )
 
-// errLeaseLost is in the error of a process that has to end at once.
-var errLeaseLost = errors.New("leader election lost")
+// ErrLost is in the error of Run when the lease was lost: the process has to end at once.
+var ErrLost = errors.New("leader election lost")
 
-// elections are what all locks of this process have in common.
-type elections struct {
-	identity    string
-	config      componentbaseconfig.LeaderElectionConfiguration
-	kubeconfig  *rest.Config
-	watching    kubernetes.Interface
-	recorder    record.EventRecorder
-	coordinated bool
-	// flush writes the events recorded so far; called before a lease is released.
-	flush func()
+// ErrStillWorking is in what lead returns when its work did not stop in time. What
+// it does may not overlap with another process, so the lease is left to expire.
+var ErrStillWorking = errors.New("controllers still work after the shutdown timeout")
+
+// Options are what all leases of a process have in common.
+type Options struct {
+	// Config has the times of the election.
+	Config componentbaseconfig.LeaderElectionConfiguration
+	// Kubeconfig is how the API server is reached.
+	Kubeconfig *rest.Config
+	// Recorder writes the events of a change of leadership.
+	Recorder record.EventRecorder
+	// Coordinated leaves the choice of the leader to the API server.
+	Coordinated bool
+	// Flush writes the events recorded so far; called before a lease is released.
+	Flush func()
 }
 
-// lease names one lock.
-type lease struct {
-	namespace, name string
-	// lockType is the kind of the lock; only leases are left.
-	lockType string
+// Elections competes for leases under one identity.
+type Elections struct {
+	Options
+	identity string
+	watching kubernetes.Interface
 }
 
-func (l lease) String() string { return l.namespace + "/" + l.name }
+// Lease names one lock.
+type Lease struct {
+	Namespace, Name string
+	// Type is the kind of the lock; only leases are left.
+	Type string
+}
 
-func newElections(ctx context.Context, p *process) (*elections, error) {
+func (l Lease) String() string { return l.Namespace + "/" + l.Name }
+
+// New returns Elections with an identity of their own.
+func New(ctx context.Context, o Options) (*Elections, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("get the host name for the leader election identity: %w", err)
 	}
-	watching, err := kubernetes.NewForConfig(rest.AddUserAgent(patience.Reads(p.Kubeconfig, klog.FromContext(ctx)), "leader-election"))
+	watching, err := kubernetes.NewForConfig(rest.AddUserAgent(patience.Reads(o.Kubeconfig, klog.FromContext(ctx)), "leader-election"))
 	if err != nil {
 		return nil, fmt.Errorf("make a client for leader election: %w", err)
 	}
-	return &elections{
-		// The UUID keeps two processes on one host from both thinking they hold the lease.
-		identity:    host + "_" + string(uuid.NewUUID()),
-		config:      p.ComponentConfig.Generic.LeaderElection,
-		kubeconfig:  p.Kubeconfig,
-		watching:    watching,
-		recorder:    p.EventRecorder,
-		coordinated: p.coordinatedElection(),
-		flush:       func() { p.events.flush(flushTimeout) },
-	}, nil
+	// The UUID keeps two processes on one host from both thinking they hold the lease.
+	return &Elections{o, host + "_" + string(uuid.NewUUID()), watching}, nil
 }
 
-func (e *elections) mainLease(p *process) lease {
-	c := p.ComponentConfig.Generic.LeaderElection
-	return lease{namespace: c.ResourceNamespace, name: c.ResourceName, lockType: c.ResourceLock}
-}
-
-// run competes for the lease and calls lead while it holds it. It returns nil
+// Run competes for the lease and calls lead while it holds it. It returns nil
 // when ctx ended before the lease was won, and else what lead returned, after
 // the lease has been released. A lease that is lost makes it return at once,
-// with errLeaseLost, while lead may still be running: the process has to end.
-func (e *elections) run(ctx context.Context, l lease, watchdog *leaderelection.HealthzAdaptor, lead func(context.Context, *fence) error) error {
-	inner, err := resourcelock.NewFromKubeconfig(l.lockType, l.namespace, l.name,
-		resourcelock.ResourceLockConfig{Identity: e.identity, EventRecorder: e.recorder}, e.kubeconfig, e.config.RenewDeadline.Duration)
+// with ErrLost, while lead may still be running: the process has to end.
+func (e *Elections) Run(ctx context.Context, l Lease, watchdog *leaderelection.HealthzAdaptor, lead func(context.Context, *Fence) error) error {
+	inner, err := resourcelock.NewFromKubeconfig(l.Type, l.Namespace, l.Name,
+		resourcelock.ResourceLockConfig{Identity: e.identity, EventRecorder: e.Recorder}, e.Kubeconfig, e.Config.RenewDeadline.Duration)
 	if err != nil {
 		return fmt.Errorf("create lock %s: %w", l, err)
 	}
-	return e.runWithLock(ctx, &lock{Interface: inner, fence: newFence(e.config.LeaseDuration.Duration)}, l, watchdog, lead)
+	return e.runWithLock(ctx, &lock{Interface: inner, fence: newFence(e.Config.LeaseDuration.Duration)}, l, watchdog, lead)
 }
 
-func (e *elections) runWithLock(ctx context.Context, held *lock, l lease, watchdog *leaderelection.HealthzAdaptor, lead func(context.Context, *fence) error) error {
+func (e *Elections) runWithLock(ctx context.Context, held *lock, l Lease, watchdog *leaderelection.HealthzAdaptor, lead func(context.Context, *Fence) error) error {
 	// Renewing outlives ctx: the lease is kept until the work under it has ended.
 	renewing, letGo := context.WithCancel(context.WithoutCancel(ctx))
 	defer letGo()
 	led := make(chan error, 1)
 	config := leaderelection.LeaderElectionConfig{
 		Lock:          held,
-		Name:          l.name,
-		LeaseDuration: e.config.LeaseDuration.Duration,
-		RenewDeadline: e.config.RenewDeadline.Duration,
-		RetryPeriod:   e.config.RetryPeriod.Duration,
+		Name:          l.Name,
+		LeaseDuration: e.Config.LeaseDuration.Duration,
+		RenewDeadline: e.Config.RenewDeadline.Duration,
+		RetryPeriod:   e.Config.RetryPeriod.Duration,
 		WatchDog:      watchdog,
-		Coordinated:   e.coordinated,
+		Coordinated:   e.Coordinated,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(holding context.Context) {
 				working, stop := context.WithCancel(holding)
@@ -118,15 +119,15 @@ func (e *elections) runWithLock(ctx context.Context, held *lock, l lease, watchd
 		return nil
 	}
 	if renewing.Err() == nil {
-		held.fence.close(errLeaseLost)
-		return fmt.Errorf("%w: lease %s was not renewed: %s", errLeaseLost, l, held.trouble())
+		held.fence.close(ErrLost)
+		return fmt.Errorf("%w: lease %s was not renewed: %s", ErrLost, l, held.trouble())
 	}
 	outcome := <-led
-	if errors.Is(outcome, errStillWorking) {
+	if errors.Is(outcome, ErrStillWorking) {
 		return outcome
 	}
-	e.flush()
-	if err := release(context.WithoutCancel(ctx), held, e.config.RenewDeadline.Duration); err != nil {
+	e.Flush()
+	if err := release(context.WithoutCancel(ctx), held, e.Config.RenewDeadline.Duration); err != nil {
 		// All work has ended, so the stop is clean: a standby only has to wait longer.
 		klog.FromContext(ctx).Error(err, "The lease could not be released and is left to expire", "lease", l.String())
 	}
@@ -138,7 +139,7 @@ func (e *elections) runWithLock(ctx context.Context, held *lock, l lease, watchd
 // that another process holds every two retry periods or so. An attempt ends when
 // a watch shows that the holder let go, and the next one begins, so that a
 // standby acts at once.
-func (e *elections) compete(ctx, renewing context.Context, config leaderelection.LeaderElectionConfig, held *lock, l lease) bool {
+func (e *Elections) compete(ctx, renewing context.Context, config leaderelection.LeaderElectionConfig, held *lock, l Lease) bool {
 	waiting, won := context.WithCancel(ctx)
 	stopped := func() {}
 	defer func() { stopped() }()
@@ -163,8 +164,8 @@ func (e *elections) compete(ctx, renewing context.Context, config leaderelection
 }
 
 // mayTake reports whether a lease with this holder is worth an immediate attempt.
-func (e *elections) mayTake(holder string) bool {
-	if e.coordinated {
+func (e *Elections) mayTake(holder string) bool {
+	if e.Coordinated {
 		return holder == e.identity
 	}
 	return holder == ""

@@ -1,4 +1,4 @@
-package app
+package wire
 
 import (
 	"context"
@@ -22,12 +22,12 @@ const answerGrace = 2 * time.Second
 type finisher struct {
 	next  http.RoundTripper
 	grace time.Duration
-	fence *fence
+	fence func() error
 }
 
-// finishing returns a copy of the configuration whose writes are not torn off,
-// and stop at the fence.
-func finishing(config *rest.Config, fence *fence) *rest.Config {
+// Finishing returns a copy of the configuration whose writes are not torn off, and
+// of which none is sent when fence returns an error.
+func Finishing(config *rest.Config, fence func() error) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &finisher{next, answerGrace, fence} })
 	return config
@@ -61,7 +61,7 @@ func (f *finisher) send(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
-	if err := f.fence.check(); err != nil {
+	if err := f.fence(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
