@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/patience"
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
 // Candidate offers this process, under the name of its component, to the API
@@ -25,7 +25,7 @@ func (e *Elections) Candidate(ctx context.Context, component string, binary, emu
 		return nil, nil
 	}
 	// The library's loop tries again by itself; only its watch has to be slowed down.
-	client, err := kubernetes.NewForConfig(rest.AddUserAgent(patience.Reads(e.Kubeconfig, klog.FromContext(ctx)), component))
+	client, err := kubernetes.NewForConfig(rest.AddUserAgent(transport.Reads(e.Kubeconfig, klog.FromContext(ctx)), component))
 	if err != nil {
 		return nil, fmt.Errorf("make the client of the lease candidate: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 	componentbaseconfig "k8s.io/component-base/config/v1alpha1"
 	"k8s.io/klog/v2"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/patience"
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
 // ErrLost is in the error of Run when the lease was lost: the process has to end at once.
@@ -62,7 +62,7 @@ func New(ctx context.Context, o Options) (*Elections, error) {
 	if err != nil {
 		return nil, fmt.Errorf("get the host name for the leader election identity: %w", err)
 	}
-	watching, err := kubernetes.NewForConfig(rest.AddUserAgent(patience.Reads(o.Kubeconfig, klog.FromContext(ctx)), "leader-election"))
+	watching, err := kubernetes.NewForConfig(rest.AddUserAgent(transport.Reads(o.Kubeconfig, klog.FromContext(ctx)), "leader-election"))
 	if err != nil {
 		return nil, fmt.Errorf("make a client for leader election: %w", err)
 	}

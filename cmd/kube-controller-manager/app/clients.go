@@ -17,8 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/election"
-	"github.com/kube-kcm/kube-controller-manager/pkg/patience"
-	"github.com/kube-kcm/kube-controller-manager/pkg/wire"
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
 // waitForAPIServer returns when the API server says it is healthy, and names
@@ -44,7 +43,7 @@ func waitForAPIServer(ctx context.Context, client kubernetes.Interface, host str
 			klog.FromContext(ctx).Info("Waiting for the API server to be healthy", "server", host, "err", failed)
 		}
 		atMost := unreachable
-		if patience.PassingCode(status) {
+		if transport.PassingCode(status) {
 			atMost = unhealthy
 		}
 		if time.Since(began) >= atMost {
@@ -67,7 +66,7 @@ func controllerClients(ctx context.Context, p *process, root clientbuilder.Contr
 	if p.ComponentConfig.SAController.ServiceAccountKeyFile == "" {
 		klog.FromContext(ctx).Info("--use-service-account-credentials is set without --service-account-private-key-file: token Secrets are not filled, tokens come from the API server alone")
 	}
-	each := clientbuilder.NewDynamicClientBuilder(wire.Finishing(wire.Answers(rest.AnonymousClientConfig(p.Kubeconfig)), fence.Check), p.Client.CoreV1(), metav1.NamespaceSystem)
+	each := clientbuilder.NewDynamicClientBuilder(transport.Finishing(transport.Answers(rest.AnonymousClientConfig(p.Kubeconfig)), fence.Check), p.Client.CoreV1(), metav1.NamespaceSystem)
 	return &patientClients{each, ctx}
 }
 
@@ -81,7 +80,7 @@ type patientClients struct {
 
 // Config returns the configuration of a client of the service account.
 func (c *patientClients) Config(name string) (config *rest.Config, err error) {
-	err = patience.Try(c.ctx, "service account of "+name, startPatience, func() error {
+	err = transport.Try(c.ctx, "service account of "+name, startPatience, func() error {
 		config, err = c.ControllerClientBuilder.Config(name)
 		return err
 	})
@@ -90,7 +89,7 @@ func (c *patientClients) Config(name string) (config *rest.Config, err error) {
 
 // Client returns a client of the service account.
 func (c *patientClients) Client(name string) (client kubernetes.Interface, err error) {
-	err = patience.Try(c.ctx, "service account of "+name, startPatience, func() error {
+	err = transport.Try(c.ctx, "service account of "+name, startPatience, func() error {
 		client, err = c.ControllerClientBuilder.Client(name)
 		return err
 	})
@@ -99,7 +98,7 @@ func (c *patientClients) Client(name string) (client kubernetes.Interface, err e
 
 // DiscoveryClient returns a client of the service account for discovery.
 func (c *patientClients) DiscoveryClient(name string) (client discovery.DiscoveryInterface, err error) {
-	err = patience.Try(c.ctx, "service account of "+name, startPatience, func() error {
+	err = transport.Try(c.ctx, "service account of "+name, startPatience, func() error {
 		client, err = c.ControllerClientBuilder.DiscoveryClient(name)
 		return err
 	})

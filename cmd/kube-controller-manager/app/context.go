@@ -27,8 +27,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/election"
 	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
-	"github.com/kube-kcm/kube-controller-manager/pkg/patience"
-	"github.com/kube-kcm/kube-controller-manager/pkg/wire"
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
@@ -79,7 +78,7 @@ type ControllerContext struct {
 }
 
 func newControllerContext(ctx context.Context, p *process, termName string, fence *election.Fence) (ControllerContext, error) {
-	root := clientbuilder.SimpleControllerClientBuilder{ClientConfig: wire.Finishing(wire.Answers(p.Kubeconfig), fence.Check)}
+	root := clientbuilder.SimpleControllerClientBuilder{ClientConfig: transport.Finishing(transport.Answers(p.Kubeconfig), fence.Check)}
 	cc := ControllerContext{
 		Config:        &p.ComponentConfig,
 		Gates:         p.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent),
@@ -116,7 +115,7 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 	if err != nil {
 		return fmt.Errorf("configure the client of the shared caches: %w", err)
 	}
-	if config, err = wire.Caches(patience.Reads(config, klog.FromContext(ctx))); err != nil {
+	if config, err = transport.Caches(transport.Reads(config, klog.FromContext(ctx))); err != nil {
 		return fmt.Errorf("make the connections of the shared caches: %w", err)
 	}
 	cc.reads = &monitor.Reads{}
@@ -144,7 +143,7 @@ func (cc *ControllerContext) addMonitors(ctx context.Context, client discovery.D
 	if err != nil {
 		return fmt.Errorf("configure the client of the metadata caches: %w", err)
 	}
-	if config, err = wire.Caches(patience.Reads(config, klog.FromContext(ctx))); err != nil {
+	if config, err = transport.Caches(transport.Reads(config, klog.FromContext(ctx))); err != nil {
 		return fmt.Errorf("make the connections of the metadata caches: %w", err)
 	}
 	metadataClient, err := metadata.NewForConfig(config)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/patience"
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
 // groupPatience is how long a start asks again for groups of the API server
@@ -45,7 +45,7 @@ func availableResources(ctx context.Context, client discovery.DiscoveryInterface
 // discover asks what is served, again while the API server refuses for now. It
 // does not wait for the servers of others.
 func discover(ctx context.Context, client discovery.DiscoveryInterface) (lists []*metav1.APIResourceList, err error) {
-	failed := patience.Try(ctx, "discovery", startPatience, func() error {
+	failed := transport.Try(ctx, "discovery", startPatience, func() error {
 		if _, lists, err = client.ServerGroupsAndResources(); len(lists) > 0 {
 			return nil // what is missing concerns those who need it
 		}
@@ -59,10 +59,10 @@ func discover(ctx context.Context, client discovery.DiscoveryInterface) (lists [
 	defer cancel()
 	for group, why := range refused {
 		// Those of the API server itself; the servers of others may be away for long.
-		if !scheme.Scheme.IsGroupRegistered(group.Group) || !patience.Passing(why) {
+		if !scheme.Scheme.IsGroupRegistered(group.Group) || !transport.Passing(why) {
 			continue
 		}
-		again := patience.Try(soon, "discovery of "+group.String(), groupPatience, func() error {
+		again := transport.Try(soon, "discovery of "+group.String(), groupPatience, func() error {
 			list, err := client.ServerResourcesForGroupVersion(group.String())
 			if err == nil {
 				lists = append(lists, list)

@@ -18,7 +18,7 @@ import (
 	netutils "k8s.io/utils/net"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
-	"github.com/kube-kcm/kube-controller-manager/pkg/patience"
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
 // shared are the options that come from libraries and are bound to their
@@ -85,7 +85,7 @@ func (o *KubeControllerManagerOptions) applyServing(ctx context.Context, c *conf
 		}
 	}()
 	// Who may ask is read from the cluster, once, and the process ends without it.
-	wrap, over := patience.Lookups(ctx, startPatience)
+	wrap, over := transport.Lookups(ctx, startPatience)
 	defer over()
 	o.Authentication.WithCustomRoundTripper(wrap)
 	if err := o.Authentication.ApplyTo(&c.Authentication, c.SecureServing, nil); err != nil {

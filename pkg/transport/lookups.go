@@ -1,4 +1,4 @@
-package patience
+package transport
 
 import (
 	"context"
@@ -22,7 +22,7 @@ const drained = 64 << 10
 func Lookups(ctx context.Context, atMost time.Duration) (wrap transport.WrapperFunc, over func()) {
 	done := &atomic.Bool{}
 	return func(next http.RoundTripper) http.RoundTripper {
-		return &lookups{next: calmly(next), ctx: ctx, atMost: atMost, done: done}
+		return &lookups{next: spacedOut(next), ctx: ctx, atMost: atMost, done: done}
 	}, func() { done.Store(true) }
 }
 

@@ -1,4 +1,4 @@
-package patience
+package transport
 
 import (
 	"io"
@@ -16,10 +16,10 @@ const (
 	widestGap = 5 * time.Second
 )
 
-// calm spaces the watches of a client that end at once. A cache that is told
+// spaced spaces out the watches of a client that end at once. A cache that is told
 // that its version is too old lists and watches again without a pause, and is
 // told the same for as long as the API server has trouble.
-type calm struct {
+type spaced struct {
 	next http.RoundTripper
 
 	mu sync.Mutex
@@ -35,12 +35,12 @@ type ending struct {
 	next time.Time
 }
 
-func calmly(next http.RoundTripper) http.RoundTripper {
-	return &calm{next: next, ended: map[string]ending{}}
+func spacedOut(next http.RoundTripper) http.RoundTripper {
+	return &spaced{next: next, ended: map[string]ending{}}
 }
 
 // RoundTrip sends a request. A watch waits until it is its time.
-func (c *calm) RoundTrip(req *http.Request) (*http.Response, error) {
+func (c *spaced) RoundTrip(req *http.Request) (*http.Response, error) {
 	query := req.URL.Query()
 	if watching := query.Get("watch"); req.Method != http.MethodGet || watching != "true" && watching != "1" {
 		return c.next.RoundTrip(req)
@@ -65,14 +65,14 @@ func (c *calm) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // after is when the next watch may be opened.
-func (c *calm) after(key string) time.Time {
+func (c *spaced) after(key string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ended[key].next
 }
 
 // end notes how a watch has ended.
-func (c *calm) end(key string, atOnce bool) {
+func (c *spaced) end(key string, atOnce bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !atOnce {
@@ -85,7 +85,7 @@ func (c *calm) end(key string, atOnce bool) {
 }
 
 // WrappedRoundTripper is the transport below, for those who look for its connections.
-func (c *calm) WrappedRoundTripper() http.RoundTripper { return c.next }
+func (c *spaced) WrappedRoundTripper() http.RoundTripper { return c.next }
 
 // watched says when a watch is closed.
 type watched struct {

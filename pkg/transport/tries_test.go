@@ -1,4 +1,4 @@
-package patience
+package transport
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package wire
+package transport
 
 import (
 	"context"
@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// lull is how long a busy connection is left alone after it has brought news, so
+	// interval is how long a busy connection is left alone after it has brought news, so
 	// that what comes meanwhile is read at once. It delays news by as much, at most.
-	lull = 20 * time.Millisecond
+	interval = 20 * time.Millisecond
 	// sooner is how many reads may come sooner before a connection is a busy one; they
-	// are granted again one by one, every lull. A change and what follows from it are
+	// are granted again one by one, every interval. A change and what follows from it are
 	// fewer, and are read at once.
 	sooner = 50
-	// heartbeatLull is the lull of the connection that brings heartbeats only. A
+	// heartbeatInterval is the interval of the connection that brings heartbeats only. A
 	// renewal that is seen later may be seen by a later pass over the nodes.
-	heartbeatLull = 200 * time.Millisecond
+	heartbeatInterval = 200 * time.Millisecond
 	// filling is how long after its start a connection is not left alone: it brings
 	// the first state then, which everybody waits for.
 	filling = 5 * time.Second
@@ -38,13 +38,13 @@ const (
 // another connection and longer bursts.
 func Caches(config *rest.Config) (*rest.Config, error) {
 	slow := rest.CopyConfig(config)
-	slow.Dial = dialer(heartbeatLull, 1)
+	slow.Dial = dialer(heartbeatInterval, 1)
 	heartbeats, err := rest.TransportFor(slow)
 	if err != nil {
 		return nil, err
 	}
 	config = rest.CopyConfig(config)
-	config.Dial = dialer(lull, sooner)
+	config.Dial = dialer(interval, sooner)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &apart{next, heartbeats} })
 	config.Wrap(shorten)
 	return config, nil
@@ -69,18 +69,18 @@ func heartbeat(path string) bool {
 	return strings.HasPrefix(path, "/apis/coordination.k8s.io/") && strings.HasSuffix(path, "/leases")
 }
 
-func dialer(lull time.Duration, sooner int) func(ctx context.Context, network, address string) (net.Conn, error) {
+func dialer(interval time.Duration, sooner int) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{Timeout: dialing, KeepAlive: keepAlive}).DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		return newCalm(conn, lull, sooner, filling), nil
+		return newBatched(conn, interval, sooner, filling), nil
 	}
 }
 
-// calm is a connection that is left alone for a while after each read when it is busy.
-type calm struct {
+// batched is a connection that is left alone for a while after each read when it is busy.
+type batched struct {
 	net.Conn
 	reads *rate.Limiter
 	// from is when that begins.
@@ -91,12 +91,12 @@ type calm struct {
 	close  sync.Once
 }
 
-func newCalm(conn net.Conn, lull time.Duration, sooner int, filling time.Duration) *calm {
-	return &calm{Conn: conn, reads: rate.NewLimiter(rate.Every(lull), sooner), from: time.Now().Add(filling), closed: make(chan struct{})}
+func newBatched(conn net.Conn, interval time.Duration, sooner int, filling time.Duration) *batched {
+	return &batched{Conn: conn, reads: rate.NewLimiter(rate.Every(interval), sooner), from: time.Now().Add(filling), closed: make(chan struct{})}
 }
 
 // Read reads what has come.
-func (c *calm) Read(p []byte) (int, error) {
+func (c *batched) Read(p []byte) (int, error) {
 	if now := time.Now(); !c.more && !now.Before(c.from) {
 		c.wait(c.reads.ReserveN(now, 1).DelayFrom(now))
 	}
@@ -106,7 +106,7 @@ func (c *calm) Read(p []byte) (int, error) {
 }
 
 // wait lets the time pass, unless the connection is closed.
-func (c *calm) wait(d time.Duration) {
+func (c *batched) wait(d time.Duration) {
 	if d <= 0 {
 		return
 	}
@@ -119,7 +119,7 @@ func (c *calm) wait(d time.Duration) {
 }
 
 // Close closes the connection and ends a read that waits.
-func (c *calm) Close() error {
+func (c *batched) Close() error {
 	c.close.Do(func() { close(c.closed) })
 	return c.Conn.Close()
 }

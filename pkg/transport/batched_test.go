@@ -1,4 +1,4 @@
-package wire
+package transport
 
 import (
 	"io"
@@ -15,20 +15,20 @@ import (
 // A write to a pipe ends when it was read: when that is tells when the reader came.
 func TestAConnectionIsLeftAloneAfterNews(t *testing.T) {
 	for name, tc := range map[string]struct {
-		lull, filling  time.Duration
+		interval, filling  time.Duration
 		sooner, buffer int
 		want           []time.Duration
 	}{
-		"news that come soon after others are read later": {lull, 0, 1, 8, []time.Duration{0, lull, lull}},
-		"some of them may come sooner":                    {lull, 0, 3, 8, []time.Duration{0, 0, 0, lull, lull}},
-		"heartbeats are read later still":                 {heartbeatLull, 0, 1, 8, []time.Duration{0, heartbeatLull, heartbeatLull}},
-		"more than fits is read at once":                  {lull, 0, 1, 1, []time.Duration{0, 0, 0}},
-		"the first state is read at once":                 {lull, time.Minute, 1, 8, []time.Duration{0, 0, 0}},
+		"news that come soon after others are read later": {interval, 0, 1, 8, []time.Duration{0, interval, interval}},
+		"some of them may come sooner":                    {interval, 0, 3, 8, []time.Duration{0, 0, 0, interval, interval}},
+		"heartbeats are read later still":                 {heartbeatInterval, 0, 1, 8, []time.Duration{0, heartbeatInterval, heartbeatInterval}},
+		"more than fits is read at once":                  {interval, 0, 1, 1, []time.Duration{0, 0, 0}},
+		"the first state is read at once":                 {interval, time.Minute, 1, 8, []time.Duration{0, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, client := net.Pipe()
-				c := newCalm(client, tc.lull, tc.sooner, tc.filling)
+				c := newBatched(client, tc.interval, tc.sooner, tc.filling)
 				defer c.Close()
 				go func() {
 					for p := make([]byte, tc.buffer); ; {
@@ -46,7 +46,7 @@ func TestAConnectionIsLeftAloneAfterNews(t *testing.T) {
 						t.Errorf("news %d was read after %v, want %v", i, took, want)
 					}
 				}
-				<-time.After(tc.lull)
+				<-time.After(tc.interval)
 				began := time.Now()
 				if _, err := server.Write([]byte{1}); err != nil || time.Since(began) != 0 {
 					t.Errorf("news after a rest were read after %v (%v), want at once", time.Since(began), err)
@@ -96,7 +96,7 @@ func TestHeartbeatsHaveAConnectionOfTheirOwn(t *testing.T) {
 func TestClosingEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, client := net.Pipe()
-		c := newCalm(client, time.Hour, 1, 0)
+		c := newBatched(client, time.Hour, 1, 0)
 		c.reads.Allow()
 		began := time.Now()
 		time.AfterFunc(time.Second, func() { c.Close() })

@@ -1,4 +1,4 @@
-package patience
+package transport
 
 import (
 	"context"
@@ -77,8 +77,8 @@ func TestWatchesThatAreRefusedBackOff(t *testing.T) {
 	}
 }
 
-// answers is a transport of watches that end as it says.
-type answers struct {
+// cannedAnswers is a transport of watches that end as it says.
+type cannedAnswers struct {
 	mu    sync.Mutex
 	code  int
 	lives time.Duration
@@ -91,7 +91,7 @@ type endless struct{}
 func (endless) Read([]byte) (int, error) { return 0, errors.New("closed") }
 func (endless) Close() error             { return nil }
 
-func (a *answers) RoundTrip(*http.Request) (*http.Response, error) {
+func (a *cannedAnswers) RoundTrip(*http.Request) (*http.Response, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.at = append(a.at, time.Now())
@@ -102,9 +102,9 @@ func (a *answers) RoundTrip(*http.Request) (*http.Response, error) {
 }
 
 // gaps opens watches one after the other and returns the longest and the last pause.
-func (a *answers) gaps(t *testing.T, watches int, path string) (longest, last time.Duration) {
+func (a *cannedAnswers) gaps(t *testing.T, watches int, path string) (longest, last time.Duration) {
 	t.Helper()
-	transport := calmly(a)
+	transport := spacedOut(a)
 	for range watches {
 		before := time.Now()
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://server"+path, nil)
@@ -122,18 +122,18 @@ func (a *answers) gaps(t *testing.T, watches int, path string) (longest, last ti
 func TestGapsBetweenWatches(t *testing.T) {
 	const pods = "/api/v1/pods?watch=true"
 	for name, tc := range map[string]*struct {
-		answers     answers
+		answers     cannedAnswers
 		path        string
 		atLeast, to time.Duration
 	}{
-		"grow while the version is too old":  {answers{code: 410}, pods, widestGap / 2, widestGap},
-		"grow while the server fails":        {answers{code: 503}, pods, widestGap / 2, widestGap},
-		"grow while the stream ends at once": {answers{code: 200}, pods, widestGap / 2, widestGap},
-		"are none when watches live":         {answers{code: 200, lives: 2 * shortLived}, pods, 0, 0},
-		"are the client's own after 429":     {answers{code: 429}, pods, 0, 0},
-		"are the client's own unanswered":    {answers{err: errors.New("refused")}, pods, 0, 0},
-		"are none for what may not be read":  {answers{code: 403}, pods, 0, 0},
-		"are none between lists":             {answers{code: 503}, "/api/v1/pods", 0, 0},
+		"grow while the version is too old":  {cannedAnswers{code: 410}, pods, widestGap / 2, widestGap},
+		"grow while the server fails":        {cannedAnswers{code: 503}, pods, widestGap / 2, widestGap},
+		"grow while the stream ends at once": {cannedAnswers{code: 200}, pods, widestGap / 2, widestGap},
+		"are none when watches live":         {cannedAnswers{code: 200, lives: 2 * shortLived}, pods, 0, 0},
+		"are the client's own after 429":     {cannedAnswers{code: 429}, pods, 0, 0},
+		"are the client's own unanswered":    {cannedAnswers{err: errors.New("refused")}, pods, 0, 0},
+		"are none for what may not be read":  {cannedAnswers{code: 403}, pods, 0, 0},
+		"are none between lists":             {cannedAnswers{code: 503}, "/api/v1/pods", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -148,8 +148,8 @@ func TestGapsBetweenWatches(t *testing.T) {
 
 func TestAWatchThatLivesEndsTheGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &answers{code: 410}
-		transport := calmly(a)
+		a := &cannedAnswers{code: 410}
+		transport := spacedOut(a)
 		open := func() time.Duration {
 			before := time.Now()
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://server/api/v1/pods?watch=1", nil)
@@ -175,7 +175,7 @@ func TestAWatchThatLivesEndsTheGaps(t *testing.T) {
 
 func TestAWatchThatWaitsIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		transport := calmly(&answers{code: 410})
+		transport := spacedOut(&cannedAnswers{code: 410})
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		open := func() (*http.Response, error) {

@@ -1,4 +1,4 @@
-package patience
+package transport
 
 import (
 	"math/rand/v2"
@@ -32,7 +32,7 @@ func Reads(config *rest.Config, logger klog.Logger) *rest.Config {
 	config = rest.CopyConfig(config)
 	away, server := &atomic.Bool{}, config.Host
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &patient{calmly(next), server, logger, away}
+		return &patient{spacedOut(next), server, logger, away}
 	})
 	return config
 }
