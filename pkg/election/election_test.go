@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-var testLease = Lease{Namespace: "kube-system", name: "kube-controller-manager", Type: "leases"}
+var testLease = Lease{Namespace: "kube-system", Name: "kube-controller-manager", Type: "leases"}
 
 // candidate competes for testLease at client.
 type candidate struct {

@@ -21,11 +21,11 @@ const (
 )
 
 // shorten wraps the transport of a client whose watches only feed trimmed caches.
-func shorten(next http.RoundTripper) http.RoundTripper { return &transport{next} }
+func shorten(next http.RoundTripper) http.RoundTripper { return &shortening{next} }
 
-type transport struct{ next http.RoundTripper }
+type shortening struct{ next http.RoundTripper }
 
-func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *shortening) RoundTrip(req *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(req)
 	if err != nil {
 		return response, err
@@ -38,7 +38,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // WrappedRoundTripper is the transport below, for those who look for its connections.
-func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
+func (t *shortening) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // stream is a watch, frame by frame.
 type stream struct {
