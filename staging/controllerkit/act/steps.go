@@ -123,6 +123,8 @@ type Delete struct {
 	// UntilGone: one that is on its way out is to be deleted too, as without a grace
 	// period. A refusal is no failure only when it is gone.
 	UntilGone bool
+	// Paces: the key's next status that may wait is put off by it, as by a creation.
+	Paces bool
 	// Propagation is what becomes of its dependents; the API's default if empty.
 	Propagation metav1.DeletionPropagation
 	// Grace is in seconds; the object's own if nil.

@@ -159,7 +159,11 @@ func (h *hand) remove(ctx context.Context, s Delete) Result {
 	if s.Propagation != "" {
 		options.PropagationPolicy = &s.Propagation
 	}
+	began := h.clock.Now()
 	answer := h.client.Delete(ctx, blank(s.Of), &options)
+	if answer == nil && s.Paces {
+		h.sent(began)
+	}
 	switch {
 	case s.MayRepeat && consistency.OutcomeUnknown(answer):
 		return h.failed(s.Events, answer)

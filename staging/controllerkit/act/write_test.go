@@ -408,6 +408,18 @@ func TestAPatchTakesItsTimeFromReports(t *testing.T) {
 	}
 }
 
+func TestADeletionThatPacesTakesItsTimeFromReports(t *testing.T) {
+	for paces, want := range map[bool]time.Duration{true: 20 * time.Millisecond, false: 0} {
+		r := newRig(t, nil, pod("a"))
+		r.o.Reports = paced(r.clock)
+		r.after = func(string) { r.clock.Step(time.Millisecond) }
+		r.Take(t.Context(), web, Delete{Of: pod("a"), Paces: paces})
+		if wait := r.o.Reports.Wait(web); wait != want {
+			t.Errorf("paces %t: the next report waits %s", paces, wait)
+		}
+	}
+}
+
 func TestADryRunWritesRecordsAndTellsNothing(t *testing.T) {
 	r := newRig(t, func(o *Options[types.NamespacedName]) { o.DryRun = true }, pod("a"), pod("web"))
 	for _, step := range []Step{
