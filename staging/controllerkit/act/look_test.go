@@ -1,10 +1,12 @@
 package act
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -97,6 +99,45 @@ func TestAStatusTellsWhenItIsWritten(t *testing.T) {
 				Events: Events{On: pod("web"), FailedReason: "C", Failed: "said: %v"}})
 			if got := strings.Join(r.told, ", "); got != tc.want {
 				t.Errorf("told %q", got)
+			}
+		})
+	}
+}
+
+func TestACheckIsOfWhatIsThereLive(t *testing.T) {
+	wrong := errors.New("it is the wrong one")
+	for name, tc := range map[string]struct {
+		there  *corev1.Pod // on the server; nil is none
+		read   error
+		says   error
+		err    error
+		object types.UID
+	}{
+		"it is right":        {pod("a"), nil, nil, nil, "uid-a"},
+		"another is there":   {another("a"), nil, nil, nil, "another"},
+		"it is wrong":        {pod("a"), nil, wrong, wrong, ""},
+		"none is there":      {nil, nil, wrong, wrong, ""},
+		"none, and all well": {nil, nil, nil, nil, ""},
+		"it cannot be read":  {pod("a"), forbidden, nil, forbidden, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var there []client.Object
+			if tc.there != nil {
+				there = append(there, tc.there)
+			}
+			r := newRig(t, nil, there...)
+			r.answers["get"] = tc.read
+			got := r.Take(t.Context(), web, Check{Of: pod("a"), Is: func(live metav1.Object) error {
+				if (live == nil) != (tc.there == nil) {
+					t.Errorf("looked at %v", live)
+				}
+				return tc.says
+			}})
+			if !errors.Is(got.Err, tc.err) || (got.Err == nil) != (got.Became == Done) {
+				t.Errorf("became %s: %v", got.Became, got.Err)
+			}
+			if (got.Object == nil) != (tc.object == "") || got.Object != nil && got.Object.GetUID() != tc.object {
+				t.Errorf("found %v", got.Object)
 			}
 		})
 	}

@@ -28,16 +28,18 @@ func (h *hand) look(ctx context.Context, s Look) Result {
 // check looks live at the metadata of an object.
 func (h *hand) check(ctx context.Context, s Check) Result {
 	live, err := h.metadata(ctx, s.Of)
-	if apierrors.IsNotFound(err) {
-		live, err = nil, nil
-	}
-	if err == nil {
+	result := Result{Became: Done}
+	switch {
+	case err == nil:
+		result.Object = live
 		err = s.Is(live)
+	case apierrors.IsNotFound(err):
+		err = s.Is(nil)
 	}
 	if err != nil {
 		return Result{Became: Refused, Err: err}
 	}
-	return Result{Became: Done, Object: live}
+	return result
 }
 
 // afresh returns how a plan goes on whose object has changed: by what its Afresh plans
