@@ -115,6 +115,9 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		for _, result := range results {
 			wait = soonest(wait, result.wait)
 		}
+		if !p.RequeueAt.IsZero() {
+			wait = soonest(wait, max(p.RequeueAt.Sub(h.clock.Now()), time.Millisecond))
+		}
 		a.history.end(key, decision, results[from:])
 		p.count(h.clock, results[from:])
 		a.note(key, p, results[from:])
@@ -138,6 +141,15 @@ func (a *Actor[K]) note(key K, p Plan, results Results) {
 // Take carries out one step for a controller that lives on its own structures.
 func (a *Actor[K]) Take(ctx context.Context, key K, step Step) Result {
 	return a.hand(key).take(ctx, step)
+}
+
+// TakeBecause is Take with a record of the step, of why, and of what became of it, for
+// a controller that goes on by each answer.
+func (a *Actor[K]) TakeBecause(ctx context.Context, key K, why string, step Step) Result {
+	decision := a.history.begin(key, Plan{Why: why, Stages: Stages(step)})
+	result := a.Take(ctx, key, step)
+	a.history.end(key, decision, Results{result})
+	return result
 }
 
 func (a *Actor[K]) hand(key K) *hand {

@@ -2,6 +2,7 @@ package act
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,22 @@ func TestAPlanIsRecordedBeforeItIsCarriedOut(t *testing.T) {
 	want[0].Became = []string{"create Pod: done [a]"}
 	if d := cmp.Diff(want, r.Decisions(web), cmpopts.IgnoreUnexported(Decision{})); d != "" {
 		t.Error(d)
+	}
+}
+
+func TestASingleStepIsRecordedWithWhatBecameOfIt(t *testing.T) {
+	r := newRig(t, nil)
+	r.answers["create b"] = forbidden
+	for name, want := range map[string]string{"a": "create Pod: done [a]", "b": "create Pod: refused: " + forbidden.Error() + " [b]"} {
+		result := r.TakeBecause(t.Context(), web, "one is short", create(name))
+		of := r.Decisions(web)
+		last := of[len(of)-1]
+		if last.Why != "one is short" || !slices.Equal(last.Steps, []string{"create Pod [" + name + "]"}) || !slices.Equal(last.Became, []string{want}) {
+			t.Errorf("recorded %+v", last)
+		}
+		if (result.Err != nil) != (name == "b") || result.Step.About().GetName() != name {
+			t.Errorf("became %v", result)
+		}
 	}
 }
 

@@ -39,6 +39,8 @@ type Plan struct {
 	// RequeueSince is when RequeueAfter began, such as before a slow look; the end of the
 	// plan if zero. A tenth of RequeueAfter is left in any case.
 	RequeueSince time.Time
+	// RequeueAt asks for one at that time, however long the steps take; zero for none.
+	RequeueAt time.Time
 	// Prompt: the next event is reconciled at once, also when there is nothing to do now.
 	Prompt bool
 	// Err is why nothing could be decided. It is retried with backoff.
@@ -138,6 +140,8 @@ const (
 	// Taken: the name is in use by another object. With an error nobody could look, or
 	// it is the very object, which the caches do not show yet.
 	Taken Outcome = "name is taken"
+	// LeftUndone: it failed, and nothing hangs on it.
+	LeftUndone Outcome = "left undone"
 	// NotBegun: a step before it failed.
 	NotBegun Outcome = "not begun"
 )
@@ -148,7 +152,8 @@ type Result struct {
 	Became Outcome
 	// Object is the object as the API server returned it, nil if it returned none.
 	Object client.Object
-	// Err is what the API server said, nil unless it was refused, taken or is uncertain.
+	// Err is what the API server said, nil unless it was refused, taken, left undone or is
+	// uncertain.
 	Err error
 
 	wait time.Duration // of a status that was put off or overtaken
@@ -158,11 +163,14 @@ type Result struct {
 // Results are those of all steps so far, in the order of the plan.
 type Results []Result
 
+// failed reports whether the step failed, and is to be retried.
+func (r Result) failed() bool { return r.Err != nil && r.Became != LeftUndone }
+
 // Failed returns the first step that failed and what the API server said to it; nil
 // if none did.
 func (r Results) Failed() (Step, error) {
 	for _, result := range r {
-		if result.Err != nil {
+		if result.failed() {
 			return result.Step, result.Err
 		}
 	}
@@ -187,7 +195,7 @@ func (r Results) Err() error {
 	said := map[string]error{}
 	times := map[string]int{}
 	for _, result := range r {
-		if result.Err == nil {
+		if !result.failed() {
 			continue
 		}
 		words := result.Step.Verb() + ": " + result.Err.Error()

@@ -224,12 +224,18 @@ func TestThePlanSaysHowItEnds(t *testing.T) {
 		"only a change helps":       {Plan{Terminal: broken}, broken, 0},
 		"the sooner of two looks":   {Plan{RequeueAfter: time.Minute, Status: late}, nil, 2 * time.Second},
 		"a refusal is an error too": {Plan{Stages: []Stage{Together(create("refused"))}}, forbidden, 0},
+		"what is left undone is none": {Plan{Stages: Stages(Delete{Of: pod("web"), Optional: true}, create("slow")), RequeueAfter: time.Minute,
+			Then: func(r Results) Plan { return Plan{RequeueAfter: time.Duration(len(Succeeded[Create](r))) * time.Hour} }}, nil, time.Hour},
+		"at a time, however long the steps take": {Plan{Stages: Stages(create("slow")), RequeueAt: noon.Add(time.Minute)}, nil, 50 * time.Second},
+		"at a time that has come by then":        {Plan{Stages: Stages(create("slow")), RequeueAt: noon.Add(time.Second)}, nil, time.Millisecond},
+		"the sooner of a look and a time":        {Plan{RequeueAfter: time.Second, RequeueAt: noon.Add(time.Minute)}, nil, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil, pod("web"))
 			r.o.Reports = paced(r.clock)
 			r.o.Reports.Sent(web, noon.Add(-time.Second))
-			r.answers["create refused"] = forbidden
+			r.answers["create refused"], r.answers["delete"] = forbidden, forbidden
+			r.after = func(string) { r.clock.Step(10 * time.Second) }
 			result := r.Do(t.Context(), web, tc.plan)
 			if !errors.Is(result.Err(), tc.err) || result.After() != tc.wait {
 				t.Errorf("ended with %v, look again after %v", result.Err(), result.After())

@@ -125,6 +125,8 @@ type Delete struct {
 	UntilGone bool
 	// Paces: the key's next status that may wait is put off by it, as by a creation.
 	Paces bool
+	// Optional: nothing hangs on it. A failure is told, ends nothing and is not retried.
+	Optional bool
 	// Propagation is what becomes of its dependents; the API's default if empty.
 	Propagation metav1.DeletionPropagation
 	// Grace is in seconds; the object's own if nil.

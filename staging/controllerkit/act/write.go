@@ -45,7 +45,11 @@ func (h *hand) carryOut(ctx context.Context, step Step) Result {
 	case Ask:
 		return h.ask(ctx, s)
 	case Delete:
-		return h.remove(ctx, s)
+		result := h.remove(ctx, s)
+		if s.Optional && result.Err != nil {
+			result.Became = LeftUndone
+		}
+		return result
 	case Adopt:
 		return h.adopt(ctx, s)
 	case Release:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,8 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 	repeatable.MayRepeat = true
 	untilGone := remove
 	untilGone.UntilGone = true
+	optional := remove
+	optional.Optional = true
 	update := Update{Object: unlabeled("a")}
 	sure := update
 	sure.Required = true
@@ -103,6 +106,9 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 		"gone, at last":            {untilGone, nil, notFound, WasGone, "", false},
 		"on its way out still":     {untilGone, leaving("a"), conflict, Refused, "Warning NotGone Left: " + conflict.Error(), false},
 		"on its way out, no more":  {remove, leaving("a"), conflict, WasGone, "", false},
+		"deleted, as well":         {optional, pod("a"), nil, Done, "Normal Gone Took a", true},
+		"not deleted, as well":     {optional, pod("a"), forbidden, LeftUndone, "Warning NotGone Left: " + forbidden.Error(), false},
+		"perhaps deleted, as well": {optional, pod("a"), lost, LeftUndone, "Warning NotGone Left: " + lost.Error(), true},
 		"updated":                  {update, pod("a"), nil, Done, "", true},
 		"update refused":           {update, pod("a"), conflict, Refused, "", false},
 		"nothing to update":        {update, nil, notFound, WasGone, "", false},
@@ -142,7 +148,7 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 				r.answers["patch"] = tc.answer
 			}
 			result := r.Take(t.Context(), web, tc.step)
-			if result.Became != tc.became || (result.Err != nil) != (tc.became == Refused || tc.became == Uncertain) {
+			if result.Became != tc.became || (result.Err != nil) != slices.Contains([]Outcome{Refused, Uncertain, LeftUndone}, tc.became) {
 				t.Errorf("became %s: %v", result.Became, result.Err)
 			}
 			if d := cmp.Diff(tc.told, strings.Join(r.told, "; ")); d != "" {

@@ -72,11 +72,17 @@ type Controller[K comparable] struct {
 	*runner.Runner[K]
 	writes    *consistency.Tracker[K]
 	reconcile func(context.Context, K) runner.Result
+	take      func(context.Context, K, act.Step) act.Result
 }
 
 // Reconcile observes, plans and acts for one key, as the runner does.
 func (c *Controller[K]) Reconcile(ctx context.Context, key K) runner.Result {
 	return c.reconcile(ctx, key)
+}
+
+// Take carries out a step that belongs to no plan, such as an event about what a watch saw.
+func (c *Controller[K]) Take(ctx context.Context, key K, step act.Step) act.Result {
+	return c.take(ctx, key, step)
 }
 
 // Behind returns what was written for a key and the caches do not show yet.
@@ -110,15 +116,12 @@ func New[K comparable, S any](o Options[K], observe func(context.Context, K) (S,
 	if o.Runner.Writes == nil {
 		o.Runner.Writes = consistency.NewTracker[K](o.Caches)
 	}
-	actor := act.New(act.Options[K]{
-		Name: cmp.Or(o.Name, o.Runner.Name), Note: o.Note, Client: o.Client, Events: o.Events, Writes: o.Runner.Writes,
-		Clock: o.Runner.Clock, Reports: o.Reports, Limits: o.Limits, DryRun: o.DryRun, OnWrite: o.OnWrite,
-	})
+	actor := NewActor(o)
 	o.Runner.Decisions = func(key K) any { return actor.Decisions(key) }
 	if o.Runner.Events == nil {
 		o.Runner.Events = o.Events
 	}
-	c := &Controller[K]{writes: o.Runner.Writes}
+	c := &Controller[K]{writes: o.Runner.Writes, take: actor.Take}
 	c.reconcile = func(ctx context.Context, key K) runner.Result {
 		began := c.Clock().Now()
 		observed, err := observe(ctx, key)
@@ -166,4 +169,16 @@ func alone[K comparable](inHand *sync.Map, reconcile func(context.Context, K) ru
 		defer inHand.Delete(key)
 		return reconcile(ctx, key)
 	}
+}
+
+// NewActor returns what carries out single steps, for a controller that lives on
+// structures of its own. Of the options it needs the name, the hand and Runner.Writes.
+func NewActor[K comparable](o Options[K]) *act.Actor[K] {
+	if o.Runner.Clock == nil {
+		o.Runner.Clock = o.Clock
+	}
+	return act.New(act.Options[K]{
+		Name: cmp.Or(o.Name, o.Runner.Name), Note: o.Note, Client: o.Client, Events: o.Events, Writes: o.Runner.Writes,
+		Clock: o.Runner.Clock, Reports: o.Reports, Limits: o.Limits, DryRun: o.DryRun, OnWrite: o.OnWrite,
+	})
 }

@@ -209,6 +209,31 @@ func TestAnActorHasTheNameOfItsController(t *testing.T) {
 	}
 }
 
+func TestAStepThatBelongsToNoPlan(t *testing.T) {
+	server := fake.NewClientBuilder().WithScheme(scheme.Scheme).Build()
+	o := options(server, nil)
+	wrote := 0
+	o.OnWrite = func(w act.Write) {
+		if wrote++; w.Controller != "test" {
+			t.Errorf("wrote as %q", w.Controller)
+		}
+	}
+	key := types.NamespacedName{Namespace: "ns", Name: "web"}
+	c := New(o, func(context.Context, types.NamespacedName) (string, error) { return "", nil }, func(string, time.Time) act.Plan { return act.Plan{} })
+	for _, take := range []func(context.Context, types.NamespacedName, act.Step) act.Result{c.Take, NewActor(o).Take} {
+		step := making("a").Stages[0].Steps[0]
+		if got := take(t.Context(), key, step); got.Became != act.Done || got.Object.GetName() != "a" {
+			t.Errorf("became %v", got)
+		}
+		if err := server.Delete(t.Context(), step.About()); err != nil {
+			t.Error(err)
+		}
+	}
+	if wrote != 2 {
+		t.Errorf("%d writes", wrote)
+	}
+}
+
 // unseeing is the store of a cache that is behind.
 type unseeing struct{ cache.Store }
 
