@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
@@ -16,10 +17,12 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// mapper knows the built-in kinds.
-var mapper = testrestmapper.TestOnlyStaticRESTMapper(scheme.Scheme)
+// mapper knows the built-in kinds, and the objects of any resource.
+var mapper = act.Resources(testrestmapper.TestOnlyStaticRESTMapper(scheme.Scheme))
 
 // Client writes to one of client-go's fakes, so that its reactors and its record of
 // requests serve tests of what a controller writes.
@@ -114,6 +117,27 @@ func (c *fakeClient) Delete(_ context.Context, o client.Object, opts ...client.D
 	resource, err := resourceOf(o)
 	if err == nil {
 		_, err = c.fake.Invokes(ktesting.NewDeleteActionWithOptions(resource, o.GetNamespace(), o.GetName(), *options.AsDeleteOptions()), nil)
+	}
+	return err
+}
+
+// List takes no notice of selectors.
+func (c *fakeClient) List(_ context.Context, into client.ObjectList, opts ...client.ListOption) error {
+	var options client.ListOptions
+	options.ApplyOptions(opts)
+	kind, err := apiutil.GVKForObject(into, scheme.Scheme)
+	if err != nil {
+		return err
+	}
+	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
+	m, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return err
+	}
+	empty := reflect.New(reflect.TypeOf(into).Elem()).Interface().(runtime.Object)
+	answer, err := c.fake.Invokes(ktesting.NewListActionWithOptions(m.Resource, kind, options.Namespace, *options.AsListOptions()), empty)
+	if err == nil {
+		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(answer.DeepCopyObject()).Elem())
 	}
 	return err
 }

@@ -54,7 +54,7 @@ func (cc ControllerContext) handOf(ctx context.Context, config *rest.Config, sou
 	if err != nil {
 		return reconcile.Hand{}, fmt.Errorf("make the connections of %s: %w", source, err)
 	}
-	writer, err := client.New(config, client.Options{HTTPClient: connections, Scheme: scheme.Scheme, Mapper: cc.kinds})
+	writer, err := client.New(config, client.Options{HTTPClient: connections, Scheme: scheme.Scheme, Mapper: act.Resources(cc.kinds)})
 	if err != nil {
 		return reconcile.Hand{}, fmt.Errorf("make the client of %s: %w", source, err)
 	}

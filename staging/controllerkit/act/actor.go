@@ -122,6 +122,9 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		p.count(h.clock, results[from:])
 		a.note(key, p, results[from:])
 		failed := results.Err()
+		if p.Retry != nil {
+			failed = p.Retry(results)
+		}
 		switch {
 		case p.Terminal != nil && p.Err == nil && failed == nil:
 			return runner.GiveUp(p.Terminal)
@@ -265,7 +268,7 @@ func (h *hand) take(ctx context.Context, step Step) Result {
 	defer span.End()
 	began := h.clock.Now()
 	result := h.carryOut(ctx, step)
-	result.Step = step
+	result.Step, result.At = step, h.clock.Now()
 	if result.Err != nil {
 		span.RecordError(result.Err)
 		span.SetStatus(codes.Error, string(result.Became))
@@ -285,7 +288,7 @@ func (h *hand) take(ctx context.Context, step Step) Result {
 // asked reports whether the step made a request that writes.
 func (r Result) asked() bool {
 	switch r.Step.(type) {
-	case Event, Check, Look, Ask, WaitFor, Part:
+	case Event, Check, Look, List, Ask, WaitFor, Part:
 		return false
 	}
 	return r.Became != Unchanged && r.Became != PutOff

@@ -25,10 +25,13 @@ func (h *hand) apply(ctx context.Context, s Apply) Result {
 	} else {
 		err = h.client.SubResource(s.Subresource).Patch(ctx, object, patch, &client.SubResourcePatchOptions{PatchOptions: options})
 	}
-	if err != nil {
-		return h.unlessGone(ctx, s.Events, s.Of, err)
+	switch {
+	case err == nil:
+		return h.wrote(s.Events, object)
+	case s.Required:
+		return h.failed(s.Events, err)
 	}
-	return h.wrote(s.Events, object)
+	return h.unlessGone(ctx, s.Events, s.Of, err)
 }
 
 func (h *hand) ask(ctx context.Context, s Ask) Result {

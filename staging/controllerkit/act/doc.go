@@ -8,6 +8,7 @@
 // events, slow start, the pace of statuses, dry run, limits and a span.
 //
 // Where to look: plan.go has the words that a controller plans in, steps.go what can
-// be written, actor.go the order in which it is, write.go the writes, and looks.go the
-// live looks before them.
+// be written, many.go what is about all objects of a kind, actor.go the order in which
+// it is done, write.go the writes, looks.go the live looks before them, and resources.go
+// the objects whose kind is not known.
 package act

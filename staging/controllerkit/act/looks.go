@@ -61,3 +61,17 @@ func (h *hand) afresh(ctx context.Context, p Plan, results Results, next func(Re
 	results[i].Became, results[i].Err = Overtaken, nil
 	return func(Results) Plan { return p.Afresh(live) }
 }
+
+// WaitFor is in the place of what cannot be done yet. It fails with Err.
+type WaitFor struct {
+	Of  client.Object
+	Err error
+}
+
+// Verb is what is done.
+func (WaitFor) Verb() string { return "wait for" }
+
+// About returns what is waited for.
+func (s WaitFor) About() client.Object { return s.Of }
+
+func (WaitFor) sealed() {}

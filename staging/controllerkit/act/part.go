@@ -3,11 +3,47 @@ package act
 import (
 	"context"
 	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// Part is steps that are one to the stage that they are in: all that one of many
+// objects needs. What comes of it is what came of its steps.
+type Part struct {
+	// Of is the object that it is about.
+	Of client.Object
+	// Stages are carried out in this order, up to the first that does not succeed.
+	Stages []Stage
+	// Then plans further stages from the results of the part so far, whatever became of
+	// them, until it plans none. It is pure.
+	Then func(Results) []Stage
+	// Last is taken at the end, also when a stage has failed, and is computed from the
+	// results of the part. It is pure; a nil step does nothing.
+	Last func(Results) Step
+}
+
+// Verb is what is done.
+func (Part) Verb() string { return "do" }
+
+// About returns the object that the part is about.
+func (s Part) About() client.Object { return s.Of }
+
+func (Part) sealed() {}
+
+// next is what follows from the results of a part so far.
+func (s Part) next(results Results) []Stage {
+	if s.Then == nil {
+		return nil
+	}
+	return s.Then(results)
+}
 
 // part takes the stages of a part, and then its last step.
 func (h *hand) part(ctx context.Context, s Part) Result {
 	whole := Result{Became: Done, part: h.stages(ctx, s.Stages)}
+	for more := s.next(whole.part); len(more) > 0; more = s.next(whole.part) {
+		whole.part = append(whole.part, h.stages(ctx, more)...)
+	}
 	if s.Last != nil {
 		if step := s.Last(whole.part); step != nil {
 			whole.part = append(whole.part, h.take(ctx, step))

@@ -47,6 +47,9 @@ type Plan struct {
 	Err error
 	// Terminal is why nothing can be done until the object changes. It is not retried.
 	Terminal error
+	// Retry returns which of the failures are retried with backoff, from all results; nil:
+	// all are. It is pure.
+	Retry func(Results) error
 	// TerminalIf reports whether what the API server said to the steps is terminal too;
 	// nil: it is retried. It is pure.
 	TerminalIf func(error) bool
@@ -155,6 +158,10 @@ type Result struct {
 	// Err is what the API server said, nil unless it was refused, taken, left undone or is
 	// uncertain.
 	Err error
+	// At is when the step had been taken.
+	At time.Time
+	// Kept is what a List kept.
+	Kept any
 
 	wait time.Duration // of a status that was put off or overtaken
 	part Results       // those of the steps of a part

@@ -100,7 +100,9 @@ type Apply struct {
 	Manager       string
 	Force         bool
 	Subresource   string
-	Events        Events
+	// Required: any refusal is a failure, even if the object is gone.
+	Required bool
+	Events   Events
 }
 
 // Ask puts a question that the API server answers and does not store, such as a
@@ -127,6 +129,9 @@ type Delete struct {
 	Paces bool
 	// Optional: nothing hangs on it. A failure is told, ends nothing and is not retried.
 	Optional bool
+	// Listed: what is left is listed after it, so that nobody looks live what became of it,
+	// and that it was not found is no failure. One without a UID is deleted by its name.
+	Listed bool
 	// Propagation is what becomes of its dependents; the API's default if empty.
 	Propagation metav1.DeletionPropagation
 	// Grace is in seconds; the object's own if nil.
@@ -207,24 +212,6 @@ type Look struct {
 	Kind client.Object
 }
 
-// WaitFor is in the place of what cannot be done yet. It fails with Err.
-type WaitFor struct {
-	Of  client.Object
-	Err error
-}
-
-// Part is steps that are one to the stage that they are in: all that one of many
-// objects needs. What comes of it is what came of its steps.
-type Part struct {
-	// Of is the object that it is about.
-	Of client.Object
-	// Stages are carried out in this order, up to the first that does not succeed.
-	Stages []Stage
-	// Last is taken at the end, also when a stage has failed, and is computed from the
-	// results of the part. It is pure; a nil step does nothing.
-	Last func(Results) Step
-}
-
 // Events are what is told of a step. An empty reason tells nothing. A text without
 // a percent sign is told as it is.
 type Events struct {
@@ -251,8 +238,6 @@ func (Scale) Verb() string   { return "scale" }
 func (Event) Verb() string   { return "tell" }
 func (Check) Verb() string   { return "check" }
 func (Look) Verb() string    { return "look for those of" }
-func (WaitFor) Verb() string { return "wait for" }
-func (Part) Verb() string    { return "do" }
 
 // About returns the object that is made; its name is empty until then when it is generated.
 func (s Create) About() client.Object { return s.Object }
@@ -293,12 +278,6 @@ func (s Check) About() client.Object { return s.Of }
 // About returns the owner of what is looked for.
 func (s Look) About() client.Object { return s.Owner }
 
-// About returns what is waited for.
-func (s WaitFor) About() client.Object { return s.Of }
-
-// About returns the object that the part is about.
-func (s Part) About() client.Object { return s.Of }
-
 func (Create) sealed()  {}
 func (Update) sealed()  {}
 func (Patch) sealed()   {}
@@ -312,5 +291,3 @@ func (Scale) sealed()   {}
 func (Event) sealed()   {}
 func (Check) sealed()   {}
 func (Look) sealed()    {}
-func (WaitFor) sealed() {}
-func (Part) sealed()    {}

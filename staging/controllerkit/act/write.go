@@ -62,6 +62,10 @@ func (h *hand) carryOut(ctx context.Context, step Step) Result {
 		return h.check(ctx, s)
 	case Look:
 		return h.look(ctx, s)
+	case List:
+		return h.list(ctx, s)
+	case DeleteAll:
+		return h.removeAll(ctx, s)
 	case WaitFor:
 		return Result{Became: Refused, Err: s.Err}
 	case Part:
@@ -164,11 +168,18 @@ func (h *hand) remove(ctx context.Context, s Delete) Result {
 		options.PropagationPolicy = &s.Propagation
 	}
 	began := h.clock.Now()
+	if s.Listed && uid == "" {
+		options.Preconditions = nil
+	}
 	answer := h.client.Delete(ctx, blank(s.Of), &options)
 	if answer == nil && s.Paces {
 		h.sent(began)
 	}
 	switch {
+	case s.Listed && apierrors.IsNotFound(answer):
+		return Result{Became: WasGone}
+	case s.Listed && answer != nil:
+		return h.failed(s.Events, answer)
 	case s.MayRepeat && consistency.OutcomeUnknown(answer):
 		return h.failed(s.Events, answer)
 	case s.UntilGone && (apierrors.IsNotFound(answer) || apierrors.IsConflict(answer)):
@@ -252,10 +263,16 @@ func (h *hand) status(ctx context.Context, s Status) Result {
 	return h.wrote(s.Events, wanted)
 }
 
-// kindOf is the name of the object's Go type, which is that of its kind.
+// kindOf is the name of the object's Go type, which is that of its kind; of metadata alone,
+// that of the kind or of the resource.
 func kindOf(o client.Object) string {
-	if u, is := o.(*unstructured.Unstructured); is {
-		return u.GetKind()
+	switch o := o.(type) {
+	case *unstructured.Unstructured:
+		return o.GetKind()
+	case *metav1.PartialObjectMetadata:
+		if o.Kind != "" {
+			return strings.TrimPrefix(o.Kind, ofResource)
+		}
 	}
 	kind := fmt.Sprintf("%T", o)
 	return kind[strings.LastIndexByte(kind, '.')+1:]

@@ -1,0 +1,130 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// List reads live what there is of a kind in a namespace, page by page, for what is
+// planned from the results. A list that expires between two pages is made again as a whole.
+type List struct {
+	// Of is an empty object of the kind, in the namespace.
+	Of client.Object
+	// Limit is how many objects a page has; 0: there is one page.
+	Limit int64
+	// Within is how long a page may take; 0: as long as the reconcile may.
+	Within time.Duration
+	// Keep returns what is kept of a page and of those before it, which is nil before the
+	// first. It is pure. What is kept in the end is in the result.
+	Keep func(kept any, page client.ObjectList) any
+}
+
+// DeleteAll deletes what there is of a kind in a namespace. Whether anything is left, a
+// list says.
+type DeleteAll struct {
+	// Of is an empty object of the kind, in the namespace.
+	Of client.Object
+	// Propagation is what becomes of dependents; the API's default if empty.
+	Propagation metav1.DeletionPropagation
+}
+
+// Verb is what is done.
+func (List) Verb() string { return "list" }
+
+// Verb is what is done.
+func (DeleteAll) Verb() string { return "deletecollection" }
+
+// About returns an object of the kind, which has no name.
+func (s List) About() client.Object { return s.Of }
+
+// About returns an object of the kind, which has no name.
+func (s DeleteAll) About() client.Object { return s.Of }
+
+func (List) sealed()      {}
+func (DeleteAll) sealed() {}
+
+var errNoNamespace = errors.New("all objects of a kind are deleted in a namespace only, and none is given")
+
+func (h *hand) removeAll(ctx context.Context, s DeleteAll) Result {
+	if s.Of.GetNamespace() == "" {
+		return Result{Became: Refused, Err: errNoNamespace}
+	}
+	if err := h.limits.waitForDelete(ctx); err != nil {
+		return h.failed(Events{}, err)
+	}
+	options := []client.DeleteAllOfOption{client.InNamespace(s.Of.GetNamespace())}
+	if s.Propagation != "" {
+		options = append(options, client.PropagationPolicy(s.Propagation))
+	}
+	if err := h.client.DeleteAllOf(ctx, blank(s.Of), options...); err != nil {
+		return h.failed(Events{}, err)
+	}
+	return Result{Became: Done}
+}
+
+func (h *hand) list(ctx context.Context, s List) Result {
+	kept, err := h.pages(ctx, s)
+	if apierrors.IsResourceExpired(err) && s.Limit > 0 {
+		s.Limit = 0
+		kept, err = h.pages(ctx, s)
+	}
+	if err != nil {
+		return Result{Became: Refused, Err: err}
+	}
+	return Result{Became: Done, Kept: kept}
+}
+
+func (h *hand) pages(ctx context.Context, s List) (kept any, err error) {
+	options := &client.ListOptions{Namespace: s.Of.GetNamespace(), Limit: s.Limit}
+	for {
+		page, err := h.listOf(s.Of)
+		if err == nil {
+			err = h.page(ctx, s, page, options)
+		}
+		if err != nil {
+			return nil, err
+		}
+		kept = s.Keep(kept, page)
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return kept, nil
+		}
+	}
+}
+
+func (h *hand) page(ctx context.Context, s List, into client.ObjectList, options *client.ListOptions) error {
+	if s.Within > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.Within)
+		defer cancel()
+	}
+	return h.client.List(ctx, into, options)
+}
+
+// listOf returns an empty list of the kind of an object.
+func (h *hand) listOf(o client.Object) (client.ObjectList, error) {
+	kind, err := h.client.GroupVersionKindFor(o)
+	if err != nil {
+		return nil, err
+	}
+	kind.Kind += "List"
+	if _, is := o.(*metav1.PartialObjectMetadata); is {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		return list, nil
+	}
+	made, err := h.client.Scheme().New(kind)
+	if err != nil {
+		return nil, err
+	}
+	list, is := made.(client.ObjectList)
+	if !is {
+		return nil, fmt.Errorf("act: %T is no list", made)
+	}
+	return list, nil
+}
