@@ -19,14 +19,13 @@ func startDaemonSetController(ctx context.Context, cc ControllerContext) (http.H
 	if err := cc.require(daemonSetsResource, controllerRevisionsResource); err != nil {
 		return nil, false, err
 	}
-	client, events, err := cc.clientAndEvents(ctx, "daemon-set-controller", "daemonset-controller")
+	hand, err := cc.hand(ctx, "daemon-set-controller", "daemonset-controller")
 	if err != nil {
 		return nil, false, err
 	}
 	apps, core := cc.Informers.Apps().V1(), cc.Informers.Core().V1()
-	c, err := daemonset.New(apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(), client, events, daemonset.Options{
+	c, err := daemonset.New(apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(), hand, daemonset.Options{
 		Workers:       int(cc.Config.DaemonSetController.ConcurrentDaemonSetSyncs),
-		Clock:         cc.Clock,
 		CompareTaints: cc.Gates.Enabled(features.TaintTolerationComparisonOperators),
 
 		RejectedPodBackoff: cc.process.RejectedPodBackoff,

@@ -51,7 +51,7 @@ func BenchmarkPodChange(b *testing.B) {
 				p := pods[i%len(pods)]
 				changed := *p
 				changed.Labels = map[string]string{"app": "web", hashLabel: p.Labels[hashLabel], "seen": fmt.Sprint(i % 2)}
-				r.podChanged(runner.Change[corev1.Pod]{Old: p, New: &changed}, r.setRunner)
+				r.podChanged(runner.Change[corev1.Pod]{Old: p, New: &changed}, r.daemons.Runner)
 				if err := r.sync(b.Context(), web).Err(); err != nil {
 					b.Fatal(err)
 				}

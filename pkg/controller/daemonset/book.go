@@ -2,31 +2,26 @@ package daemonset
 
 import (
 	"container/heap"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// terms are what the verdicts in a book depend on besides nodes and pods. With
-// other terms all of them are void.
+// terms are what is known of the nodes depends on, besides nodes and pods. With
+// other terms all of it is void.
 type terms struct {
 	uid        types.UID
 	generation int64
 	hash       string
 }
 
-// sums are over the nodes of a book.
-type sums struct {
-	desired, current, misscheduled, ready, available, updated int
-	// troubled are those that reject pods.
-	troubled int
-	// Of the rollout.
-	down, surging, serving int
-}
-
-// book remembers how a set stands to each node, with the sums over all of them,
-// and which nodes have to be judged again. It is safe for concurrent use.
+// book remembers how a set stands to each node, with the sums over all of them, and
+// which nodes have to be judged again. A plan reads it through observe and changes it
+// through its note, so that what was observed and came to nothing is observed again.
+// It is safe for concurrent use.
 type book struct {
 	mu    sync.Mutex
 	terms terms
@@ -34,17 +29,23 @@ type book struct {
 	// data is what a revision of the template holds, as of the terms dataOf.
 	data   []byte
 	dataOf terms
-	// whole tells that every node has to be judged; dirty are those otherwise.
-	whole bool
-	dirty map[string]bool
+	// known is the hash of the template's revision if it is not the one that the
+	// template leads to, as of the terms dataOf.
+	known string
 
-	nodes   map[string]stance
-	sums    sums
-	waiting map[string]bool // nodes with a working old pod
-	parting map[string]bool // nodes with an old pod that are to have no new one
-	hashes  map[string]int  // how many pods each revision has
-	looks   looks
-	dues    looks // when nodes are tried again that rejected their pod
+	// marks number the changes. A node that is marked is judged again, and stays marked
+	// until that is noted; whole marks all nodes.
+	marks uint64
+	whole uint64
+	dirty map[string]uint64
+
+	nodes            map[string]nodeState
+	sums             sums
+	waiting, leaving names          // nodes in these states of the rollout
+	hashes           map[string]int // how many pods each revision has
+	looks            looks
+	dues             looks  // when nodes are tried again that rejected their pod
+	after            string // the node that the rollout took last
 }
 
 func newBook() *book {
@@ -54,10 +55,11 @@ func newBook() *book {
 }
 
 func (b *book) clear() {
-	b.whole = true
-	b.dirty, b.nodes = map[string]bool{}, map[string]stance{}
-	b.waiting, b.parting, b.hashes = map[string]bool{}, map[string]bool{}, map[string]int{}
-	b.sums, b.looks, b.dues = sums{}, nil, nil
+	b.marks++
+	b.whole = b.marks
+	b.dirty, b.nodes, b.hashes = map[string]uint64{}, map[string]nodeState{}, map[string]int{}
+	b.waiting, b.leaving = nil, nil
+	b.sums, b.looks, b.dues, b.after = sums{}, nil, nil, ""
 }
 
 // under opens the book for a set with these terms, and forgets what was noted
@@ -71,128 +73,143 @@ func (b *book) under(t terms, fits func() placement) {
 	}
 }
 
-// dataFor returns the data of the present template, made when the set changes.
-func (b *book) dataFor(t terms, data func() ([]byte, error)) ([]byte, error) {
+// dataFor returns the data of the present template, made when the set changes, and
+// the hash of its revision if that is known to be another than the template's.
+func (b *book) dataFor(t terms, data func() ([]byte, error)) ([]byte, string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.data != nil && b.dataOf == t {
-		return b.data, nil
+		return b.data, b.known, nil
 	}
 	made, err := data()
 	if err == nil {
-		b.data, b.dataOf = made, t
+		b.data, b.dataOf, b.known = made, t, ""
 	}
-	return made, err
+	return made, "", err
 }
 
 // mark has a node judged again.
 func (b *book) mark(node string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.whole {
-		b.dirty[node] = true
-	}
+	b.marks++
+	b.dirty[node] = b.marks
 }
 
 // markAll has all nodes judged again.
 func (b *book) markAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.whole = true
+	b.marks++
+	b.whole = b.marks
 }
 
-// take returns the nodes to judge now, and whether it is to be all that exist. The
-// caller reads the caches after that: what changes later is marked again.
-func (b *book) take(now time.Time) (nodes []string, whole bool) {
+// marked returns the nodes to judge now, whether it is to be all that exist, and the
+// number of the latest mark. The caller reads the caches after that: what changes later
+// has a higher number.
+func (b *book) marked(now time.Time) (nodes []string, whole bool, at uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for len(b.looks) > 0 && !b.looks[0].at.After(now) {
 		due := heap.Pop(&b.looks).(look)
-		if b.nodes[due.node].look.Equal(due.at) {
-			b.dirty[due.node] = true
+		if b.nodes[due.node].look.Equal(due.at) && b.dirty[due.node] == 0 {
+			b.dirty[due.node] = b.marks
 		}
 	}
-	whole = b.whole
-	if whole {
-		for node := range b.nodes {
-			b.dirty[node] = true // one that exists no more is judged too
-		}
+	nodes = slices.Collect(maps.Keys(b.dirty))
+	if b.whole > 0 {
+		nodes = slices.AppendSeq(nodes, maps.Keys(b.nodes)) // one that exists no more is judged too
 	}
-	nodes = make([]string, 0, len(b.dirty))
-	for node := range b.dirty {
-		nodes = append(nodes, node)
-	}
-	b.whole = false
-	clear(b.dirty)
-	return nodes, whole
+	slices.Sort(nodes)
+	return slices.Compact(nodes), b.whole > 0, b.marks
 }
 
-// note takes a verdict into the sums. A node that is not as it should be is
-// judged again at the next look, when the caches show what was done about it.
-func (b *book) note(node string, v *verdict) {
+// noted is what a plan has made of the nodes that it looked at.
+type noted struct {
+	terms terms
+	// at is the number of the latest mark when they were observed, and whole that they
+	// were all nodes.
+	at      uint64
+	whole   bool
+	entries []entry
+	// after is the node that the rollout took last; empty if it took none.
+	after string
+	// hash is that of the template's revision if it is not the one that was expected;
+	// then nothing was made of the nodes.
+	hash string
+	// failed are the backoffs of pods that have failed and go.
+	failed []string
+}
+
+// entry is what is noted of one node. Again: it is to be judged again, when the caches
+// show what was done about it.
+type entry struct {
+	node string
+	nodeState
+	again bool
+}
+
+// note takes over what a plan has made of the nodes.
+func (b *book) note(n noted) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	before := b.nodes[node]
-	b.add(node, before, -1)
-	b.add(node, v.stance, 1)
-	if v.runs || v.scheduled || len(v.hashes) > 0 || !v.look.IsZero() {
-		b.nodes[node] = v.stance
+	if n.hash != "" && n.terms.uid == b.dataOf.uid && n.terms.generation == b.dataOf.generation {
+		b.known = n.hash
+	}
+	if n.hash != "" || n.terms != b.terms {
+		return
+	}
+	for _, s := range n.entries {
+		b.set(s, n.at)
+	}
+	if n.whole && b.whole <= n.at {
+		b.whole = 0
+	}
+	if n.after != "" {
+		b.after = n.after
+	}
+}
+
+// set takes an entry into the sums.
+func (b *book) set(s entry, at uint64) {
+	before := b.nodes[s.node]
+	b.sums.add(&before, -1)
+	b.sums.add(&s.nodeState, 1)
+	count(b.hashes, before.hashes, -1)
+	count(b.hashes, s.hashes, 1)
+	b.waiting.put(s.node, s.rollout == rolloutWaiting)
+	b.leaving.put(s.node, s.rollout == rolloutLeaving)
+	if s.counts() {
+		b.nodes[s.node] = s.nodeState
 	} else {
-		delete(b.nodes, node)
+		delete(b.nodes, s.node)
 	}
-	if !v.look.IsZero() && !v.look.Equal(before.look) {
-		heap.Push(&b.looks, look{v.look, node})
+	if !s.look.IsZero() && !s.look.Equal(before.look) {
+		heap.Push(&b.looks, look{s.look, s.node})
 	}
-	if !v.due.IsZero() && !v.due.Equal(before.due) {
-		heap.Push(&b.dues, look{v.due, node})
+	if !s.due.IsZero() && !s.due.Equal(before.due) {
+		heap.Push(&b.dues, look{s.due, s.node})
 	}
-	if v.acts() {
-		b.dirty[node] = true
-	}
-}
-
-// add counts a stance in or out.
-func (b *book) add(node string, s stance, by int) {
-	tally := func(to *int, counts bool) {
-		if counts {
-			*to += by
-		}
-	}
-	tally(&b.sums.desired, s.runs)
-	tally(&b.sums.current, s.runs && s.scheduled)
-	tally(&b.sums.misscheduled, s.exists && !s.runs && s.scheduled)
-	tally(&b.sums.ready, s.runs && s.ready)
-	tally(&b.sums.available, s.runs && s.available)
-	tally(&b.sums.updated, s.runs && s.updated)
-	tally(&b.sums.troubled, s.troubled)
-	tally(&b.sums.down, s.down)
-	tally(&b.sums.surging, s.surging)
-	tally(&b.sums.serving, s.serves)
-	list := func(in map[string]bool, is bool) {
-		if by < 0 {
-			delete(in, node)
-		} else if is {
-			in[node] = true
-		}
-	}
-	list(b.waiting, s.waits)
-	list(b.parting, s.departs)
-	for _, hash := range s.hashes {
-		if b.hashes[hash] += by; b.hashes[hash] <= 0 {
-			delete(b.hashes, hash)
-		}
+	switch {
+	case s.again && b.dirty[s.node] == 0:
+		b.dirty[s.node] = at
+	case !s.again && b.dirty[s.node] <= at:
+		delete(b.dirty, s.node)
 	}
 }
 
-// concerns tells whether a node with this fit is not as noted.
-func (b *book) concerns(node string, exists, runs, stays bool) bool {
+// concerns reports whether a node that fits like this is not as noted. What is being
+// judged just now may have been read before.
+func (b *book) concerns(node string, is fit) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s, known := b.nodes[node]
-	if !known {
-		return runs
+	if b.whole > 0 || b.dirty[node] > 0 {
+		return true
 	}
-	return s.exists != exists || s.runs != runs || s.stays != stays
+	if s, known := b.nodes[node]; known {
+		return s.fit != is
+	}
+	return is == fitOpen
 }
 
 // placement is where the set's pods are to be.
@@ -208,70 +225,51 @@ func (b *book) is(uid types.UID) bool {
 	return b.terms.uid == uid
 }
 
-func (b *book) totals() sums {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.sums
+// elsewhere is what is remembered of all nodes but those that are looked at.
+type elsewhere struct {
+	sums   sums
+	hashes map[string]int
+	// look is when the first of them has to be judged again; zero if none has.
+	look time.Time
+	// setback is what those say that reject pods.
+	setback setback
+	// turn is the node that the rollout took last.
+	turn string
 }
 
-// some returns up to n nodes of those that wait, or that part, in no order: which
-// go first is up to chance.
-func (b *book) some(n int, parting bool) []string {
+// besides sums up all nodes but these, which are sorted.
+func (b *book) besides(nodes []string) elsewhere {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	from := b.waiting
-	if parting {
-		from = b.parting
+	e := elsewhere{sums: b.sums, hashes: maps.Clone(b.hashes), turn: b.after}
+	for _, node := range nodes {
+		before := b.nodes[node]
+		e.sums.add(&before, -1)
+		count(e.hashes, before.hashes, -1)
 	}
-	var chosen []string
-	for node := range from {
-		if len(chosen) >= n {
-			break
+	among := func(node string) bool { _, is := slices.BinarySearch(nodes, node); return is }
+	if next := b.looks.first(among, func(l look) bool { return b.nodes[l.node].look.Equal(l.at) }); next != nil {
+		e.look = next.at
+	}
+	if next := b.dues.first(among, func(l look) bool { return b.nodes[l.node].due.Equal(l.at) }); next != nil {
+		e.setback = setback{node: next.node, due: next.at, reason: b.nodes[next.node].why}
+	}
+	return e
+}
+
+// inTurn returns up to n of the nodes that wait, or that are left, but for those given,
+// which are sorted, with how the set stands to them: from the one on that comes after
+// the last one that was taken, so that one whose pod stays holds up no other.
+func (b *book) inTurn(n int, from func(*book) names, but []string) (nodes []entry) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := from(b)
+	start, _ := slices.BinarySearch(all, b.after+"\x00")
+	for i := 0; i < len(all) && len(nodes) < n; i++ {
+		node := all[(start+i)%len(all)]
+		if _, is := slices.BinarySearch(but, node); !is {
+			nodes = append(nodes, entry{node: node, nodeState: b.nodes[node]})
 		}
-		chosen = append(chosen, node)
 	}
-	return chosen
-}
-
-// uses tells whether a pod is of the revision with this hash.
-func (b *book) uses(hash string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.hashes[hash] > 0
-}
-
-// nextLook is how long until time changes a verdict; zero if it does not.
-func (b *book) nextLook(now time.Time) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for len(b.looks) > 0 && !b.nodes[b.looks[0].node].look.Equal(b.looks[0].at) {
-		heap.Pop(&b.looks)
-	}
-	if len(b.looks) == 0 {
-		return 0
-	}
-	return max(b.looks[0].at.Sub(now), time.Millisecond)
-}
-
-// look is when a node has to be judged again.
-type look struct {
-	at   time.Time
-	node string
-}
-
-// looks is a heap of them, the next one first.
-type looks []look
-
-func (l looks) Len() int           { return len(l) }
-func (l looks) Less(i, j int) bool { return l[i].at.Before(l[j].at) }
-func (l looks) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
-
-// Push is for the heap.
-func (l *looks) Push(x any) { *l = append(*l, x.(look)) }
-
-// Pop is for the heap.
-func (l *looks) Pop() any {
-	last := (*l)[len(*l)-1]
-	*l = (*l)[:len(*l)-1]
-	return last
+	return nodes
 }

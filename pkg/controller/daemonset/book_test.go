@@ -2,7 +2,7 @@ package daemonset
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,22 +12,38 @@ import (
 func opened() *book {
 	b := newBook()
 	b.under(terms{uid: "d", generation: 1, hash: "new"}, func() placement { return placement{} })
-	b.take(noon)
+	taken(b, noon)
 	return b
 }
 
+// taken lists what has to be judged, and notes that nothing is made of it.
 func taken(b *book, now time.Time) string {
-	nodes, whole := b.take(now)
-	slices.Sort(nodes)
+	nodes, whole, at := b.marked(now)
+	n := noted{terms: b.terms, at: at, whole: whole}
+	for _, node := range nodes {
+		n.entries = append(n.entries, entry{node: node, nodeState: b.nodes[node]})
+	}
+	b.note(n)
 	return fmt.Sprint(nodes, whole)
 }
 
 // judged notes what the set makes of a node, and returns the verdict.
 func judged(b *book, q *question, name string, n *corev1.Node, all ...*corev1.Pod) verdict {
-	v := q.judge(name, n, all)
-	b.note(name, &v)
+	v := q.judge(seen(name, n, all...))
+	b.set(entry{name, v.nodeState, v.acts()}, b.marks)
 	return v
 }
+
+func totals(b *book) sums { return b.besides(nil).sums }
+
+func nextLook(b *book) time.Duration {
+	if at := b.besides(nil).look; !at.IsZero() {
+		return at.Sub(noon)
+	}
+	return 0
+}
+
+func uses(b *book, hash string) bool { return b.hashes[hash] > 0 }
 
 func TestSumsFollowTheVerdicts(t *testing.T) {
 	b, q := opened(), asked(daemon())
@@ -35,17 +51,17 @@ func TestSumsFollowTheVerdicts(t *testing.T) {
 		judged(b, q, name, node(name))
 	}
 	judged(b, q, "d", node("d", tainted("x", corev1.TaintEffectNoSchedule)), pod("d", on("d")))
-	check(t, b.totals(), sums{desired: 3, misscheduled: 1, down: 3})
+	check(t, totals(b), sums{desired: 3, misscheduled: 1, down: 3, serving: 1})
 	judged(b, q, "a", node("a"), pod("a"))
 	judged(b, q, "b", node("b"), pod("b", on("b"), old))
-	check(t, b.totals(), sums{desired: 3, current: 2, misscheduled: 1, ready: 2, available: 2, updated: 1, down: 1})
-	check(t, b.some(5, false), []string{"b"})
-	check(t, []bool{b.uses("new"), b.uses("old")}, []bool{true, true})
+	check(t, totals(b), sums{desired: 3, current: 2, misscheduled: 1, ready: 2, available: 2, updated: 1, down: 1, serving: 3})
+	check(t, b.waiting, names{"b"})
+	check(t, []bool{uses(b, "new"), uses(b, "old")}, []bool{true, true})
 	judged(b, q, "b", nil)
 	judged(b, q, "d", nil)
 	judged(b, q, "c", node("c"), pod("c", on("c"), unready))
-	check(t, b.totals(), sums{desired: 2, current: 2, ready: 1, available: 1, updated: 2, down: 1})
-	check(t, []bool{b.uses("new"), b.uses("old")}, []bool{true, false})
+	check(t, totals(b), sums{desired: 2, current: 2, ready: 1, available: 1, updated: 2, down: 1, serving: 1})
+	check(t, []bool{uses(b, "new"), uses(b, "old")}, []bool{true, false})
 	check(t, len(b.nodes), 2)
 }
 
@@ -53,11 +69,11 @@ func TestAPodThatIsHeldWhenItHasEndedStillHasItsRevision(t *testing.T) {
 	b, q := opened(), asked(daemon())
 	judged(b, q, "a", node("a"), pod("a"), pod("b", old, leaving, phase(corev1.PodSucceeded)))
 	judged(b, q, "b", evicts, pod("c", on("b"), old, leaving, phase(corev1.PodFailed)))
-	check(t, b.totals(), sums{desired: 1, current: 1, ready: 1, available: 1, updated: 1})
+	check(t, totals(b), sums{desired: 1, current: 1, ready: 1, available: 1, updated: 1, serving: 1})
 	judged(b, q, "a", node("a"), pod("a"))
-	check(t, b.uses("old"), true)
+	check(t, uses(b, "old"), true)
 	judged(b, q, "b", evicts)
-	check(t, b.uses("old"), false)
+	check(t, uses(b, "old"), false)
 	check(t, len(b.nodes), 1)
 }
 
@@ -71,10 +87,10 @@ func TestOnlyWhatIsMarkedOrNotAsItShouldBeIsJudgedAgain(t *testing.T) {
 	check(t, taken(b, noon), "[a] false")
 	b.markAll()
 	b.mark("z")
-	check(t, taken(b, noon), "[a b] true")
+	check(t, taken(b, noon), "[a b z] true")
 	check(t, taken(b, noon), "[] false")
 	b.under(terms{uid: "d", generation: 2, hash: "newer"}, func() placement { return placement{} })
-	check(t, b.totals(), sums{})
+	check(t, totals(b), sums{})
 	check(t, taken(b, noon), "[] true")
 }
 
@@ -83,29 +99,81 @@ func TestTimeHasNodesJudgedAgain(t *testing.T) {
 	q.minReady = 30
 	judged(b, q, "a", node("a"), pod("a", readyFor(10*time.Second)))
 	judged(b, q, "b", node("b"), pod("b", on("b"), readyFor(20*time.Second)))
-	check(t, b.nextLook(noon), 10*time.Second)
+	check(t, nextLook(b), 10*time.Second)
 	check(t, taken(b, noon.Add(9*time.Second)), "[] false")
 	judged(b, q, "b", node("b"), pod("b", on("b"), unready))
-	check(t, b.nextLook(noon), 20*time.Second)
+	check(t, nextLook(b), 20*time.Second)
 	check(t, taken(b, noon.Add(time.Minute)), "[a] false")
-	check(t, b.nextLook(noon), time.Duration(0))
+	check(t, nextLook(b), time.Duration(0))
 }
 
 func TestANodeConcernsASetOnlyIfSomethingFollows(t *testing.T) {
 	b, q := opened(), asked(daemon())
 	judged(b, q, "a", node("a"), pod("a"))
 	for name, tc := range map[string]struct {
-		node                string
-		exists, runs, stays bool
-		want                bool
+		node string
+		is   fit
+		want bool
 	}{
-		"as it was":               {"a", true, true, true, false},
-		"kept off":                {"a", true, false, true, true},
-		"gone":                    {"a", false, false, false, true},
-		"a new one":               {"z", true, true, true, true},
-		"a new one for others":    {"z", true, false, true, false},
-		"one of others that went": {"z", false, false, false, false},
+		"as it was":               {"a", fitOpen, false},
+		"kept off":                {"a", fitKeeps, true},
+		"gone":                    {"a", fitAbsent, true},
+		"a new one":               {"z", fitOpen, true},
+		"a new one for others":    {"z", fitKeeps, false},
+		"one of others that went": {"z", fitAbsent, false},
 	} {
-		t.Run(name, func(t *testing.T) { check(t, b.concerns(tc.node, tc.exists, tc.runs, tc.stays), tc.want) })
+		t.Run(name, func(t *testing.T) { check(t, b.concerns(tc.node, tc.is), tc.want) })
 	}
+}
+
+// A node may change and change back while a plan is carried out that knows the first
+// change: what is noted then is of the past.
+func TestWhatChangesWhileItIsPlannedForIsJudgedAgain(t *testing.T) {
+	b, q := opened(), asked(daemon())
+	judged(b, q, "a", node("a"), pod("a"))
+	b.mark("a")
+	_, _, at := b.marked(noon)
+	check(t, b.concerns("a", fitOpen), true)
+	b.mark("a")
+	v := q.judge(seen("a", evicts))
+	b.note(noted{terms: b.terms, at: at, entries: []entry{{"a", v.nodeState, false}}})
+	check(t, taken(b, noon), "[a] false")
+	b.markAll()
+	_, _, at = b.marked(noon)
+	check(t, b.concerns("z", fitAbsent), true)
+	b.markAll()
+	b.note(noted{terms: b.terms, at: at, whole: true})
+	check(t, taken(b, noon), "[] true")
+	check(t, taken(b, noon), "[] false")
+}
+
+func TestWhatIsNotedUnderOtherTermsIsVoid(t *testing.T) {
+	b, q := opened(), asked(daemon())
+	v := q.judge(seen("a", node("a"), pod("a")))
+	b.note(noted{terms: terms{uid: "another", generation: 1, hash: "new"}, entries: []entry{{"a", v.nodeState, false}}})
+	check(t, totals(b), sums{})
+}
+
+// Those that the rollout has tried come last, so that one whose pod cannot be deleted
+// holds up no other.
+func TestNodesTakeTurns(t *testing.T) {
+	b, q := opened(), asked(daemon())
+	for _, name := range []string{"c", "a", "b", "d"} {
+		judged(b, q, name, node(name), pod(name, on(name), old))
+	}
+	turn := func(n int, but ...string) string {
+		var all []string
+		for _, e := range b.inTurn(n, func(b *book) names { return b.waiting }, but) {
+			all = append(all, e.node)
+		}
+		return strings.Join(all, " ")
+	}
+	check(t, turn(9), "a b c d")
+	check(t, turn(2, "a"), "b c")
+	b.note(noted{terms: b.terms, after: "b"})
+	check(t, turn(9), "c d a b")
+	check(t, turn(3, "d"), "c a b")
+	judged(b, q, "a", node("a"), pod("a"))
+	check(t, turn(9), "c d b")
+	check(t, []int{inTurn("b", "c", "a"), inTurn("b", "a", "b"), inTurn("b", "c", "d")}, []int{-1, -1, -1})
 }

@@ -8,26 +8,21 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
-	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
 	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -44,14 +39,13 @@ const (
 	backoffSweep   = time.Minute
 )
 
-var setResource = schema.GroupResource{Group: appsv1.GroupName, Resource: "daemonsets"}
+// Key names a DaemonSet.
+type Key = types.NamespacedName
 
 // Options are the plain values a Controller runs with.
 type Options struct {
 	// Workers is how many DaemonSets are worked on at once (--concurrent-daemonset-syncs).
 	Workers int
-	// Clock is the process's clock; the real one by default.
-	Clock clock.WithTicker
 	// CompareTaints lets tolerations compare the values of taints (gate
 	// TaintTolerationComparisonOperators).
 	CompareTaints bool
@@ -62,7 +56,7 @@ type Options struct {
 // Controller runs the pods of DaemonSets.
 type Controller struct {
 	*runner.Group
-	setRunner  *runner.Runner[types.NamespacedName]
+	daemons    *reconcile.Controller[Key]
 	nodeRunner *runner.Runner[string]
 
 	sets      appslisters.DaemonSetLister
@@ -71,32 +65,24 @@ type Controller struct {
 	pods      toolscache.Indexer
 	nodes     corelisters.NodeLister
 
-	client    kubernetes.Interface
-	recorder  record.EventRecorder
-	writes    *consistency.Tracker[types.NamespacedName]
-	writer    podwriter.Writer
-	history   revisions.Writer
-	reports   *pace.Pacer[types.NamespacedName]
+	writes    *consistency.Tracker[Key]
+	reports   *pace.Pacer[Key]
 	selectors *cache.Selectors
 	backoffs  *flowcontrol.Backoff
-	clock     clock.PassiveClock
 	compares  bool
 	patient   bool // replaces rejected pods ever more rarely
 
-	wakeSet func(types.NamespacedName)
+	wakeSet func(Key)
 
 	mu    sync.Mutex
-	books map[types.NamespacedName]*book
+	books map[Key]*book
 	swept time.Time // when backoffs were last cleared of old ones
 }
 
 // New returns the controller, which is not running yet.
 func New(sets appsinformers.DaemonSetInformer, history appsinformers.ControllerRevisionInformer, pods coreinformers.PodInformer, nodes coreinformers.NodeInformer,
-	client kubernetes.Interface, recorder record.EventRecorder, o Options) (*Controller, error) {
+	hand reconcile.Hand, o Options) (*Controller, error) {
 	registerMetrics()
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
 	for informer, indexes := range map[toolscache.SharedIndexInformer][]cache.Index{
 		sets.Informer():    {cache.BySelector},
 		history.Informer(): revisions.Indexes(),
@@ -108,34 +94,34 @@ func New(sets appsinformers.DaemonSetInformer, history appsinformers.ControllerR
 	}
 	c := &Controller{
 		sets: sets.Lister(), setIndex: sets.Informer().GetIndexer(), revisions: history.Informer().GetIndexer(),
-		pods: pods.Informer().GetIndexer(), nodes: nodes.Lister(),
-		client: client, recorder: recorder, clock: o.Clock, compares: o.CompareTaints, patient: o.RejectedPodBackoff,
-		reports:   pace.New[types.NamespacedName](o.Clock, pace.ReportShare, pace.LongestReport),
+		pods: pods.Informer().GetIndexer(), nodes: nodes.Lister(), compares: o.CompareTaints, patient: o.RejectedPodBackoff,
+		reports:   pace.New[Key](hand.Clock, pace.ReportShare, pace.LongestReport),
 		selectors: cache.NewSelectors(),
 		backoffs:  flowcontrol.NewBackOff(firstBackoff, longestBackoff),
-		books:     map[types.NamespacedName]*book{},
-		writes: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{
-			setResource:        sets.Informer().GetStore(),
-			podwriter.Resource: pods.Informer().GetStore(),
-			revisions.Resource: history.Informer().GetStore(),
+		books:     map[Key]*book{},
+		writes: consistency.NewTracker[Key](reconcile.Caches{
+			appsv1.Resource("daemonsets"): sets.Informer().GetStore(), revisions.Resource: history.Informer().GetStore(),
+			corev1.Resource("pods"): pods.Informer().GetStore(),
 		}),
 	}
-	c.backoffs.Clock = o.Clock
-	c.writer = podwriter.Writer{Kind: kind, Client: client, Events: recorder, Writes: c.writes}
-	c.history = revisions.Writer{Client: client.AppsV1(), Kind: kind, Writes: c.writes}
-	c.setRunner = runner.New(runner.Options[types.NamespacedName]{
-		Name: Name + "-sets", Queue: queue, Workers: o.Workers, Clock: o.Clock, Writes: c.writes, OnHeld: countHeld,
-		Events: recorder, Object: c.object,
-		Synced: []toolscache.InformerSynced{nodes.Informer().HasSynced}, // without nodes all pods would seem too many
-	}, c.sync)
-	c.wakeSet = c.setRunner.Add
-	c.nodeRunner = runner.New(runner.Options[string]{Name: Name + "-nodes", Queue: nodeQueue, Clock: o.Clock}, c.syncNode)
-	c.Group = runner.NewGroup(Name, c.setRunner, c.nodeRunner)
+	c.daemons = reconcile.New(reconcile.Options[Key]{
+		Runner: runner.Options[Key]{
+			Name: Name + "-sets", Queue: queue, Workers: o.Workers, Writes: c.writes, OnHeld: countHeld, Object: c.object,
+			Synced: []toolscache.InformerSynced{nodes.Informer().HasSynced}, // without nodes all pods would seem too many
+		},
+		Hand: hand, Name: Name, Reports: c.reports, Note: c.note,
+	}, c.observe, plan)
+	if hand.Clock != nil {
+		c.backoffs.Clock = hand.Clock
+	}
+	c.wakeSet = c.daemons.Add
+	c.nodeRunner = runner.New(runner.Options[string]{Name: Name + "-nodes", Queue: nodeQueue, Clock: hand.Clock}, c.syncNode)
+	c.Group = runner.NewGroup(Name, c.daemons, c.nodeRunner)
 	return c, c.watch(sets.Informer(), history.Informer(), pods.Informer(), nodes.Informer())
 }
 
 // object is what an event about the key is about; nil when it is gone.
-func (c *Controller) object(key types.NamespacedName) runtime.Object {
+func (c *Controller) object(key Key) runtime.Object {
 	set, err := c.sets.DaemonSets(key.Namespace).Get(key.Name)
 	if err != nil {
 		return nil
@@ -143,63 +129,27 @@ func (c *Controller) object(key types.NamespacedName) runtime.Object {
 	return set
 }
 
-// sync brings one DaemonSet a step further.
-func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.Result {
-	ds, err := c.sets.DaemonSets(key.Namespace).Get(key.Name)
-	switch {
-	case apierrors.IsNotFound(err):
-		c.forget(key)
-		return runner.Done()
-	case err != nil:
-		return runner.Done(fmt.Errorf("read daemon set %s: %w", key, err))
-	case selectsAll(ds):
-		c.recorder.Event(ds, corev1.EventTypeWarning, "SelectingAll", "This daemon set is selecting all pods. A non-empty selector is required.")
-		return runner.Done().Because(explanation{Why: "selects all pods"})
-	case ds.DeletionTimestamp != nil:
-		return runner.Done().Because(explanation{Why: "being deleted: its pods belong to the garbage collector"})
+// note remembers what a plan has made of the nodes. The next failed pod of a node waits
+// longer, and those that failed long ago are forgotten now and then.
+func (c *Controller) note(key Key, what any) {
+	n := what.(noted)
+	c.book(key).note(n)
+	if len(n.failed) == 0 {
+		return
 	}
-	selector, err := c.selectors.Of(ds, ds.Spec.Selector)
-	if err != nil {
-		return runner.GiveUp(fmt.Errorf("daemon set %s has an invalid label selector: %w", key, err))
+	now := c.daemons.Clock().Now()
+	for _, id := range n.failed {
+		c.backoffs.Next(id, now)
 	}
-	if !selector.Matches(labels.Set(ds.Spec.Template.Labels)) {
-		return runner.GiveUp(fmt.Errorf("selector of daemon set %s does not match the labels of its template", key))
+	c.mu.Lock()
+	due := now.Sub(c.swept) > backoffSweep
+	if due {
+		c.swept = now
 	}
-	if adopted, err := c.adopt(ctx, key, ds, selector); adopted || err != nil {
-		return runner.Done(err) // the pods wake the set when the cache shows them
+	c.mu.Unlock()
+	if due {
+		c.backoffs.GC()
 	}
-	l, hash, result, ok := c.settleHistory(ctx, key, ds, selector)
-	if !ok {
-		return result
-	}
-	return c.settleNodes(ctx, key, ds, selector, l, hash)
-}
-
-// settleNodes plans and acts on the nodes that have to be judged.
-func (c *Controller) settleNodes(ctx context.Context, key types.NamespacedName, ds *appsv1.DaemonSet, selector labels.Selector, l lineage, hash string) runner.Result {
-	b := c.book(key)
-	q := c.open(b, ds, selector, hash)
-	fresh, err := c.judgeMarked(b, q, ds.UID)
-	if err != nil {
-		return runner.Done(err)
-	}
-	p := manage(fresh)
-	if q.rolls && p.leavesRoom(q.surges) {
-		if err := c.rollOut(b, q, ds, fresh, &p); err != nil {
-			return runner.Done(err)
-		}
-	}
-	failed := c.apply(ctx, key, ds, hash, p.limited())
-	cleared := c.history.Delete(ctx, key, revisions.Obsolete(l.old, keeps(ds), func(r *appsv1.ControllerRevision) bool { return b.uses(r.Labels[hashLabel]) }))
-	totals := b.totals()
-	status := statusOf(ds, totals)
-	status.Conditions = b.setback().condition(status.Conditions, q.now)
-	wait, told := c.report(ctx, key, ds, status, failed != nil)
-	look := b.nextLook(c.clock.Now())
-	if look == 0 || wait > 0 && wait < look {
-		look = wait
-	}
-	return runner.Done(failed, cleared, told).LookAgain(look).Because(p.explain(hash, totals))
 }
 
 // syncNode wakes the sets for which something follows from the state of a node.
@@ -213,13 +163,13 @@ func (c *Controller) syncNode(_ context.Context, name string) runner.Result {
 		return runner.Done(fmt.Errorf("list daemon sets: %w", err))
 	}
 	for _, ds := range sets {
-		key := types.NamespacedName{Namespace: ds.Namespace, Name: ds.Name}
+		key := Key{Namespace: ds.Namespace, Name: ds.Name}
 		b := c.known(key, ds.UID)
 		if b == nil {
 			continue // it is waiting for its first look at all nodes
 		}
-		fits := b.placement()
-		if runs, stays := fits.fits(node); b.concerns(name, node != nil, runs, stays) {
+		where := b.placement()
+		if b.concerns(name, where.fits(node)) {
 			b.mark(name)
 			c.wakeSet(key)
 		}
@@ -228,7 +178,7 @@ func (c *Controller) syncNode(_ context.Context, name string) runner.Result {
 }
 
 // book returns what is noted of the set with this key.
-func (c *Controller) book(key types.NamespacedName) *book {
+func (c *Controller) book(key Key) *book {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b := c.books[key]
@@ -240,7 +190,7 @@ func (c *Controller) book(key types.NamespacedName) *book {
 }
 
 // known returns the book of this set; nil if there is none yet.
-func (c *Controller) known(key types.NamespacedName, uid types.UID) *book {
+func (c *Controller) known(key Key, uid types.UID) *book {
 	c.mu.Lock()
 	b := c.books[key]
 	c.mu.Unlock()
@@ -250,9 +200,8 @@ func (c *Controller) known(key types.NamespacedName, uid types.UID) *book {
 	return b
 }
 
-func (c *Controller) forget(key types.NamespacedName) {
+func (c *Controller) forget(key Key) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	delete(c.books, key)
-	c.mu.Unlock()
-	c.writer.Forget(key)
 }

@@ -1,6 +1,7 @@
 package daemonset
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,7 +20,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	podrules "github.com/kube-kcm/kube-controller-manager/pkg/pods"
-	"github.com/kube-kcm/kube-controller-manager/pkg/podwriter"
 	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
@@ -50,7 +50,7 @@ func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *ri
 	t.Helper()
 	r := testrig.New(client, noon)
 	apps, core := r.In.Apps().V1(), r.In.Core().V1()
-	c, err := New(apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(), client, r.Events, Options{Workers: 1, Clock: r.Clock})
+	c, err := New(apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(), r.Hand(), Options{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +59,8 @@ func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *ri
 	client.ClearActions()
 	return &rig{c, r}
 }
+
+func (r *rig) sync(ctx context.Context, key Key) runner.Result { return r.daemons.Reconcile(ctx, key) }
 
 // done lists the requests since it was asked last.
 func (r *rig) done() string {
@@ -450,7 +452,7 @@ func TestASetThatIsHeldForLongIsTold(t *testing.T) {
 	if got := r.object(types.NamespacedName{Namespace: "ns", Name: "gone"}); got != nil {
 		t.Errorf("the object of a key without one is %v", got)
 	}
-	testrig.HoldForLong(r.writes, web, podwriter.Resource, noon)
+	testrig.HoldForLong(r.writes, web, podsOf, noon)
 	testrig.Run(t, r.Client, r.Run, r.In)
 	testrig.Eventually(t, "the event", func() bool { return strings.Contains(r.told(), "Warning CacheBehind Not reconciled for 5m0s") })
 }

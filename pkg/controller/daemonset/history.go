@@ -1,15 +1,22 @@
 package daemonset
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
 	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
@@ -44,6 +51,180 @@ func lineageOf(data []byte, mine []*appsv1.ControllerRevision) lineage {
 	return l
 }
 
+// hashIn is the hash that a revision carries; one that somebody else made without any
+// gets its name for it.
+func hashIn(revision *appsv1.ControllerRevision) string {
+	if hash, labelled := revision.Labels[hashLabel]; labelled {
+		return hash
+	}
+	return revision.Name
+}
+
+// claim adopts and releases revisions, and gives those without a hash their name for it.
+func (o observed) claim(now time.Time) act.Plan {
+	steps := revisions.Claiming(o.set, kind, o.selector, o.revisions)
+	if len(steps) == 0 {
+		return o.label(o.revisions.Owned, now)
+	}
+	return act.Plan{
+		Why:    fmt.Sprintf("%d revisions to adopt, %d to let go", len(o.revisions.Adopt), len(o.revisions.Release)),
+		Stages: []act.Stage{act.EachInTurn(steps...)},
+		Then: func(r act.Results) act.Plan {
+			return o.label(slices.Concat(o.revisions.Owned, revisions.Adopted(r)), now)
+		},
+	}
+}
+
+func (o observed) label(mine []*appsv1.ControllerRevision, now time.Time) act.Plan {
+	var steps []act.Step
+	for _, revision := range mine {
+		if _, labelled := revision.Labels[hashLabel]; labelled {
+			continue
+		}
+		patch, err := revisions.Renumbering(revision, revision.Revision, map[string]string{hashLabel: revision.Name})
+		if err != nil {
+			return act.Plan{Why: "a revision cannot be labelled", Err: err}
+		}
+		steps = append(steps, patch)
+	}
+	if len(steps) == 0 {
+		return o.align(mine, now)
+	}
+	return act.Plan{
+		Why: fmt.Sprintf("%d revisions lack a hash", len(steps)), Stages: act.Stages(steps...),
+		Then: func(r act.Results) act.Plan { return o.align(patched(mine, r), now) },
+	}
+}
+
+// patched returns the revisions as they are after these results.
+func patched(all []*appsv1.ControllerRevision, r act.Results) []*appsv1.ControllerRevision {
+	all = slices.Clone(all)
+	for _, result := range act.Succeeded[act.Patch](r) {
+		for i, revision := range all {
+			if now, is := result.Object.(*appsv1.ControllerRevision); is && now.UID == revision.UID {
+				all[i] = now
+			}
+		}
+	}
+	return all
+}
+
+// align has the present template held by one revision, the latest one.
+func (o observed) align(mine []*appsv1.ControllerRevision, now time.Time) act.Plan {
+	switch l := lineageOf(o.data, mine); {
+	case l.current == nil:
+		return o.snapshot(l, now)
+	case len(l.duplicates) > 0:
+		return o.merge(l, now)
+	default:
+		return o.renumber(l, now)
+	}
+}
+
+// snapshot creates the revision of the present template. When its name is taken by
+// something else the set gets another hash, and its status wakes it again.
+func (o observed) snapshot(l lineage, now time.Time) act.Plan {
+	next := newRevision(o.set, pods.TemplateHash(&o.set.Spec.Template, o.set.Status.CollisionCount), o.data, l.number)
+	same := func(taken client.Object) bool {
+		return revisions.Same(taken.(*appsv1.ControllerRevision).Data.Raw, o.data, false)
+	}
+	return act.Plan{
+		Why:    fmt.Sprintf("no revision holds the pod template: creating %s as number %d", next.Name, next.Revision),
+		Stages: act.Stages(act.Create{Object: next, MayExist: true, Same: same}),
+		Then: func(r act.Results) act.Plan {
+			return o.from(r[len(r)-1].Object.(*appsv1.ControllerRevision), l.old, now)
+		},
+		Else: func(r act.Results) act.Plan {
+			switch last := r[len(r)-1]; {
+			case last.Became == act.Ending:
+				return act.Plan{Why: "the namespace is being deleted", Err: fmt.Errorf("create revision %s: the namespace is being deleted", next.Name)}
+			case last.Err != nil:
+				return act.Plan{Why: fmt.Sprintf("revision %s is not there", next.Name)}
+			}
+			return o.collided(next.Name)
+		},
+	}
+}
+
+// collided leads to another hash. The collision is counted once: in the set as it was
+// when the hash was found to be taken.
+func (o observed) collided(name string) act.Plan {
+	return act.Plan{
+		Why: fmt.Sprintf("the name %s is taken: the next one has another hash", name),
+		Stages: act.Stages(
+			act.Check{Of: o.set, Is: func(live metav1.Object) error {
+				if live == nil || live.GetUID() != o.set.UID || live.GetGeneration() != o.set.Generation {
+					return fmt.Errorf("it has changed since its next hash was found to be taken")
+				}
+				return nil
+			}},
+			act.Status{Of: o.set, Set: func(object client.Object) {
+				set := object.(*appsv1.DaemonSet)
+				set.Status.CollisionCount = ptr.To(ptr.Deref(set.Status.CollisionCount, 0) + 1)
+			}}),
+	}
+}
+
+// merge gives the pods of duplicates the hash of the current revision and deletes the
+// duplicates. The labels of these pods are judged once the caches show them.
+func (o observed) merge(l lineage, now time.Time) act.Plan {
+	of := map[string]bool{}
+	for _, duplicate := range l.duplicates {
+		of[duplicate.Labels[hashLabel]] = true
+	}
+	hash := l.current.Labels[hashLabel]
+	delete(of, hash)
+	var steps []act.Step
+	for _, pod := range o.members {
+		if of[pod.Labels[hashLabel]] {
+			steps = append(steps, act.Merge(pod, map[string]any{"labels": map[string]string{hashLabel: hash}}))
+		}
+	}
+	return act.Plan{
+		Why:    fmt.Sprintf("%d more revisions hold the pod template: %d pods move to %s", len(l.duplicates), len(steps), l.current.Name),
+		Stages: []act.Stage{act.EachInTurn(steps...), act.EachInTurn(revisions.Removals(l.duplicates)...)},
+		Then: func(r act.Results) act.Plan {
+			moved := slices.ContainsFunc(act.Succeeded[act.Patch](r), func(result act.Result) bool {
+				_, is := result.Step.About().(*corev1.Pod)
+				return is
+			})
+			if moved {
+				return act.Plan{Why: "waiting for the caches to show the pods that have moved"}
+			}
+			return o.renumber(l, now)
+		},
+	}
+}
+
+// renumber makes the current revision the latest one.
+func (o observed) renumber(l lineage, now time.Time) act.Plan {
+	if l.current.Revision >= l.number {
+		return o.from(l.current, l.old, now)
+	}
+	patch, err := revisions.Renumbering(l.current, l.number, nil)
+	return act.Plan{
+		Why:    fmt.Sprintf("revision %s holds the pod template again: it becomes number %d", l.current.Name, l.number),
+		Stages: act.Stages(patch), Err: err,
+		Then: func(r act.Results) act.Plan {
+			return o.from(patched([]*appsv1.ControllerRevision{l.current}, r)[0], l.old, now)
+		},
+	}
+}
+
+// from goes on from the revision that the set is to be at. The nodes were observed for the
+// hash that it was expected to have; for another one they are observed again.
+func (o observed) from(current *appsv1.ControllerRevision, old []*appsv1.ControllerRevision, now time.Time) act.Plan {
+	hash := cmp.Or(current.Labels[hashLabel], o.asked.hash)
+	if hash == o.asked.hash {
+		return o.settle(old, now)
+	}
+	return act.Plan{
+		Why:          fmt.Sprintf("revision %s has the hash %s, not %s: its nodes are looked at again", current.Name, hash, o.asked.hash),
+		Note:         func(act.Results) any { return noted{terms: o.terms, hash: hash} },
+		RequeueAfter: time.Millisecond,
+	}
+}
+
 // newRevision is the revision for the present template of the set.
 func newRevision(ds *appsv1.DaemonSet, hash string, data []byte, number int64) *appsv1.ControllerRevision {
 	labels := maps.Clone(ds.Spec.Template.Labels)
@@ -61,13 +242,7 @@ func newRevision(ds *appsv1.DaemonSet, hash string, data []byte, number int64) *
 	}
 }
 
-// afterCollision is the status that leads to another hash.
-func afterCollision(status appsv1.DaemonSetStatus) appsv1.DaemonSetStatus {
-	status.CollisionCount = ptr.To(ptr.Deref(status.CollisionCount, 0) + 1)
-	return status
+// keptRevisions is how many old revisions the set wants kept.
+func keptRevisions(ds *appsv1.DaemonSet) int {
+	return int(ptr.Deref(ds.Spec.RevisionHistoryLimit, 10))
 }
-
-// keeps is how many old revisions the set wants kept.
-func keeps(ds *appsv1.DaemonSet) int { return int(ptr.Deref(ds.Spec.RevisionHistoryLimit, 10)) }
-
-func collisions(ds *appsv1.DaemonSet) int32 { return ptr.Deref(ds.Status.CollisionCount, 0) }

@@ -2,7 +2,10 @@ package daemonset
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,7 +18,8 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
 	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 // byNode finds the pods that a set controls on one node, or made for it.
@@ -32,19 +36,157 @@ var byNode = cache.NewIndex("daemonSetNode", func(object any) ([]string, error) 
 
 func onNode(set types.UID, node string) string { return string(set) + "/" + node }
 
-// open brings the book in line with the set, and returns what nodes are judged by.
-func (c *Controller) open(b *book, ds *appsv1.DaemonSet, selector labels.Selector, hash string) *question {
-	b.under(terms{ds.UID, ds.Generation, hash}, func() placement { return placementOf(&ds.Spec.Template, c.compares) })
-	now := c.clock.Now()
-	q := &question{
-		placement: b.placement(), selector: selector, minReady: ds.Spec.MinReadySeconds,
-		hash: hash, generation: templateGeneration(ds), rolls: rolls(ds), surges: surges(ds), now: now,
-		blocked: func(node string) time.Duration { return c.blocked(failures(ds, node), now) },
+// observed is what the plan is made of.
+type observed struct {
+	set      *appsv1.DaemonSet
+	selector labels.Selector
+	// malformed is why pods cannot be made for the set.
+	malformed error
+	// orphans are the pods to adopt.
+	orphans   []*corev1.Pod
+	revisions ownership.Claims[*appsv1.ControllerRevision]
+	// data is what a revision of the present template holds.
+	data []byte
+	// members are all pods of the set if several revisions hold its template.
+	members []*corev1.Pod
+
+	// asked is what nodes are judged by, but for the time, under these terms.
+	asked question
+	terms terms
+	// views are the nodes to judge, by name: whole if they are all. Others are the sums
+	// over those that are not among them. At is the number of the latest mark.
+	views  []view
+	whole  bool
+	others elsewhere
+	at     uint64
+	// waiting and leaving are nodes among the others for which the bounds of a rollout may
+	// leave room.
+	waiting, leaving []candidate
+	// patient: rejected pods are replaced ever more rarely.
+	patient bool
+}
+
+// observe reads the set and what belongs to it from the caches.
+func (c *Controller) observe(_ context.Context, key Key) (observed, error) {
+	set, err := c.sets.DaemonSets(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		c.forget(key)
+		return observed{}, reconcile.ErrAbsent
+	}
+	if err != nil {
+		return observed{}, fmt.Errorf("read daemon set %s: %w", key, err)
+	}
+	o := observed{set: set, patient: c.patient}
+	if selectsAll(set) || set.DeletionTimestamp != nil {
+		return o, nil
+	}
+	if o.selector, o.malformed = c.check(set); o.malformed != nil {
+		return o, nil
+	}
+	orphans, err := cache.Adoptable[corev1.Pod](c.pods, set.Namespace, o.selector)
+	if err != nil {
+		return o, err
+	}
+	o.orphans = ownership.Claim(set, o.selector, orphans).Adopt
+	b := c.book(key)
+	hash, err := c.past(&o, b)
+	if err != nil {
+		return o, err
+	}
+	o.terms = terms{set.UID, set.Generation, hash}
+	o.asked = question{
+		selector: o.selector, minReady: set.Spec.MinReadySeconds, hash: hash, generation: templateGeneration(set), rolls: rolls(set), surges: surges(set),
+	}
+	err = c.look(&o, b, c.daemons.Clock().Now())
+	return o, err
+}
+
+// check returns the selector of a set that pods can be made for.
+func (c *Controller) check(set *appsv1.DaemonSet) (labels.Selector, error) {
+	selector, err := c.selectors.Of(set, set.Spec.Selector)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("daemon set %s/%s has an invalid label selector: %w", set.Namespace, set.Name, err)
+	case !selector.Matches(labels.Set(set.Spec.Template.Labels)):
+		return nil, fmt.Errorf("selector of daemon set %s/%s does not match the labels of its template", set.Namespace, set.Name)
+	}
+	return selector, nil
+}
+
+// past reads the revisions, and returns the hash that the present template's is to have.
+func (c *Controller) past(o *observed, b *book) (hash string, err error) {
+	var known string
+	o.data, known, err = b.dataFor(terms{uid: o.set.UID, generation: o.set.Generation}, func() ([]byte, error) { return revisions.DataOf(&o.set.Spec.Template) })
+	if err != nil {
+		return "", err
+	}
+	if o.revisions, err = revisions.Claims(c.revisions, o.set, o.selector); err != nil {
+		return "", err
+	}
+	l := lineageOf(o.data, slices.Concat(o.revisions.Owned, o.revisions.Adopt))
+	if len(l.duplicates) > 0 {
+		o.members, err = cache.Lookup[corev1.Pod](c.pods, cache.ByController, string(o.set.UID))
+	}
+	switch {
+	case l.current != nil:
+		return hashIn(l.current), err
+	case known != "":
+		return known, err
+	}
+	return pods.TemplateHash(&o.set.Spec.Template, o.set.Status.CollisionCount), err
+}
+
+// look reads the nodes that have to be judged, and those that the rollout may take.
+func (c *Controller) look(o *observed, b *book, now time.Time) error {
+	b.under(o.terms, func() placement { return placementOf(&o.set.Spec.Template, c.compares) })
+	o.asked.placement = b.placement()
+	var names []string
+	names, o.whole, o.at = b.marked(now)
+	var err error
+	if o.whole {
+		names, err = c.viewAll(o, names, now)
+	} else {
+		o.views, err = c.view(o, names, now)
+	}
+	if err != nil {
+		return err
+	}
+	o.others = b.besides(names)
+	if o.asked.rolls && !o.whole {
+		err = c.candidates(o, b, names, now)
 	}
 	if c.patient {
-		q.patience = &patience{troubled: func() int { return b.totals().troubled }}
+		o.backOff()
 	}
-	return q
+	return err
+}
+
+// candidates reads as many nodes as there can be room for, whatever is found of those
+// that are judged before.
+func (c *Controller) candidates(o *observed, b *book, looked []string, now time.Time) error {
+	limits, err := boundsOf(o.set, o.others.sums.desired+len(looked))
+	if err != nil {
+		return nil // the plan says so
+	}
+	waiting, leaving := allowance(limits, o.others.sums)
+	if limits.surge > 0 {
+		leaving += len(looked)
+	}
+	read := func(n int, from func(*book) names) ([]candidate, error) {
+		var found []candidate
+		for _, e := range b.inTurn(n, from, looked) {
+			views, err := c.view(o, []string{e.node}, now)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, candidate{view: &views[0], before: e.nodeState})
+		}
+		return found, nil
+	}
+	var failed error
+	o.waiting, err = read(waiting, func(b *book) names { return b.waiting })
+	o.leaving, failed = read(leaving, func(b *book) names { return b.leaving })
+	return errors.Join(err, failed)
 }
 
 // failures names the backoff of a node; another template starts anew.
@@ -52,12 +194,15 @@ func failures(ds *appsv1.DaemonSet, node string) string {
 	return fmt.Sprintf("%s/%d/%s", ds.UID, ds.Generation, node)
 }
 
-// blocked is how long a failed pod has to wait from now.
-func (c *Controller) blocked(id string, now time.Time) time.Duration {
-	if !c.backoffs.IsInBackOffSinceUpdate(id, now) {
-		return 0
+// blocked says how long a failed pod of a node of this set has to wait from now.
+func (c *Controller) blocked(set *appsv1.DaemonSet, now time.Time) func(node string) time.Duration {
+	return func(node string) time.Duration {
+		id := failures(set, node)
+		if !c.backoffs.IsInBackOffSinceUpdate(id, now) {
+			return 0
+		}
+		return c.backoffs.Get(id)
 	}
-	return c.backoffs.Get(id)
 }
 
 // node is nil when there is none of this name.
@@ -72,46 +217,26 @@ func (c *Controller) node(name string) (*corev1.Node, error) {
 	return node, nil
 }
 
-// judgeMarked judges the nodes that changed, or all of them, and notes the verdicts.
-func (c *Controller) judgeMarked(b *book, q *question, set types.UID) (map[string]*verdict, error) {
-	marked, whole := b.take(q.now)
-	if whole {
-		fresh, err := c.judgeAll(b, q, set, marked)
+// view reads these nodes and the pods there.
+func (c *Controller) view(o *observed, names []string, now time.Time) ([]view, error) {
+	views := make([]view, 0, len(names))
+	for _, name := range names {
+		node, err := c.node(name)
 		if err != nil {
-			b.markAll()
-		}
-		return fresh, err
-	}
-	fresh := make(map[string]*verdict, len(marked))
-	for _, name := range marked {
-		v, err := c.judge(b, q, set, name)
-		if err != nil {
-			b.markAll()
 			return nil, err
 		}
-		fresh[name] = v
+		here, err := cache.Lookup[corev1.Pod](c.pods, byNode, onNode(o.set.UID, name))
+		if err != nil {
+			return nil, err
+		}
+		views = append(views, viewOf(name, node, here, c.blocked(o.set, now)))
 	}
-	return fresh, nil
+	return views, nil
 }
 
-// judge judges one node by the caches.
-func (c *Controller) judge(b *book, q *question, set types.UID, name string) (*verdict, error) {
-	node, err := c.node(name)
-	if err != nil {
-		return nil, err
-	}
-	here, err := cache.Lookup[corev1.Pod](c.pods, byNode, onNode(set, name))
-	if err != nil {
-		return nil, err
-	}
-	v := q.judge(name, node, here)
-	b.note(name, &v)
-	return &v, nil
-}
-
-// judgeAll judges all nodes, those that pods name, and those given.
-func (c *Controller) judgeAll(b *book, q *question, set types.UID, also []string) (map[string]*verdict, error) {
-	all, err := cache.Lookup[corev1.Pod](c.pods, cache.ByController, string(set))
+// viewAll reads all nodes, those that pods name, and those given.
+func (c *Controller) viewAll(o *observed, names []string, now time.Time) ([]string, error) {
+	all, err := cache.Lookup[corev1.Pod](c.pods, cache.ByController, string(o.set.UID))
 	if err != nil {
 		return nil, err
 	}
@@ -119,14 +244,11 @@ func (c *Controller) judgeAll(b *book, q *question, set types.UID, also []string
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
-	if q.patience != nil {
-		q.patience.listed = troubledOf(all)
-	}
 	here, exist := make(map[string][]*corev1.Pod, len(nodes)), make(map[string]*corev1.Node, len(nodes))
 	for _, pod := range all {
 		here[nodeOf(pod)] = append(here[nodeOf(pod)], pod)
 	}
-	for _, name := range also {
+	for _, name := range names {
 		exist[name] = nil
 	}
 	for name := range here {
@@ -135,66 +257,19 @@ func (c *Controller) judgeAll(b *book, q *question, set types.UID, also []string
 	for _, node := range nodes {
 		exist[node.Name] = node
 	}
-	fresh := map[string]*verdict{}
-	for name, node := range exist {
-		v := q.judge(name, node, here[name])
-		b.note(name, &v)
-		if v.acts() {
-			fresh[name] = &v
-		}
+	names, blocked := slices.Sorted(maps.Keys(exist)), c.blocked(o.set, now)
+	o.views = make([]view, 0, len(names))
+	for _, name := range names {
+		o.views = append(o.views, viewOf(name, exist[name], here[name], blocked))
 	}
-	return fresh, nil
+	return names, nil
 }
 
-// rollOut adds to an idle plan what the rollout may do now.
-func (c *Controller) rollOut(b *book, q *question, ds *appsv1.DaemonSet, fresh map[string]*verdict, p *plan) error {
-	totals := b.totals()
-	limits, err := boundsOf(ds, totals.desired)
-	if err != nil {
-		return err
+// viewOf looks the backoff of a node up only if a pod there has failed.
+func viewOf(name string, node *corev1.Node, here []*corev1.Pod, blocked func(node string) time.Duration) view {
+	v := view{name: name, node: node, pods: here}
+	if slices.ContainsFunc(here, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodFailed }) {
+		v.blocked = blocked(name)
 	}
-	waiting, parting := allowance(limits, totals)
-	picked := map[string]*verdict{}
-	for _, name := range append(b.some(waiting, false), b.some(parting, true)...) {
-		if picked[name], err = c.judge(b, q, ds.UID, name); err != nil {
-			return err
-		}
-		b.mark(name)
-	}
-	p.roll(fresh, picked, q.surges)
-	return nil
-}
-
-// settleHistory sees to it that the present template has its revision, the latest
-// one, and returns the others and its hash. When it cannot go on the result says why.
-func (c *Controller) settleHistory(ctx context.Context, key types.NamespacedName, ds *appsv1.DaemonSet, selector labels.Selector) (lineage, string, runner.Result, bool) {
-	stop := func(err error) (lineage, string, runner.Result, bool) {
-		return lineage{}, "", runner.Done(err), false
-	}
-	data, err := c.book(key).dataFor(terms{uid: ds.UID, generation: ds.Generation}, func() ([]byte, error) { return revisions.DataOf(&ds.Spec.Template) })
-	if err != nil {
-		return stop(err)
-	}
-	claims, err := revisions.Claims(c.revisions, ds, selector)
-	if err != nil {
-		return stop(err)
-	}
-	mine, err := c.history.Claim(ctx, key, ds, claims, c.live(key))
-	if err != nil {
-		return stop(err)
-	}
-	if mine, err = c.labelled(ctx, key, mine); err != nil {
-		return stop(err)
-	}
-	l := lineageOf(data, mine)
-	if l.current == nil {
-		hash := pods.TemplateHash(&ds.Spec.Template, ds.Status.CollisionCount)
-		l.current, err = c.snapshot(ctx, key, ds, newRevision(ds, hash, data, l.number))
-	} else {
-		l.current, err = c.align(ctx, key, ds, l)
-	}
-	if err != nil || l.current == nil {
-		return stop(err)
-	}
-	return l, l.current.Labels[hashLabel], runner.Result{}, true
+	return v
 }

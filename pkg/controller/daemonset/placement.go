@@ -25,20 +25,27 @@ func placementOf(template *corev1.PodTemplateSpec, compares bool) placement {
 	}
 }
 
-// fits tells whether the node is to have a pod, and whether one that it has may
-// stay. A node that is gone has neither.
-func (p *placement) fits(node *corev1.Node) (runs, stays bool) {
-	if node == nil || p.nodeName != "" && p.nodeName != node.Name {
-		return false, false
+// fits says what the node, nil if there is none, means for the pods.
+func (p *placement) fits(node *corev1.Node) fit {
+	if node == nil {
+		return fitAbsent
+	}
+	if p.nodeName != "" && p.nodeName != node.Name {
+		return fitClosed
 	}
 	if matches, err := p.affinity.Match(node); err != nil || !matches {
-		return false, false
+		return fitClosed
 	}
-	stays = p.tolerates(node, corev1.TaintEffectNoExecute)
-	return stays && p.tolerates(node, corev1.TaintEffectNoSchedule), stays
+	switch {
+	case !p.tolerates(node, corev1.TaintEffectNoExecute):
+		return fitClosed
+	case !p.tolerates(node, corev1.TaintEffectNoSchedule):
+		return fitKeeps
+	}
+	return fitOpen
 }
 
-// tolerates tells whether no taint of this effect keeps the pods off the node.
+// tolerates reports whether no taint of this effect keeps the pods off the node.
 func (p *placement) tolerates(node *corev1.Node, effect corev1.TaintEffect) bool {
 	for i := range node.Spec.Taints {
 		taint := &node.Spec.Taints[i]

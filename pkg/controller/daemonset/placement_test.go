@@ -67,17 +67,9 @@ func TestWhereDaemonPodsFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := placementOf(&tc.ds.Spec.Template, false)
-			runs, stays := p.fits(tc.node)
-			got := neither
-			switch {
-			case runs && stays:
-				got = both
-			case stays:
-				got = staysOnly
-			case runs:
-				got = "runs, but does not stay"
-			}
+			got := map[fit]string{fitAbsent: neither, fitClosed: neither, fitKeeps: staysOnly, fitOpen: both}[p.fits(tc.node)]
 			check(t, got, tc.want)
+			check(t, p.fits(tc.node) == fitAbsent, tc.node == nil)
 		})
 	}
 }

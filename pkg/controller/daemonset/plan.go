@@ -2,115 +2,140 @@ package daemonset
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
+	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
-// burst is how many pods one reconcile creates at most, and how many it deletes.
-const burst = 250
-
-// plan is what to do for a set, and why.
-type plan struct {
-	why     string
-	create  []string             // nodes
-	since   map[string]time.Time // since when these nodes reject pods, as far as they do
-	remove  []removal
-	release []*corev1.Pod
-}
-
-func (p *plan) idle() bool { return len(p.create)+len(p.remove) == 0 }
-
-// leavesRoom tells whether the rollout may go on beside this plan. Nodes without a
-// pod are counted as down already, so that filling them takes nothing from the
-// bounds; were the rollout to wait for it, it would stand still while one node
-// after the other loses its old pod.
-func (p *plan) leavesRoom(surges bool) bool {
-	return p.idle() || !surges && len(p.remove) == 0
-}
-
-// limited cuts the plan to one burst; the rest is judged again.
-func (p *plan) limited() plan {
-	return plan{why: p.why, create: p.create[:min(len(p.create), burst)], since: p.since, remove: p.remove[:min(len(p.remove), burst)], release: p.release}
-}
-
-// manage plans what nodes need whatever the rollout does.
-func manage(fresh map[string]*verdict) plan {
-	p := plan{why: "nodes have what they are to have", since: map[string]time.Time{}}
-	for _, node := range slices.Sorted(maps.Keys(fresh)) {
-		v := fresh[node]
-		if v.create {
-			p.create = append(p.create, node)
-			if !v.since.IsZero() {
-				p.since[node] = v.since
+// plan brings the set a step further: its pods are its own first, then its template has
+// a revision, and then the nodes get what they are to have.
+func plan(o observed, now time.Time) act.Plan {
+	switch {
+	case selectsAll(o.set):
+		return act.Plan{Why: "selects all pods", Stages: act.Stages(act.Event{On: o.set, Type: corev1.EventTypeWarning,
+			Reason: "SelectingAll", Message: "This daemon set is selecting all pods. A non-empty selector is required."})}
+	case o.set.DeletionTimestamp != nil:
+		return act.Plan{Why: "being deleted: its pods belong to the garbage collector"}
+	case o.malformed != nil:
+		return act.Plan{Why: "the set cannot have pods: " + o.malformed.Error(), Terminal: o.malformed}
+	case len(o.orphans) == 0:
+		return o.claim(now)
+	}
+	var steps []act.Step
+	for _, pod := range o.orphans {
+		steps = append(steps, act.Adopt{Child: pod, Owner: o.set, Kind: kind, Selector: o.selector})
+	}
+	return act.Plan{
+		Why: fmt.Sprintf("%d pods to adopt", len(steps)), Stages: []act.Stage{act.Each(steps...)},
+		Then: func(r act.Results) act.Plan {
+			if n := len(act.Succeeded[act.Adopt](r)); n > 0 {
+				return act.Plan{Why: fmt.Sprintf("%d pods were adopted: waiting for the caches to show them", n)}
 			}
-		}
-		p.remove = append(p.remove, v.remove...)
-		p.release = append(p.release, v.release...)
-	}
-	if !p.idle() {
-		p.why = fmt.Sprintf("%d nodes lack a pod, %d pods are too many or have ended", len(p.create), len(p.remove))
-	}
-	return p
-}
-
-// allowance is how many nodes that wait may get on with the rollout, and how many
-// pods may leave nodes that are to have no new one.
-func allowance(b bounds, t sums) (waiting, parting int) {
-	if b.surge == 0 {
-		return max(b.unavailable-t.down, 0), 0
-	}
-	return max(b.surge-t.surging, 0), max(t.serving-t.desired, 0)
-}
-
-// roll adds the steps of the rollout: those that ask for no bounds, and those of
-// the nodes that were picked within them.
-func (p *plan) roll(fresh, picked map[string]*verdict, surges bool) {
-	for _, node := range slices.Sorted(maps.Keys(fresh)) {
-		step := fresh[node].step
-		if step.create {
-			p.create = append(p.create, node)
-		}
-		if step.remove != nil {
-			p.remove = append(p.remove, removal{step.remove, node, outdated})
-		}
-	}
-	for _, node := range slices.Sorted(maps.Keys(picked)) {
-		switch v := picked[node]; {
-		case v.waits && surges:
-			p.create = append(p.create, node)
-		case v.waits, v.departs:
-			p.remove = append(p.remove, removal{v.old, node, outdated})
-		}
-	}
-	if !p.idle() {
-		p.why = fmt.Sprintf("rolling: %d nodes get a new pod, %d lose an old one", len(p.create), len(p.remove))
+			return o.claim(now)
+		},
 	}
 }
 
-// shown is how many names an explanation holds.
-const shown = 10
-
-// explanation is a plan as the debug endpoint shows it. It holds no pods, because
-// it is kept for long.
-type explanation struct {
-	Why      string   `json:"why"`
-	Revision string   `json:"revision"`
-	Desired  int      `json:"desired"`
-	Create   int      `json:"create,omitempty"`
-	Delete   int      `json:"delete,omitempty"`
-	First    []string `json:"first,omitempty"`
+// steps are what is to be written for the nodes. What is refused of one kind holds up
+// none of the others.
+func (d *draft) steps(obsolete []*appsv1.ControllerRevision) []act.Stage {
+	var parts []act.Step
+	part := func(stage act.Stage) {
+		if len(stage.Steps) > 0 {
+			parts = append(parts, act.Part{Of: d.set, Stages: []act.Stage{stage}})
+		}
+	}
+	var released, removed []act.Step
+	for _, pod := range d.release {
+		released = append(released, act.Release{Child: pod, Owner: d.set})
+	}
+	for _, r := range d.remove {
+		removed = append(removed, d.removal(r))
+	}
+	part(act.Each(released...))
+	part(act.SlowStart(d.creations()...))
+	part(act.Together(removed...))
+	part(act.EachInTurn(revisions.Removals(obsolete)...))
+	if len(parts) == 0 {
+		return nil
+	}
+	return []act.Stage{act.Abreast(1, parts...)}
 }
 
-func (p *plan) explain(hash string, t sums) explanation {
-	e := explanation{Why: p.why, Revision: hash, Desired: t.desired, Create: len(p.create), Delete: len(p.remove)}
-	for _, node := range p.create[:min(len(p.create), shown)] {
-		e.First = append(e.First, "create on "+node)
+func (d *draft) creations() []act.Step {
+	if len(d.create) == 0 {
+		return nil
 	}
-	for _, r := range p.remove[:min(len(p.remove), shown)] {
-		e.First = append(e.First, "delete "+r.pod.Name)
+	template, ref := podTemplate(d.set, d.asked.hash), ownership.ControllerRef(d.set, kind)
+	steps := make([]act.Step, len(d.create))
+	for i, c := range d.create {
+		pod := pods.FromTemplate(template, d.set, ref)
+		pod.Spec.Affinity = pinnedTo(pod.Spec.Affinity, c.node)
+		if !c.since.IsZero() {
+			rejections.MarkSince(pod, c.since)
+		}
+		steps[i] = act.Create{Object: pod, Owner: d.set, Siblings: d.selector, Events: pods.Created(d.set)}
 	}
-	return e
+	return steps
+}
+
+// removal deletes a pod, and tells first why when it ended by itself.
+func (d *draft) removal(r removal) act.Step {
+	remove := act.Delete{Of: r.pod, Paces: true, Events: pods.Deleted(d.set)}
+	event := act.Event{On: d.set}
+	switch r.why {
+	case failed:
+		event.Type, event.Reason = corev1.EventTypeWarning, "FailedDaemonPod"
+		event.Message = fmt.Sprintf("Found failed daemon pod %s/%s on node %s, will try to kill it", r.pod.Namespace, r.pod.Name, r.node)
+	case succeeded:
+		event.Type, event.Reason = corev1.EventTypeNormal, "SucceededDaemonPod"
+		event.Message = fmt.Sprintf("Found succeeded daemon pod %s/%s on node %s, will try to delete it", r.pod.Namespace, r.pod.Name, r.node)
+	default:
+		return remove
+	}
+	return act.Part{Of: r.pod, Stages: act.Stages(event, remove)}
+}
+
+// report writes the status if it differs. One that is only a step on the way can wait,
+// but not while something is refused, as the next try may be minutes away. On a conflict
+// it is put once more, because the pods were counted regardless of what changed.
+func (d *draft) report(r act.Results) act.Step {
+	status := statusOf(d.set, d.sums)
+	status.Conditions = d.setback.condition(status.Conditions, d.now)
+	if reported(d.set.Status, status) {
+		return nil
+	}
+	_, failed := r.Failed()
+	return act.Status{
+		Of: d.set, Set: func(object client.Object) { object.(*appsv1.DaemonSet).Status = status },
+		Again: true, MayWait: failed == nil && underWay(d.set, status),
+	}
+}
+
+// explain says in numbers how far the set has come, and what is done or waited for.
+func (d *draft) explain() string {
+	t, what := d.sums, "complete"
+	switch {
+	case d.rolled:
+		what = fmt.Sprintf("rolling out: %d nodes get a new pod, %d lose an old one", len(d.create), len(d.remove))
+	case !d.idle():
+		what = fmt.Sprintf("%d nodes lack a pod, %d pods are too many or have ended", len(d.create), len(d.remove))
+	case d.setback.node != "":
+		what = fmt.Sprintf("node %s rejected its pod (%s) and is tried again at %s", d.setback.node, d.setback.reason, d.setback.due.UTC().Format(time.RFC3339))
+	case t.available < t.desired:
+		what = fmt.Sprintf("waiting for %d pods to become available", t.desired-t.available)
+	case t.updated < t.desired && d.asked.rolls:
+		what = fmt.Sprintf("waiting for room to replace the pods of %d nodes", t.desired-t.updated)
+	case t.updated < t.desired:
+		what = fmt.Sprintf("the old pods of %d nodes stay until they are deleted", t.desired-t.updated)
+	}
+	return fmt.Sprintf("%d pods available on %d nodes that are to have one, %d at revision %s: %s", t.available, t.desired, t.updated, d.asked.hash, what)
 }

@@ -1,13 +1,13 @@
 package daemonset
 
 import (
-	"container/heap"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
 	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
@@ -17,40 +17,71 @@ import (
 // with fewer nodes in trouble its turn comes sooner.
 const longestHold = 5 * time.Minute
 
-// patience is what the nodes are judged by that reject their pods.
-type patience struct {
-	// troubled is how many nodes do, as far as they have been judged.
-	troubled func() int
-	// listed is how many of the pods say so, when all are looked at.
-	listed int
+// retry says whether a node that rejected its pod gets another one now. It is worked out
+// before the node is judged; the zero value replaces rejected pods like all that failed.
+type retry struct {
+	// troubled: the node rejects pods, as far as is known.
+	troubled bool
+	// last is the latest pod that the node rejected, nil if none is there, and due when
+	// the one after it may be made.
+	last *corev1.Pod
+	due  time.Time
+	// since is when the node began to.
+	since time.Time
 }
 
-func (p *patience) nodes() int { return max(p.listed, p.troubled()+1) }
-
-// troubledOf counts the pods whose nodes reject them.
-func troubledOf(all []*corev1.Pod) (n int) {
+// retryOf finds what the node of these pods has rejected.
+func retryOf(all []*corev1.Pod, selector labels.Selector) retry {
+	var r retry
 	for _, pod := range all {
-		if pod.DeletionTimestamp == nil && rejections.Troubled(pod) {
-			n++
+		if !selector.Matches(labels.Set(pod.Labels)) || over(pod) {
+			continue
+		}
+		r.troubled = r.troubled || pod.DeletionTimestamp == nil && rejections.Troubled(pod)
+		if rejections.Rejected(pod) && (r.last == nil || first(r.last, pod) < 0) {
+			r.last = pod
 		}
 	}
-	return n
+	return r
+}
+
+// among works out when the node is tried again, as one of so many that reject pods.
+func (r *retry) among(nodes int) {
+	if r.last == nil {
+		return
+	}
+	r.due = rejections.Due(r.last, nodes, nodes)
+	var again bool
+	if r.since, again = rejections.SinceOf(r.last); !again {
+		r.since = r.last.CreationTimestamp.Time
+	}
+}
+
+// backOff works out for all nodes that were observed when they are tried again.
+func (o *observed) backOff() {
+	var all []*view
+	for i := range o.views {
+		all = append(all, &o.views[i])
+	}
+	for _, c := range slices.Concat(o.waiting, o.leaving) {
+		all = append(all, c.view)
+	}
+	troubled := o.others.sums.troubled
+	for _, n := range all {
+		if n.retry = retryOf(n.pods, o.selector); n.retry.troubled {
+			troubled++
+		}
+	}
+	for _, n := range all {
+		n.retry.among(troubled)
+	}
 }
 
 // setAside sorts out pods that the node rejected. The last one stays until the
 // pod that replaces it is there, which carries its record on; it is returned if it
 // has none yet. Those before it go.
-func (v *verdict) setAside(q *question, node string, here []*corev1.Pod) (left []*corev1.Pod, last *corev1.Pod) {
-	if q.patience == nil {
-		return here, nil
-	}
-	for _, pod := range here {
-		v.troubled = v.troubled || pod.DeletionTimestamp == nil && rejections.Troubled(pod)
-		if rejections.Rejected(pod) && (last == nil || !pod.CreationTimestamp.Before(&last.CreationTimestamp)) {
-			last = pod
-		}
-	}
-	if last == nil {
+func (v *verdict) setAside(q *question, n *view, here []*corev1.Pod) (left []*corev1.Pod, last *corev1.Pod) {
+	if last = n.retry.last; last == nil {
 		return here, nil
 	}
 	replaced := slices.ContainsFunc(here, func(pod *corev1.Pod) bool {
@@ -60,7 +91,7 @@ func (v *verdict) setAside(q *question, node string, here []*corev1.Pod) (left [
 	})
 	for _, pod := range here {
 		if rejections.Rejected(pod) && (replaced || pod != last) {
-			v.remove = append(v.remove, removal{pod, node, failed})
+			v.remove = append(v.remove, removal{pod, n.name, failed})
 		} else {
 			left = append(left, pod)
 		}
@@ -73,7 +104,7 @@ func (v *verdict) setAside(q *question, node string, here []*corev1.Pod) (left [
 
 // follow has the pod made that follows a rejected one, when it is due and others
 // leave room for it.
-func (v *verdict) follow(q *question, node string, rejected *corev1.Pod, here []*corev1.Pod) {
+func (v *verdict) follow(q *question, n *view, here []*corev1.Pod) {
 	others, staying := 0, 0
 	for _, pod := range here {
 		if !pods.Terminal(pod) {
@@ -83,24 +114,15 @@ func (v *verdict) follow(q *question, node string, rejected *corev1.Pod, here []
 			staying++
 		}
 	}
-	switch {
-	case !v.runs || staying > 0 && !q.surges:
-		v.remove = append(v.remove, removal{rejected, node, failed})
-		return
+	switch r := n.retry; {
+	case v.fit != fitOpen || staying > 0 && !q.surges:
+		v.remove = append(v.remove, removal{r.last, n.name, failed})
 	case others > 1 || others > 0 && !q.surges:
-		return
-	}
-	nodes := q.patience.nodes()
-	if due := rejections.Due(rejected, nodes, nodes); q.now.Before(due) {
-		v.due, v.why = due, rejected.Status.Reason
-		v.lookAfter(q, min(due.Sub(q.now), longestHold))
-		return
-	}
-	v.create = true
-	if since, again := rejections.SinceOf(rejected); again {
-		v.since = since
-	} else {
-		v.since = rejected.CreationTimestamp.Time
+	case q.now.Before(r.due):
+		v.due, v.why = r.due, r.last.Status.Reason
+		v.lookAfter(q, min(r.due.Sub(q.now), longestHold))
+	default:
+		v.create, v.since = true, r.since
 	}
 }
 
@@ -114,17 +136,10 @@ type setback struct {
 	due          time.Time
 }
 
-// setback returns what is noted of nodes that reject pods.
-func (b *book) setback() setback {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for len(b.dues) > 0 && !b.nodes[b.dues[0].node].due.Equal(b.dues[0].at) {
-		heap.Pop(&b.dues)
-	}
-	s := setback{troubled: b.sums.troubled}
-	if len(b.dues) > 0 {
-		s.node, s.due = b.dues[0].node, b.dues[0].at
-		s.reason = b.nodes[s.node].why
+// sooner returns what the set has to say with one more node that is held.
+func (s setback) sooner(node string, of *nodeState) setback {
+	if !of.due.IsZero() && (s.node == "" || of.due.Before(s.due) || of.due.Equal(s.due) && node < s.node) {
+		s.node, s.reason, s.due = node, of.why, of.due
 	}
 	return s
 }
@@ -144,7 +159,7 @@ func (s setback) condition(conditions []appsv1.DaemonSetCondition, now time.Time
 	})
 }
 
-// tells tells whether a status says that pods are rejected.
+// tells reports whether a status says that pods are rejected.
 func tells(status *appsv1.DaemonSetStatus) bool {
 	return slices.ContainsFunc(status.Conditions, func(c appsv1.DaemonSetCondition) bool { return c.Type == rejections.Condition })
 }

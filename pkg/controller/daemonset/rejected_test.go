@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
@@ -34,11 +35,12 @@ func waiting(p *corev1.Pod) {
 	p.Status.Phase = corev1.PodPending
 }
 
-// patiently asks with so many nodes in trouble.
-func patiently(ds *appsv1.DaemonSet, troubled int) *question {
-	q := asked(ds)
-	q.patience = &patience{troubled: func() int { return troubled }}
-	return q
+// refusing is a node as it is observed while so many others reject pods.
+func refusing(name string, node *corev1.Node, others int, all ...*corev1.Pod) *view {
+	n := seen(name, node, all...)
+	n.retry = retryOf(all, labels.SelectorFromSet(labels.Set{"app": "web"}))
+	n.retry.among(others + 1)
+	return n
 }
 
 func TestRejectedPods(t *testing.T) {
@@ -71,9 +73,9 @@ func TestRejectedPods(t *testing.T) {
 		"one of another template goes without a record":  {pods: some(pod("p", refused(4*s), following(5*s), old)), wait: 6 * s, look: 6 * s, is: true, rolls: "down, without p"},
 		"no second pod is made beside one":               {pods: some(pod("p", refused(time.Hour), old), pod("q", aged(2*time.Hour), old)), want: "failed p", is: true},
 		"not beside one that goes":                       {pods: some(pod("p", refused(s)), pod("q", leaving, old)), is: true},
-		"with a surge the old one stays":                 {ds: daemon(surging1), pods: some(pod("p", refused(4*s), following(5*s)), pod("q", old)), wait: 6 * s, look: 6 * s, is: true, rolls: "serves, surging"},
-		"with a surge it is followed when due":           {ds: daemon(surging1), pods: some(pod("p", refused(s)), pod("q", old)), want: "create since 1s", is: true, rolls: "serves, surging"},
-		"with a surge there are never three":             {ds: daemon(surging1), pods: some(pod("p", refused(s), old), pod("q", old), pod("r", waiting, old)), want: "remove r", is: true, rolls: "surging"},
+		"with a surge the old one stays":                 {ds: daemon(surging1), pods: some(pod("p", refused(4*s), following(5*s)), pod("q", old)), wait: 6 * s, look: 6 * s, is: true, rolls: "joins"},
+		"with a surge it is followed when due":           {ds: daemon(surging1), pods: some(pod("p", refused(s)), pod("q", old)), want: "create since 1s", is: true, rolls: "joins"},
+		"with a surge there are never three":             {ds: daemon(surging1), pods: some(pod("p", refused(s), old), pod("q", old), pod("r", waiting, old)), want: "remove r", is: true, rolls: "unsettled"},
 		"with a surge an outdated one goes":              {ds: daemon(surging1), pods: some(pod("p", refused(s), old), pod("q", waiting)), want: "failed p", is: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +85,7 @@ func TestRejectedPods(t *testing.T) {
 			if tc.node == nil {
 				tc.node = fits
 			}
-			v := patiently(tc.ds, tc.troubled).judge("a", tc.node, tc.pods)
+			v := asked(tc.ds).judge(refusing("a", tc.node, tc.troubled, tc.pods...))
 			got := strings.ReplaceAll(v.does(), "create", fmt.Sprint("create since ", noon.Sub(v.since)))
 			parts := strings.Split(got, ", ")
 			slices.Sort(parts)
@@ -106,7 +108,7 @@ func TestRejectedPods(t *testing.T) {
 
 func TestTheConditionTellsOfHeldPods(t *testing.T) {
 	b := newBook()
-	q := patiently(daemon(), 0)
+	q := asked(daemon())
 	has := func(conditions []appsv1.DaemonSetCondition) string {
 		var all []string
 		for _, c := range conditions {
@@ -115,12 +117,14 @@ func TestTheConditionTellsOfHeldPods(t *testing.T) {
 		return strings.Join(all, "; ")
 	}
 	judge := func(name string, all ...*corev1.Pod) {
-		v := q.judge(name, node(name), all)
-		b.note(name, &v)
+		v := q.judge(refusing(name, node(name), 0, all...))
+		b.set(entry{name, v.nodeState, v.acts()}, b.marks)
 	}
 	var now []appsv1.DaemonSetCondition
 	tell := func() string {
-		now = b.setback().condition(now, noon)
+		o := b.besides(nil)
+		o.setback.troubled = o.sums.troubled
+		now = o.setback.condition(now, noon)
 		return has(now)
 	}
 	judge("a", pod("p", refused(0)))

@@ -10,68 +10,55 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
 )
 
-// standing is what a node means for the rollout of a template.
-type standing struct {
-	// down tells that the node counts as without a working pod.
-	down bool
-	// surging tells that the node has a new pod that does not work yet beside its
-	// old one.
-	surging bool
-	// serves tells that a pod of the node works.
-	serves bool
-	// waits tells that the node has an old pod only, which works and is replaced
-	// when the bounds allow.
-	waits bool
-	// departs tells that the node has an old pod only, which works, and is to have no
-	// new one.
-	departs bool
-}
-
 // step is what the rollout does about a node without asking for the bounds.
 type step struct {
 	create bool
 	remove *corev1.Pod
 }
 
-// roll says how the rollout stands on a node with these pods. Pods that are being
-// deleted count no more; what they leave open is made up for elsewhere.
-func (q *question) roll(runs bool, here []*corev1.Pod) (standing, step) {
+// roll says how the rollout stands on a node with these pods, which is to have one or
+// not. Pods that are being deleted count no more; what they leave open is made up for
+// elsewhere.
+func (q *question) roll(wanted bool, here []*corev1.Pod) (rollout, step) {
 	newPod, oldPod, clear := q.split(here)
 	if q.surges {
-		return q.surge(runs, newPod, oldPod, clear)
+		return q.surge(wanted, newPod, oldPod, clear)
 	}
 	switch {
 	case !clear || (newPod == nil) == (oldPod == nil):
-		return standing{down: true}, step{}
+		return rolloutDown, step{}
+	case newPod != nil && q.works(newPod):
+		return rolloutDone, step{}
 	case newPod != nil:
-		return standing{down: !q.works(newPod)}, step{}
+		return rolloutDown, step{}
 	case !q.works(oldPod):
-		return standing{down: true}, step{remove: oldPod}
+		return rolloutDown, step{remove: oldPod}
 	}
-	return standing{waits: true}, step{}
+	return rolloutWaiting, step{}
 }
 
-func (q *question) surge(runs bool, newPod, oldPod *corev1.Pod, clear bool) (standing, step) {
-	if !clear {
-		return standing{surging: true}, step{}
-	}
-	s := standing{serves: newPod != nil && q.works(newPod) || oldPod != nil && q.works(oldPod)}
+// surge is roll with new pods beside old ones.
+func (q *question) surge(wanted bool, newPod, oldPod *corev1.Pod, clear bool) (rollout, step) {
+	newWorks, oldWorks := newPod != nil && q.works(newPod), oldPod != nil && q.works(oldPod)
 	switch {
+	case !clear:
+		return rolloutUnsettled, step{}
+	case newWorks:
+		return rolloutDone, step{remove: oldPod}
 	case oldPod == nil:
-	case newPod == nil && !q.works(oldPod) && !runs:
-		return s, step{remove: oldPod}
-	case newPod == nil && !q.works(oldPod):
-		return s, step{create: true}
-	case newPod == nil && !runs:
-		s.departs = true
-	case newPod == nil:
-		s.waits = true
-	case !q.works(newPod):
-		s.surging = true
-	default:
-		return s, step{remove: oldPod}
+		return rolloutIdle, step{}
+	case newPod != nil && oldWorks:
+		return rolloutJoining, step{}
+	case newPod != nil:
+		return rolloutUnsettled, step{}
+	case oldWorks && wanted:
+		return rolloutWaiting, step{}
+	case oldWorks:
+		return rolloutLeaving, step{}
+	case wanted:
+		return rolloutIdle, step{create: true}
 	}
-	return s, step{}
+	return rolloutIdle, step{remove: oldPod}
 }
 
 // split finds the new and the old pod of a node. It is not clear which they are
@@ -115,6 +102,15 @@ func boundsOf(ds *appsv1.DaemonSet, desired int) (bounds, error) {
 	return atLeastOne(b, desired), nil
 }
 
+// allowance is how many nodes that wait may get on with the rollout, and how many
+// pods may leave nodes that are to have no new one.
+func allowance(b bounds, t sums) (waiting, leaving int) {
+	if b.surge == 0 {
+		return max(b.unavailable-t.down, 0), 0
+	}
+	return max(b.surge-t.surging, 0), max(t.serving-t.desired, 0)
+}
+
 func atLeastOne(b bounds, desired int) bounds {
 	if desired > 0 && b == (bounds{}) {
 		b.unavailable = 1
@@ -133,7 +129,7 @@ func rolls(ds *appsv1.DaemonSet) bool {
 	return ds.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType
 }
 
-// surges tells whether the set's strategy makes new pods beside old ones.
+// surges reports whether the set's strategy makes new pods beside old ones.
 func surges(ds *appsv1.DaemonSet) bool {
 	b, err := boundsOf(ds, 1)
 	return err == nil && b.surge > 0

@@ -24,7 +24,7 @@ func TestWhatANodeMeansForARollout(t *testing.T) {
 		"no pod":                                        {daemon(), fits, nil, "down"},
 		"no pod and none wanted":                        {daemon(), evicts, nil, ""},
 		"one that goes":                                 {daemon(), fits, some(pod("p", leaving)), "down"},
-		"a new one that works":                          {daemon(), fits, some(pod("p")), ""},
+		"a new one that works":                          {daemon(), fits, some(pod("p")), "done"},
 		"a new one that does not":                       {daemon(), fits, some(pod("p", unready)), "down"},
 		"an old one that works":                         {daemon(), fits, some(pod("p", old)), "waits"},
 		"an old one that does not":                      {daemon(), fits, some(pod("p", old, unready)), "down, without p"},
@@ -34,25 +34,45 @@ func TestWhatANodeMeansForARollout(t *testing.T) {
 		"an old one on a node that is gone":             {daemon(), noNode, some(pod("p", old)), "waits"},
 		"OnDelete leaves it to users":                   {daemon(onDelete), fits, some(pod("p", old)), ""},
 		"surge: no pod":                                 {daemon(surging1), fits, nil, ""},
-		"surge: a new one that works":                   {daemon(surging1), fits, some(pod("p")), "serves"},
+		"surge: a new one that works":                   {daemon(surging1), fits, some(pod("p")), "done"},
 		"surge: a new one that does not":                {daemon(surging1), fits, some(pod("p", unready)), ""},
-		"surge: an old one that works":                  {daemon(surging1), fits, some(pod("p", old)), "serves, waits"},
+		"surge: an old one that works":                  {daemon(surging1), fits, some(pod("p", old)), "waits"},
 		"surge: an old one that does not":               {daemon(surging1), fits, some(pod("p", old, unready)), "new"},
-		"surge: both, the new one unready":              {daemon(surging1), fits, some(pod("p", old), pod("q", unready)), "serves, surging"},
-		"surge: both, the new one works":                {daemon(surging1), fits, some(pod("p", old), pod("q")), "serves, without p"},
-		"surge: two new ones":                           {daemon(surging1), fits, some(pod("p"), pod("q")), "surging"},
-		"surge: an old one that is to leave":            {daemon(surging1), keeps1, some(pod("p", old)), "departs, serves"},
+		"surge: both, the new one unready":              {daemon(surging1), fits, some(pod("p", old), pod("q", unready)), "joins"},
+		"surge: both, the new one works":                {daemon(surging1), fits, some(pod("p", old), pod("q")), "done, without p"},
+		"surge: two new ones":                           {daemon(surging1), fits, some(pod("p"), pod("q")), "unsettled"},
+		"surge: an old one that is to leave":            {daemon(surging1), keeps1, some(pod("p", old)), "leaves"},
 		"surge: one that does not work and is to leave": {daemon(surging1), keeps1, some(pod("p", old, unready)), "without p"},
 		"surge: one not ready for long and to leave":    {daemon(surging1, minReady(10)), keeps1, some(pod("p", old, readyFor(time.Second))), "without p"},
 		"surge: a new one where none may be made":       {daemon(surging1), keeps1, some(pod("p", unready)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := asked(tc.ds).judge("a", tc.node, tc.pods)
+			v := asked(tc.ds).judge(seen("a", tc.node, tc.pods...))
 			check(t, v.rolls(), tc.want)
-			if v.waits || v.departs {
+			if v.rollout == rolloutWaiting || v.rollout == rolloutLeaving {
 				check(t, v.old.Name, "p")
 			}
 		})
+	}
+}
+
+// TestWhatEachStateOfARolloutCountsFor is what maxUnavailable, maxSurge and the pods
+// that may leave are measured by.
+func TestWhatEachStateOfARolloutCountsFor(t *testing.T) {
+	for state, want := range map[rollout]sums{
+		rolloutIdle:      {},
+		rolloutDown:      {down: 1},
+		rolloutDone:      {serving: 1},
+		rolloutWaiting:   {serving: 1},
+		rolloutLeaving:   {serving: 1},
+		rolloutJoining:   {surging: 1, serving: 1},
+		rolloutUnsettled: {surging: 1},
+	} {
+		var got sums
+		got.add(&nodeState{rollout: state}, 1)
+		check(t, got, want)
+		got.add(&nodeState{rollout: state}, -1)
+		check(t, got, sums{})
 	}
 }
 
@@ -136,7 +156,7 @@ func TestWhichStatusCanWait(t *testing.T) {
 }
 
 func TestBackoffIsNotLookedUpWithoutAFailure(t *testing.T) {
-	q := asked(daemon())
-	q.blocked = func(string) time.Duration { t.Error("looked up"); return 0 }
-	q.judge("a", fits, some(pod("p", unready)))
+	viewOf("a", fits, some(pod("p", unready)), func(string) time.Duration { t.Error("looked up"); return 0 })
+	n := viewOf("a", fits, some(pod("p", phase(corev1.PodFailed))), func(string) time.Duration { return time.Second })
+	check(t, n.blocked, time.Second)
 }

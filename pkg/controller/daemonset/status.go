@@ -23,7 +23,7 @@ func reported(old, now appsv1.DaemonSetStatus) bool {
 	return apiequality.Semantic.DeepEqual(old, now)
 }
 
-// underWay tells whether the status is only a step towards pods on all nodes: more
+// underWay reports whether the status is only a step towards pods on all nodes: more
 // of them than were reported and not all yet, or fewer within the bounds of a
 // rollout. Losses and the end are no steps, for others act on them.
 func underWay(ds *appsv1.DaemonSet, now appsv1.DaemonSetStatus) bool {
@@ -42,7 +42,7 @@ func underWay(ds *appsv1.DaemonSet, now appsv1.DaemonSetStatus) bool {
 	return now.NumberAvailable < now.DesiredNumberScheduled || now.UpdatedNumberScheduled < now.DesiredNumberScheduled && rolls(ds)
 }
 
-// allowed tells whether a rollout in progress may have so few working pods.
+// allowed reports whether a rollout in progress may have so few working pods.
 func allowed(ds *appsv1.DaemonSet, now appsv1.DaemonSetStatus) bool {
 	if !rolls(ds) || now.UpdatedNumberScheduled >= now.DesiredNumberScheduled {
 		return false

@@ -10,7 +10,6 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -19,14 +18,14 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
-type wake = runner.Wake[types.NamespacedName]
+type wake = runner.Wake[Key]
 
 // watch says which change wakes which DaemonSet, and marks the nodes it concerns.
 func (c *Controller) watch(sets, history, pods, nodes toolscache.SharedInformer) error {
 	return errors.Join(
-		runner.Watch(c.setRunner, sets, c.setChanged),
-		runner.Watch(c.setRunner, history, c.revisionChanged),
-		runner.Watch(c.setRunner, pods, c.podChanged),
+		runner.Watch(c.daemons.Runner, sets, c.setChanged),
+		runner.Watch(c.daemons.Runner, history, c.revisionChanged),
+		runner.Watch(c.daemons.Runner, pods, c.podChanged),
 		runner.Watch(c.nodeRunner, nodes, nodeChanged),
 	)
 }
@@ -34,7 +33,7 @@ func (c *Controller) watch(sets, history, pods, nodes toolscache.SharedInformer)
 // setChanged wakes a set; a resync has all of its nodes judged again.
 func (c *Controller) setChanged(change runner.Change[appsv1.DaemonSet], w wake) {
 	ds := change.Now()
-	key := types.NamespacedName{Namespace: ds.Namespace, Name: ds.Name}
+	key := Key{Namespace: ds.Namespace, Name: ds.Name}
 	if change.Old != nil && change.New != nil && change.Old.ResourceVersion == change.New.ResourceVersion {
 		if b := c.known(key, ds.UID); b != nil {
 			b.markAll()
@@ -54,7 +53,7 @@ func (c *Controller) revisionChanged(change runner.Change[appsv1.ControllerRevis
 	case ref == nil && change.New != nil:
 		c.wakeAdopters(revision, w)
 	case ref != nil && ref.Kind == kind.Kind:
-		w.Add(types.NamespacedName{Namespace: revision.Namespace, Name: ref.Name})
+		w.Add(Key{Namespace: revision.Namespace, Name: ref.Name})
 	}
 }
 
@@ -72,7 +71,7 @@ func (c *Controller) podChanged(change runner.Change[corev1.Pod], w wake) {
 	}
 }
 
-// alike tells whether nothing changed that a verdict depends on.
+// alike reports whether nothing changed that a node is judged by.
 func alike(a, b *corev1.Pod) bool {
 	return a.UID == b.UID && nodeOf(a) == nodeOf(b) && a.Status.Phase == b.Status.Phase &&
 		a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) &&
@@ -88,7 +87,7 @@ func (c *Controller) wakeOwner(pod *corev1.Pod, w wake) {
 	if ref == nil || ref.Kind != kind.Kind {
 		return
 	}
-	key := types.NamespacedName{Namespace: pod.Namespace, Name: ref.Name}
+	key := Key{Namespace: pod.Namespace, Name: ref.Name}
 	if b := c.known(key, ref.UID); b != nil {
 		b.mark(nodeOf(pod))
 	}
@@ -109,7 +108,7 @@ func (c *Controller) wakeAdopters(orphan metav1.Object, w wake) {
 	for _, ds := range candidates {
 		selector, err := c.selectors.Of(ds, ds.Spec.Selector)
 		if err == nil && selector.Matches(labels.Set(orphan.GetLabels())) {
-			w.Add(types.NamespacedName{Namespace: ds.Namespace, Name: ds.Name})
+			w.Add(Key{Namespace: ds.Namespace, Name: ds.Name})
 		}
 	}
 }

@@ -16,8 +16,12 @@ func asked(ds *appsv1.DaemonSet) *question {
 	return &question{
 		placement: placementOf(&ds.Spec.Template, false), selector: labels.SelectorFromSet(ds.Spec.Selector.MatchLabels),
 		minReady: ds.Spec.MinReadySeconds, hash: "new", generation: "", rolls: rolls(ds), surges: surges(ds), now: noon,
-		blocked: func(string) time.Duration { return 0 },
 	}
+}
+
+// seen is a node as it is observed while no failed pod has to wait.
+func seen(name string, node *corev1.Node, all ...*corev1.Pod) *view {
+	return &view{name: name, node: node, pods: all}
 }
 
 // does prints what a verdict asks for, whatever the rollout says.
@@ -37,20 +41,21 @@ func (v *verdict) does() string {
 
 // rolls prints what a verdict means for the rollout.
 func (v *verdict) rolls() string {
-	var all []string
-	for word, is := range map[string]bool{"down": v.down, "surging": v.surging, "serves": v.serves, "waits": v.waits, "departs": v.departs, "new": v.step.create} {
-		if is {
-			all = append(all, word)
-		}
+	all := []string{map[rollout]string{
+		rolloutDown: "down", rolloutDone: "done", rolloutWaiting: "waits", rolloutLeaving: "leaves", rolloutJoining: "joins", rolloutUnsettled: "unsettled",
+	}[v.rollout]}
+	if v.step.create {
+		all = append(all, "new")
 	}
 	if v.step.remove != nil {
 		all = append(all, "without "+v.step.remove.Name)
 	}
-	return strings.Join(sortedWords(all), ", ")
+	return strings.TrimPrefix(strings.Join(all, ", "), ", ")
 }
 
 func (v *verdict) counts() string {
-	return fmt.Sprintf("runs %v, here %v, ready %v, available %v, updated %v", v.runs, v.scheduled, v.ready, v.available, v.updated)
+	return fmt.Sprintf("runs %v, here %v, ready %v, available %v, updated %v",
+		v.fit == fitOpen, v.health != healthNone, v.health >= healthReady, v.health >= healthAvailable, v.updated)
 }
 
 func some(all ...*corev1.Pod) []*corev1.Pod { return all }
@@ -97,7 +102,7 @@ func TestWhatANodeNeeds(t *testing.T) {
 		"one of each kind, without a surge": {daemon(), fits, some(pod("p", old, aged(2*time.Hour)), pod("q")), "remove q"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := asked(tc.ds).judge("a", tc.node, tc.pods)
+			v := asked(tc.ds).judge(seen("a", tc.node, tc.pods...))
 			got := strings.Split(v.does(), ", ")
 			check(t, strings.Join(sortedWords(got), ", "), strings.Join(sortedWords(strings.Split(tc.want, ", ")), ", "))
 			check(t, v.acts() || v.does() == "", true)
@@ -110,8 +115,9 @@ func TestAFailedPodWaitsForItsTurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q := asked(ds)
 			q.rolls = false
-			q.blocked = func(string) time.Duration { return 8 * time.Second }
-			v := q.judge("a", fits, some(pod("p", phase(corev1.PodFailed), unready)))
+			n := seen("a", fits, pod("p", phase(corev1.PodFailed), unready))
+			n.blocked = 8 * time.Second
+			v := q.judge(n)
 			check(t, v.does(), "")
 			check(t, v.acts(), false)
 			check(t, v.look, noon.Add(8*time.Second))
@@ -141,7 +147,7 @@ func TestWhatIsCountedOfANode(t *testing.T) {
 		"one out of place": {ds: daemon(), node: keeps1, pods: some(pod("p")), want: "runs false, here true, ready true, available true, updated true"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := asked(tc.ds).judge("a", tc.node, tc.pods)
+			v := asked(tc.ds).judge(seen("a", tc.node, tc.pods...))
 			check(t, v.counts(), tc.want)
 			want := time.Time{}
 			if tc.look > 0 {
