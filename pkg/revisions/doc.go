@@ -6,8 +6,7 @@
 // what they are and never change. history.go decides over the revisions of one
 // owner: which holds a template, which number is next, which are no longer
 // needed. defaults.go is what the API server adds to a template. plan.go has the
-// steps that adopt, create, renumber and delete. All are pure. writes.go does the
-// same at once, for DaemonSets.
+// steps that adopt, create, renumber and delete. All are pure.
 //
 // A DaemonSet names a revision by the hash of its pod template
 // (pods.TemplateHash) and keeps it in the label controller-revision-hash; a

@@ -15,6 +15,9 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
+// Resource is where revisions are; the tracker of who writes them needs a store for it.
+var Resource = schema.GroupResource{Group: appsv1.GroupName, Resource: "controllerrevisions"}
+
 // Claiming are the steps that adopt and release revisions as the claims say.
 func Claiming(owner client.Object, kind schema.GroupVersionKind, selector labels.Selector, claims ownership.Claims[*appsv1.ControllerRevision]) []act.Step {
 	var steps []act.Step

@@ -2,6 +2,7 @@ package revisions
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,34 +13,113 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
+
+var (
+	key   = types.NamespacedName{Namespace: "ns", Name: "web"}
+	kind  = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
+	owner = &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "ns", UID: "s"}}
+)
+
+// known is an API server that has these revisions, and what is recorded of writes to it
+// while the caches show them.
+func known(objects ...*appsv1.ControllerRevision) (*consistency.Tracker[types.NamespacedName], *fake.Clientset) {
+	var all []runtime.Object
+	for _, object := range objects {
+		all = append(all, object)
+	}
+	client := fake.NewClientset(all...)
+	store := toolscache.NewStore(toolscache.MetaNamespaceKeyFunc)
+	for _, object := range objects {
+		if err := store.Add(object); err != nil {
+			panic(err)
+		}
+	}
+	writes := consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{Resource: store})
+	writes.LookLive(testrig.Live(client))
+	return writes, client
+}
+
+func writes(client *fake.Clientset) string {
+	var all []string
+	for _, action := range client.Actions() {
+		switch a := action.(type) {
+		case ktesting.CreateActionImpl:
+			all = append(all, "create "+a.Object.(metav1.Object).GetName())
+		case ktesting.PatchActionImpl:
+			all = append(all, fmt.Sprintf("patch %s %s", a.Name, a.Patch))
+		case ktesting.DeleteActionImpl:
+			all = append(all, "delete "+a.Name)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+func labelled(r *appsv1.ControllerRevision, app string, controller types.UID) *appsv1.ControllerRevision {
+	r.Labels = map[string]string{"app": app}
+	r.UID = types.UID("uid-" + r.Name)
+	if controller != "" {
+		r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind.Kind, Name: "web", UID: controller, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)}}
+	}
+	return r
+}
 
 var ofWeb = labels.SelectorFromSet(labels.Set{"app": "web"})
 
 // carryOut carries a plan out against an API server with these revisions, and the owner.
-func carryOut(t *testing.T, w Writer, client *fake.Clientset, p act.Plan) error {
+func carryOut(t *testing.T, w *consistency.Tracker[types.NamespacedName], client *fake.Clientset, p act.Plan) error {
 	t.Helper()
 	if err := client.Tracker().Add(owner); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	client.ClearActions()
-	actor := act.New(act.Options[types.NamespacedName]{Name: "test", Client: testrig.Client(client), Events: record.NewFakeRecorder(100), Writes: w.Writes})
+	actor := act.New(act.Options[types.NamespacedName]{Name: "test", Client: testrig.Client(client), Events: record.NewFakeRecorder(100), Writes: w})
 	return actor.Do(t.Context(), key, p).Err()
 }
 
 func steps(all ...act.Step) act.Plan { return act.Plan{Stages: []act.Stage{act.Each(all...)}} }
 
+func TestRevisionsAreClaimed(t *testing.T) {
+	all := []*appsv1.ControllerRevision{
+		labelled(revision(1, "a"), "web", "s"), labelled(revision(2, "b"), "web", ""), labelled(revision(3, "c"), "other", "s"),
+		labelled(revision(4, "d"), "web", "another"), labelled(revision(5, "e"), "other", ""),
+	}
+	_, client := known(all...)
+	informer := informers.NewSharedInformerFactory(client, 0).Apps().V1().ControllerRevisions().Informer()
+	if err := cache.Ensure(informer, Indexes()...); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		if err := informer.GetStore().Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claims, err := Claims(informer.GetIndexer(), owner, labels.SelectorFromSet(labels.Set{"app": "web"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, names(Sorted(claims.Owned)), "web-1")
+	check(t, names(claims.Adopt), "web-2")
+	check(t, names(claims.Release), "web-3")
+}
+
 func TestRevisionsAreAdoptedAndReleased(t *testing.T) {
 	orphan, strange := labelled(revision(2, "b"), "web", ""), labelled(revision(3, "c"), "other", "s")
-	w, client := writer(orphan, strange)
+	w, client := known(orphan, strange)
 	claims := ownership.Claims[*appsv1.ControllerRevision]{Adopt: []*appsv1.ControllerRevision{orphan}, Release: []*appsv1.ControllerRevision{strange}}
 	p := steps(Claiming(owner, kind, ofWeb, claims)...)
 	p.Then = func(r act.Results) act.Plan {
@@ -76,7 +156,7 @@ func TestATakenNameLeadsToAnotherUnlessItIsTheSame(t *testing.T) {
 		"another after a collision": {[]*appsv1.ControllerRevision{named(0, "b"), named(1, "c")}, 1, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, client := writer(tc.there...)
+			w, client := known(tc.there...)
 			var got *appsv1.ControllerRevision
 			var collisions int32
 			err := carryOut(t, w, client, Creation(owner, fresh, tc.from, func(r *appsv1.ControllerRevision, n int32) act.Plan {
@@ -112,7 +192,7 @@ func TestARevisionThatIsNotMadeEndsThePlan(t *testing.T) {
 		"all names are taken":     {taken, nil, "no free name", 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, client := writer()
+			w, client := known()
 			client.PrependReactor("create", "controllerrevisions", func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, tc.create })
 			client.PrependReactor("get", "controllerrevisions", func(ktesting.Action) (bool, runtime.Object, error) {
 				return true, revision(1, "other"), tc.get
@@ -132,7 +212,7 @@ func TestARevisionThatIsNotMadeEndsThePlan(t *testing.T) {
 func TestRenumberingNamesWhatWasRead(t *testing.T) {
 	r := labelled(revision(3, "a"), "web", "s")
 	r.ResourceVersion = "7"
-	w, client := writer(r)
+	w, client := known(r)
 	patch, err := Renumbering(r, 9, map[string]string{"x": "y"})
 	check(t, err, nil)
 	check(t, carryOut(t, w, client, steps(patch)), nil)
@@ -156,13 +236,13 @@ func TestOddAnswersToStepsAreNoProof(t *testing.T) {
 		"release": Claiming(owner, kind, ofWeb, claims{Release: []*appsv1.ControllerRevision{strange}}),
 	} {
 		for _, answer := range []error{conflict, missing} {
-			w, client := writer(mine, orphan, strange)
+			w, client := known(mine, orphan, strange)
 			odd := true
 			client.PrependReactor("*", "controllerrevisions", func(ktesting.Action) (bool, runtime.Object, error) { return odd, nil, answer })
-			if err := carryOut(t, w, client, steps(do...)); !errors.Is(err, answer) || len(w.Writes.Behind(key)) > 0 {
-				t.Errorf("%s answered with %v: got %v, waits for %v", name, answer, err, w.Writes.Behind(key))
+			if err := carryOut(t, w, client, steps(do...)); !errors.Is(err, answer) || len(w.Behind(key)) > 0 {
+				t.Errorf("%s answered with %v: got %v, waits for %v", name, answer, err, w.Behind(key))
 			}
-			w.Writes.LookLive(testrig.Live(fake.NewClientset()))
+			w.LookLive(testrig.Live(fake.NewClientset()))
 			if err := carryOut(t, w, client, steps(do...)); err != nil && (name == "delete" || answer == missing) {
 				t.Errorf("%s of what is gone: %v", name, err)
 			}
