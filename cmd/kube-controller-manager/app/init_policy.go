@@ -7,9 +7,11 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/scale"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/disruption"
@@ -29,21 +31,30 @@ func startDisruptionController(ctx context.Context, cc ControllerContext) (http.
 		return nil, false, err
 	}
 	const account = "disruption-controller"
+	hand, err := cc.hand(ctx, account, disruption.EventComponent)
+	if err != nil {
+		return nil, false, err
+	}
 	config, err := cc.Clients.Config(account)
 	if err != nil {
 		return nil, false, fmt.Errorf("configure the client of %s: %w", account, err)
 	}
-	client, err := kubernetes.NewForConfig(config)
+	documents, err := cc.Clients.DiscoveryClient(account)
 	if err != nil {
-		return nil, false, fmt.Errorf("make the client of %s: %w", account, err)
+		return nil, false, fmt.Errorf("make the discovery client of %s: %w", account, err)
 	}
-	kinds := scale.NewDiscoveryScaleKindResolver(client.Discovery())
+	kinds := scale.NewDiscoveryScaleKindResolver(documents)
 	scales, err := scale.NewForConfig(config, cc.RESTMapper, dynamic.LegacyAPIPathResolverFunc, kinds)
 	if err != nil {
 		return nil, false, fmt.Errorf("make the scale client of %s: %w", account, err)
 	}
-	c, err := disruption.New(cc.Informers, client, cc.Recorder(ctx, client, disruption.EventComponent),
-		disruption.Options{Clock: cc.Clock, Mapper: cc.RESTMapper, Scales: scales, Discovery: client.Discovery()})
+	c, err := disruption.New(cc.Informers, hand, disruption.Options{
+		Mapper: cc.RESTMapper,
+		Scale: func(ctx context.Context, resource schema.GroupResource, namespace, name string) (*autoscalingv1.Scale, error) {
+			return scales.Scales(namespace).Get(ctx, resource, name, metav1.GetOptions{})
+		},
+		Served: documents.ServerResourcesForGroupVersion,
+	})
 	return cc.run(ctx, c, err)
 }
 

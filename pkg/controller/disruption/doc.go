@@ -14,6 +14,5 @@
 //
 // Where to look: expected.go says how many pods are expected, plan.go what the
 // status is, changes.go which changes of pods count and which of them may wait,
-// stale.go when a condition is out of date; these are pure. observe.go reads,
-// apply.go writes.
+// stale.go when a condition is out of date; these are pure. observe.go reads.
 package disruption

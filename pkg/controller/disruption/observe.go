@@ -9,20 +9,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	expiring "k8s.io/apimachinery/pkg/util/cache"
-	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/informers"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/scale"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 const (
@@ -33,7 +33,11 @@ const (
 )
 
 // observe reads the pods of the budget, and how many there should be.
-func (c *Controller) observe(ctx context.Context, budget *policyv1.PodDisruptionBudget) observed {
+func (c *Controller) observe(ctx context.Context, k key) (observed, error) {
+	budget, err := reconcile.Cached[policyv1.PodDisruptionBudget](c.budgets, k)
+	if err != nil {
+		return observed{}, err
+	}
 	o := observed{budget: budget}
 	selector, err := c.selectors.Of(budget, budget.Spec.Selector)
 	if err == nil {
@@ -41,10 +45,10 @@ func (c *Controller) observe(ctx context.Context, budget *policyv1.PodDisruption
 	}
 	if err != nil {
 		o.failed, o.failedReason, o.failedFormat = err, reasonNoPods, noPodsFormat
-		return o
+		return o, nil
 	}
 	if !byScale(&budget.Spec) {
-		return o
+		return o, nil
 	}
 	o.expected, err = expect(o.pods, func(ref *metav1.OwnerReference) (*owner, error) {
 		found, wait, err := c.owners.find(ctx, ref, budget.Namespace)
@@ -54,7 +58,20 @@ func (c *Controller) observe(ctx context.Context, budget *policyv1.PodDisruption
 	if err != nil {
 		o.failed, o.failedReason, o.failedFormat = err, reasonCountFailed, countFailedFormat
 	}
-	return o
+	return o, nil
+}
+
+// observePod reads a pod, and if it is about those the budgets that select it.
+func (c *Controller) observePod(_ context.Context, l look) (observedPod, error) {
+	pod, err := reconcile.Cached[corev1.Pod](c.pods, l.NamespacedName)
+	o := observedPod{pod: pod, overlap: l.overlap}
+	if err != nil || !l.overlap {
+		return o, err
+	}
+	if o.budgets, err = c.budgetsOf(pod); err != nil {
+		return o, fmt.Errorf("look up budgets of pod %s: %w", l, err)
+	}
+	return o, nil
 }
 
 // budgetsOf returns the budgets that select the pod.
@@ -82,13 +99,25 @@ type owners struct {
 	deployments  appslisters.DeploymentLister
 	statefulSets appslisters.StatefulSetLister
 
-	mapper    meta.RESTMapper
-	scales    scale.ScalesGetter
-	discovery discovery.ServerResourcesInterface
-	clock     clock.PassiveClock
+	o     Options
+	clock clock.PassiveClock
 	// read are the answers of scales by the UID of the owner, unscalable the
 	// resources that have none.
 	read, unscalable *expiring.Expiring
+}
+
+// newOwners returns what finds owners, and what reports that its caches are filled.
+func newOwners(shared informers.SharedInformerFactory, clock clock.Clock, o Options) (*owners, []toolscache.InformerSynced) {
+	apps, rcs := shared.Apps().V1(), shared.Core().V1().ReplicationControllers()
+	f := &owners{
+		controllers: rcs.Lister(), sets: apps.ReplicaSets().Lister(),
+		deployments: apps.Deployments().Lister(), statefulSets: apps.StatefulSets().Lister(),
+		o: o, clock: clock, read: expiring.NewExpiringWithClock(clock), unscalable: expiring.NewExpiringWithClock(clock),
+	}
+	return f, []toolscache.InformerSynced{
+		rcs.Informer().HasSynced, apps.ReplicaSets().Informer().HasSynced,
+		apps.Deployments().Informer().HasSynced, apps.StatefulSets().Informer().HasSynced,
+	}
 }
 
 // answer is what a scale said.
@@ -166,14 +195,14 @@ func own(object metav1.Object, err error, uid types.UID, replicas func() *int32)
 // scaleOf reads the scale subresource of what the reference names.
 func (f *owners) scaleOf(ctx context.Context, ref *metav1.OwnerReference, namespace string) (*owner, error) {
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-	mapping, err := f.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := f.o.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return nil, err
 	}
 	if _, known := f.unscalable.Get(mapping.Resource); known {
 		return nil, unscalable(mapping.Resource)
 	}
-	found, err := f.scales.Scales(namespace).Get(ctx, mapping.Resource.GroupResource(), ref.Name, metav1.GetOptions{})
+	found, err := f.o.Scale(ctx, mapping.Resource.GroupResource(), namespace, ref.Name)
 	switch {
 	case apierrors.IsNotFound(err):
 		// Either the object is gone, or its kind has no scale.
@@ -197,7 +226,7 @@ func unscalable(resource schema.GroupVersionResource) error {
 
 // scalable asks whether the API server serves the scale of the resource.
 func (f *owners) scalable(resource schema.GroupVersionResource) (bool, error) {
-	served, err := f.discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	served, err := f.o.Served(resource.GroupVersion().String())
 	if err != nil {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 package disruption
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -50,6 +51,10 @@ func newKinds() *kinds {
 		return true, &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}, nil
 	})
 	return k
+}
+
+func (k *kinds) scale(ctx context.Context, resource schema.GroupResource, namespace, name string) (*autoscalingv1.Scale, error) {
+	return k.scales.Scales(namespace).Get(ctx, resource, name, metav1.GetOptions{})
 }
 
 func (k *kinds) mapper() meta.RESTMapper {

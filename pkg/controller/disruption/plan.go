@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,8 +10,10 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	podrules "github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // deletionTimeout is how long after its eviction was allowed a pod counts as
@@ -46,19 +49,13 @@ type observed struct {
 	confirm time.Duration
 }
 
-// notice is an event about the budget.
-type notice struct {
-	kind, reason, message string
-	// once says that it goes along with a change of the status and not alone.
-	once bool
-}
-
-// plan is what to report, and what to say about it.
-type plan struct {
-	status  policyv1.PodDisruptionBudgetStatus
-	notices []notice
-	// overdue are pods whose eviction was allowed and which nobody deleted.
-	overdue []*corev1.Pod
+// decision is what to report, and what to say about it.
+type decision struct {
+	status policyv1.PodDisruptionBudgetStatus
+	// told is told in any case, and toldOnce along with a change of the status.
+	told, toldOnce []act.Event
+	// overdue are about pods whose eviction was allowed and which nobody deleted.
+	overdue []act.Event
 	// recheck is when the next allowed eviction is overdue, again when what was
 	// not quite fresh may be read again; zero if there is none.
 	recheck, again time.Duration
@@ -66,27 +63,64 @@ type plan struct {
 	failed error
 }
 
+// plan reports the status of the budget if it differs, and tells what is to be told. A
+// status that counts what nobody acts on may wait.
+func plan(o observed, now time.Time) act.Plan {
+	return decide(o, now).plan(o.budget, now)
+}
+
+func (d decision) plan(budget *policyv1.PodDisruptionBudget, now time.Time) act.Plan {
+	p := act.Plan{Why: d.why(), RequeueAfter: d.again, Err: d.failed, Note: func(r act.Results) any {
+		_, err := r.Failed()
+		n := note{unwritten: err != nil}
+		if d.recheck > 0 {
+			n.overdue = now.Add(d.recheck)
+		}
+		return n
+	}}
+	if reported(&budget.Status, &d.status) {
+		for _, e := range slices.Concat(d.told, d.overdue) {
+			p.Stages = append(p.Stages, act.InTurn(e))
+		}
+		return p
+	}
+	p.Status = func(act.Results) act.Step {
+		// It is for the version that is cached: an eviction that the API server has
+		// allowed meanwhile must not be lost.
+		return act.Status{
+			Of: budget, Set: func(o client.Object) { o.(*policyv1.PodDisruptionBudget).Status = d.status },
+			MayWait: d.failed == nil && underWay(&budget.Status, &d.status), Tell: slices.Concat(d.told, d.toldOnce, d.overdue),
+		}
+	}
+	return p
+}
+
 // decide computes the status of the budget.
-func decide(o observed, now time.Time) plan {
-	p := plan{again: o.confirm}
+func decide(o observed, now time.Time) decision {
+	d := decision{again: o.confirm}
 	if o.failed != nil {
-		return p.failSafe(o, now)
+		return d.failSafe(o, now)
 	}
 	if len(o.pods) == 0 {
-		p.say(corev1.EventTypeNormal, reasonNoPods, "No matching pods found", false)
+		d.told = []act.Event{{On: o.budget, Type: corev1.EventTypeNormal, Reason: reasonNoPods, Message: "No matching pods found"}}
 	}
 	expected, desired, err := required(&o.budget.Spec, len(o.pods), o.expected)
 	if err != nil {
 		o.failed, o.failedReason, o.failedFormat = err, reasonCountFailed, countFailedFormat
-		return p.failSafe(o, now)
+		return d.failSafe(o, now)
 	}
 	if len(o.expected.unmanaged) > 0 {
-		p.say(corev1.EventTypeWarning, reasonUnmanaged, fmt.Sprintf(unmanagedFormat, o.budget.Spec.Selector), true)
+		d.warnOnce(o.budget, reasonUnmanaged, fmt.Sprintf(unmanagedFormat, o.budget.Spec.Selector))
 	}
 	disrupted, overdue, until := disruptions(o.pods, o.budget.Status.DisruptedPods, now)
-	p.overdue, p.recheck = overdue, until
+	d.recheck = until
+	for _, pod := range overdue {
+		// It names the namespace in the place of the budget, as it always has.
+		d.overdue = append(d.overdue, act.Event{On: pod, Type: corev1.EventTypeWarning, Reason: reasonNotDeleted,
+			Message: fmt.Sprintf(notDeletedFormat, o.budget.Namespace, o.budget.Namespace)})
+	}
 	healthy := countHealthy(o.pods, disrupted)
-	p.status = policyv1.PodDisruptionBudgetStatus{
+	d.status = policyv1.PodDisruptionBudgetStatus{
 		ObservedGeneration: o.budget.Generation,
 		DisruptedPods:      disrupted,
 		DisruptionsAllowed: allowed(expected, healthy, desired),
@@ -94,8 +128,8 @@ func decide(o observed, now time.Time) plan {
 		DesiredHealthy:     desired,
 		ExpectedPods:       expected,
 	}
-	p.status.Conditions = withAllowed(o.budget.Status.Conditions, &p.status, now)
-	return p
+	d.status.Conditions = withAllowed(o.budget.Status.Conditions, &d.status, now)
+	return d
 }
 
 // allowed is how many of the healthy pods may go. While no pod is expected none
@@ -108,20 +142,20 @@ func allowed(expected, healthy, desired int32) int32 {
 }
 
 // failSafe allows nothing and says why. What was known before stays.
-func (p plan) failSafe(o observed, now time.Time) plan {
-	p.say(corev1.EventTypeWarning, o.failedReason, fmt.Sprintf(o.failedFormat, o.failed), true)
-	p.failed = o.failed
-	o.budget.Status.DeepCopyInto(&p.status)
-	p.status.DisruptionsAllowed = 0
-	meta.SetStatusCondition(&p.status.Conditions, metav1.Condition{
+func (d decision) failSafe(o observed, now time.Time) decision {
+	d.warnOnce(o.budget, o.failedReason, fmt.Sprintf(o.failedFormat, o.failed))
+	d.failed = o.failed
+	o.budget.Status.DeepCopyInto(&d.status)
+	d.status.DisruptionsAllowed = 0
+	meta.SetStatusCondition(&d.status.Conditions, metav1.Condition{
 		Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, Reason: policyv1.SyncFailedReason,
-		Message: o.failed.Error(), ObservedGeneration: p.status.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
+		Message: o.failed.Error(), ObservedGeneration: d.status.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
 	})
-	return p
+	return d
 }
 
-func (p *plan) say(kind, reason, message string, once bool) {
-	p.notices = append(p.notices, notice{kind, reason, message, once})
+func (d *decision) warnOnce(on client.Object, reason, message string) {
+	d.toldOnce = append(d.toldOnce, act.Event{On: on, Type: corev1.EventTypeWarning, Reason: reason, Message: message})
 }
 
 // withAllowed returns the conditions with one that reports whether any pod may go.
@@ -190,7 +224,7 @@ func enoughHealthy(s *policyv1.PodDisruptionBudgetStatus) bool {
 	return s.DesiredHealthy > 0 && s.CurrentHealthy >= s.DesiredHealthy
 }
 
-// sooner is the shorter of two waits, of which zero is none.
+// sooner is the shorter of two waits; zero is none.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -198,24 +232,15 @@ func sooner(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// explanation is a plan as the debug endpoint shows it.
-type explanation struct {
-	Allowed  int32  `json:"allowed"`
-	Healthy  int32  `json:"healthy"`
-	Desired  int32  `json:"desired"`
-	Expected int32  `json:"expected"`
-	Why      string `json:"why"`
-}
-
-func (p plan) explain() explanation {
-	e := explanation{p.status.DisruptionsAllowed, p.status.CurrentHealthy, p.status.DesiredHealthy, p.status.ExpectedPods, ""}
+// why says what was counted.
+func (d decision) why() string {
+	s := &d.status
 	switch {
-	case p.failed != nil:
-		e.Why = "none may go, as it cannot be computed how many: " + p.failed.Error()
-	case e.Expected <= 0:
-		e.Why = "no pod is expected"
-	default:
-		e.Why = fmt.Sprintf("%d healthy of %d expected, %d have to be; %d are about to go", e.Healthy, e.Expected, e.Desired, len(p.status.DisruptedPods))
+	case d.failed != nil:
+		return "none may go, as it cannot be computed how many: " + d.failed.Error()
+	case s.ExpectedPods <= 0:
+		return "no pod is expected"
 	}
-	return e
+	return fmt.Sprintf("%d healthy of %d expected, %d have to be: %d may go; %d are about to go",
+		s.CurrentHealthy, s.ExpectedPods, s.DesiredHealthy, s.DisruptionsAllowed, len(s.DisruptedPods))
 }

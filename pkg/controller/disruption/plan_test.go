@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // condition is DisruptionAllowed as it has been for so long.
@@ -82,9 +85,8 @@ func TestWhatCannotBeComputedAllowsNothing(t *testing.T) {
 	if d := cmp.Diff(want, got.status); d != "" {
 		t.Error(d)
 	}
-	notices := []notice{{"Warning", "CalculateExpectedPodCountFailed",
-		"Failed to calculate the number of expected pods: jobs.batch does not implement the scale subresource", true}}
-	if d := cmp.Diff(notices, got.notices, cmp.AllowUnexported(notice{})); d != "" {
+	told := []string{"Warning CalculateExpectedPodCountFailed Failed to calculate the number of expected pods: jobs.batch does not implement the scale subresource"}
+	if d := cmp.Diff(told, inWords(got.toldOnce)); d != "" || got.told != nil {
 		t.Error(d)
 	}
 	if b.Status.DisruptionsAllowed != 2 || got.failed == nil {
@@ -92,24 +94,33 @@ func TestWhatCannotBeComputedAllowsNothing(t *testing.T) {
 	}
 }
 
+func inWords(events []act.Event) []string {
+	var words []string
+	for _, e := range events {
+		words = append(words, e.Type+" "+e.Reason+" "+e.Message)
+	}
+	return words
+}
+
 func TestNotices(t *testing.T) {
 	for name, tc := range map[string]struct {
-		o    observed
-		want []notice
+		o             observed
+		always, along []string
 	}{
-		"pods that are there need no word": {observed{budget: budget(minAvailable("1")), pods: []*corev1.Pod{pod("a")}}, nil},
+		"pods that are there need no word": {observed{budget: budget(minAvailable("1")), pods: []*corev1.Pod{pod("a")}}, nil, nil},
 		"no pods": {observed{budget: budget(minAvailable("1"))},
-			[]notice{{"Normal", "NoPods", "No matching pods found", false}}},
+			[]string{"Normal NoPods No matching pods found"}, nil},
 		"pods of nobody": {observed{budget: budget(minAvailable("10%")), pods: []*corev1.Pod{pod("a")}, expected: expectation{unmanaged: []string{"a"}}},
-			[]notice{{"Warning", "UnmanagedPods", "Pods selected by this PodDisruptionBudget (selector: &LabelSelector{MatchLabels:map[string]string{app: web,},MatchExpressions:[]LabelSelectorRequirement{},}) were found to be unmanaged. " +
+			nil, []string{"Warning UnmanagedPods Pods selected by this PodDisruptionBudget (selector: &LabelSelector{MatchLabels:map[string]string{app: web,},MatchExpressions:[]LabelSelectorRequirement{},}) were found to be unmanaged. " +
 				"As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. " +
-				"To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value.", true}}},
+				"To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value."}},
 		"a share that is none, written past the API": {observed{budget: budget(minAvailable("half")), pods: []*corev1.Pod{pod("a")}},
-			[]notice{{"Warning", "CalculateExpectedPodCountFailed",
-				`Failed to calculate the number of expected pods: invalid value for IntOrString: invalid type: string is not a percentage`, true}}},
+			nil, []string{"Warning CalculateExpectedPodCountFailed " +
+				`Failed to calculate the number of expected pods: invalid value for IntOrString: invalid type: string is not a percentage`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.want, decide(tc.o, noon).notices, cmp.AllowUnexported(notice{})); d != "" {
+			got := decide(tc.o, noon)
+			if d := cmp.Diff(tc.always, inWords(got.told)) + cmp.Diff(tc.along, inWords(got.toldOnce)); d != "" {
 				t.Error(d)
 			}
 		})
@@ -185,16 +196,35 @@ func TestThatEnoughAreHealthyIsToldAtOnce(t *testing.T) {
 	}
 }
 
-func TestExplain(t *testing.T) {
-	failed := plan{failed: errors.New("broken")}
-	for want, p := range map[string]plan{
-		"none may go, as it cannot be computed how many: broken": failed,
+func TestWhy(t *testing.T) {
+	for want, d := range map[string]decision{
+		"none may go, as it cannot be computed how many: broken": {failed: errors.New("broken")},
 		"no pod is expected": {},
-		"3 healthy of 4 expected, 2 have to be; 1 are about to go": {status: policyv1.PodDisruptionBudgetStatus{
+		"3 healthy of 4 expected, 2 have to be: 1 may go; 1 are about to go": {status: policyv1.PodDisruptionBudgetStatus{
 			DisruptionsAllowed: 1, CurrentHealthy: 3, DesiredHealthy: 2, ExpectedPods: 4, DisruptedPods: map[string]metav1.Time{"a": ago(0)}}},
 	} {
-		if got := p.explain().Why; got != want {
+		if got := d.plan(budget(), noon).Why; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// What is said along with a change is not said again while nothing changes.
+func TestWhatIsToldWithAndWithoutAChange(t *testing.T) {
+	event := func(message string) []act.Event { return []act.Event{{Message: message}} }
+	d := decision{told: event("always"), toldOnce: event("along"), overdue: event("overdue")}
+	var got []act.Event
+	same := d.plan(budget(), noon)
+	for _, stage := range same.Stages {
+		got = append(got, stage.Steps[0].(act.Event))
+	}
+	if diff := cmp.Diff(slices.Concat(d.told, d.overdue), got); diff != "" || same.Status != nil {
+		t.Errorf("without a change: %s", diff)
+	}
+	d.status.ExpectedPods = 1
+	changed := d.plan(budget(), noon)
+	got = changed.Status(nil).(act.Status).Tell
+	if diff := cmp.Diff(slices.Concat(d.told, d.toldOnce, d.overdue), got); diff != "" || changed.Stages != nil {
+		t.Errorf("with one: %s", diff)
 	}
 }

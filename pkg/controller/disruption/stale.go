@@ -1,19 +1,67 @@
 package disruption
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	podrules "github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // staleTimeout is how long a pod may be called the target of a disruption
 // without being deleted.
 const staleTimeout = 2 * time.Minute
+
+// observedPod is what a plan for a single pod is made from.
+type observedPod struct {
+	pod *corev1.Pod
+	// overlap: it is about the budgets that select the pod, else about its condition.
+	overlap bool
+	budgets []*policyv1.PodDisruptionBudget
+}
+
+// planPod takes the condition DisruptionTarget back when it is out of date, or tells
+// that several budgets select the pod.
+func planPod(o observedPod, now time.Time) act.Plan {
+	if o.overlap {
+		return o.announce()
+	}
+	wait, targeted := staleIn(o.pod, now)
+	switch {
+	case !targeted:
+		return act.Plan{Why: "no DisruptionTarget is to be taken back"}
+	case wait > 0:
+		return act.Plan{Why: "its DisruptionTarget is not out of date yet", RequeueAfter: wait}
+	}
+	const why = "its DisruptionTarget is out of date"
+	patch, err := resetPatch(o.pod, now)
+	if err != nil {
+		return act.Plan{Why: why, Err: err}
+	}
+	return act.Plan{Why: why, Stages: act.Stages(act.Patch{
+		Of: o.pod, Type: types.StrategicMergePatchType, Data: patch, Subresource: "status", Versioned: true,
+	})}
+}
+
+// announce tells that several budgets select the pod. The API server evicts no
+// such pod, and names one budget like any other.
+func (o observedPod) announce() act.Plan {
+	p := act.Plan{Why: fmt.Sprintf("%d budgets select it", len(o.budgets))}
+	if len(o.budgets) > 1 {
+		first := slices.MinFunc(o.budgets, func(a, b *policyv1.PodDisruptionBudget) int { return cmp.Compare(a.Name, b.Name) })
+		p.Stages = act.Stages(act.Event{On: o.pod, Type: corev1.EventTypeWarning, Reason: reasonMultipleBudgets,
+			Message: fmt.Sprintf(multipleFormat, o.pod.Namespace, o.pod.Name, first.Name)})
+	}
+	return p
+}
 
 // staleIn reports whether the condition DisruptionTarget of the pod is to be taken
 // back, and in how long. A kubelet takes its time to end a pod, and of a pod that

@@ -88,7 +88,7 @@ func (w *world) update(action clienttesting.Action) (bool, runtime.Object, error
 
 // step does what the runner does: hold the key back, or sync it.
 func (w *world) step() string {
-	if len(w.fixture.Controller.writes.Behind(budgetKey)) > 0 {
+	if len(w.budgetRunner.Behind(budgetKey)) > 0 {
 		return ""
 	}
 	before := w.writes
