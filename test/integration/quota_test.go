@@ -174,7 +174,7 @@ func saysWhatIsFrozen(ctx context.Context, client kubernetes.Interface, manager 
 		return fmt.Errorf("the metrics lack %s: %v", line, err)
 	}
 	_, text, err = manager.GetAsAdmin("/debug/controllers/resourcequota-controller?key=default/q")
-	if err != nil || !strings.Contains(text, `"resource": "things.quota.example.com"`) || !strings.Contains(text, `"since"`) {
+	if err != nil || !strings.Contains(text, thingsCount+" stays: things.quota.example.com cannot be read since ") {
 		return fmt.Errorf("the debug endpoint says %s: %v", text, err)
 	}
 	return nil

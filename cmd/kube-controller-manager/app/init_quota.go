@@ -16,7 +16,7 @@ var (
 )
 
 func startResourceQuotaController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	client, events, err := cc.clientAndEvents(ctx, "resourcequota-controller", "resourcequota-controller")
+	hand, err := cc.hand(ctx, "resourcequota-controller", "resourcequota-controller")
 	if err != nil {
 		return nil, false, err
 	}
@@ -32,12 +32,11 @@ func startResourceQuotaController(ctx context.Context, cc ControllerContext) (ht
 			in.DeviceClasses = cc.Informers.Resource().V1().DeviceClasses()
 		}
 	}
-	c, err := resourcequota.New(in, cc.Monitors(), client, events, resourcequota.Options{
+	c, err := resourcequota.New(in, cc.Monitors(), hand, resourcequota.Options{
 		Workers:        int(cc.Config.ResourceQuotaController.ConcurrentResourceQuotaSyncs),
 		SyncPeriod:     cc.Config.ResourceQuotaController.ResourceQuotaSyncPeriod.Duration,
 		IgnorePodLevel: !cc.Gates.Enabled(features.PodLevelResources),
 		IgnoreExtended: !cc.Gates.Enabled(features.DRAExtendedResource),
-		Clock:          cc.Clock,
 	})
 	return cc.run(ctx, c, err)
 }

@@ -7,22 +7,19 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	resourceinformers "k8s.io/client-go/informers/resource/v1"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	resourcelisters "k8s.io/client-go/listers/resource/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
 	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -32,8 +29,8 @@ const (
 	priorityQueue = "resourcequota_priority"
 	changesQueue  = "resource_quota_controller_resource_changes"
 
-	// soon is when a quota is looked at again that another worker has in hand, that
-	// was changed meanwhile, or that waits for a first list.
+	// soon is when a quota is looked at again that was changed meanwhile, or that
+	// waits for a first list.
 	soon = 100 * time.Millisecond
 
 	// A quota whose usage changes all the time is written in a fifth of the time at
@@ -41,8 +38,6 @@ const (
 	writeShare  = 4
 	longestPace = 150 * time.Millisecond
 )
-
-var quotaResource = schema.GroupResource{Resource: "resourcequotas"}
 
 // Options are the settings of the controller.
 type Options struct {
@@ -54,8 +49,6 @@ type Options struct {
 	IgnorePodLevel bool
 	// IgnoreExtended counts device claims by their classes only.
 	IgnoreExtended bool
-	// Clock is the process's clock; the real one by default.
-	Clock clock.WithTicker
 }
 
 // Informers are the caches that the controller reads itself; the set of
@@ -70,22 +63,18 @@ type Informers struct {
 // Controller keeps the status of quotas; keys are their names.
 type Controller struct {
 	*runner.Group
-	primary, priority *runner.Runner[types.NamespacedName]
+	// primary and priority have the same keys.
+	primary, priority *reconcile.Controller[types.NamespacedName]
 	changes           *runner.Runner[change]
 
 	quotas   corelisters.ResourceQuotaLister
 	pods     corelisters.PodLister
 	classes  resourcelisters.DeviceClassLister
 	followed *monitor.Followed
-	client   kubernetes.Interface
-	recorder record.EventRecorder
-	writes   *consistency.Tracker[types.NamespacedName]
 	pacer    *pace.Pacer[types.NamespacedName]
-	clock    clock.PassiveClock
 	period   time.Duration
 	rules    quota.Rules
 	ledger   *ledger
-	busy     sync.Map
 	notes    *notes
 	states   states
 }
@@ -98,18 +87,12 @@ type change struct {
 }
 
 // New returns the controller, which is not running yet. Set must not run yet either.
-func New(in Informers, set *monitor.Set, client kubernetes.Interface, recorder record.EventRecorder, o Options) (*Controller, error) {
+func New(in Informers, set *monitor.Set, hand reconcile.Hand, o Options) (*Controller, error) {
 	register()
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
 	c := &Controller{
-		quotas: in.Quotas.Lister(), pods: in.Pods.Lister(), client: client, recorder: recorder,
-		clock: o.Clock, period: o.SyncPeriod, ledger: newLedger(), notes: newNotes(patienceOf(o.SyncPeriod)),
-		pacer: pace.New[types.NamespacedName](o.Clock, writeShare, longestPace),
-		writes: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{
-			quotaResource: in.Quotas.Informer().GetStore(),
-		}),
+		quotas: in.Quotas.Lister(), pods: in.Pods.Lister(),
+		period: o.SyncPeriod, ledger: newLedger(), notes: newNotes(patienceOf(o.SyncPeriod)),
+		pacer: pace.New[types.NamespacedName](hand.Clock, writeShare, longestPace),
 	}
 	c.rules = quota.Rules{IgnorePodLevel: o.IgnorePodLevel, IgnoreExtended: o.IgnoreExtended, ExtendedResource: c.extendedResource, Pod: c.pod}
 	ready := []cache.InformerSynced{in.Quotas.Informer().HasSynced, in.Pods.Informer().HasSynced, c.discovered}
@@ -117,14 +100,17 @@ func New(in Informers, set *monitor.Set, client kubernetes.Interface, recorder r
 		c.classes = in.DeviceClasses.Lister()
 		ready = append(ready, in.DeviceClasses.Informer().HasSynced)
 	}
-	queue := func(name string, pacer *pace.Pacer[types.NamespacedName]) *runner.Runner[types.NamespacedName] {
-		return runner.New(runner.Options[types.NamespacedName]{
-			Name: name, Workers: o.Workers, Clock: o.Clock, Writes: c.writes, Pace: pacer, Synced: ready,
-		}, c.sync)
+	writes := consistency.NewTracker[types.NamespacedName](reconcile.Caches{corev1.Resource("resourcequotas"): in.Quotas.Informer().GetStore()})
+	inHand := &sync.Map{}
+	queue := func(queue string, pacer *pace.Pacer[types.NamespacedName]) *reconcile.Controller[types.NamespacedName] {
+		return reconcile.New(reconcile.Options[types.NamespacedName]{
+			Runner: runner.Options[types.NamespacedName]{Name: queue, Workers: o.Workers, Writes: writes, Pace: pacer, Synced: ready},
+			Hand:   hand, Name: name, InHand: inHand, Reports: c.pacer, Note: c.take,
+		}, c.observe, plan)
 	}
 	c.primary, c.priority = queue(primaryQueue, c.pacer), queue(priorityQueue, nil)
 	c.changes = runner.New(runner.Options[change]{
-		Name: changesQueue, Workers: o.Workers, Clock: o.Clock, Synced: ready,
+		Name: changesQueue, Workers: o.Workers, Clock: hand.Clock, Synced: ready,
 		Order: runner.Fair(func(c change) string { return c.namespace }),
 	}, c.wake)
 	c.Group = runner.NewGroup(name, c.primary, c.priority, c.changes)
@@ -136,7 +122,7 @@ func New(in Informers, set *monitor.Set, client kubernetes.Interface, recorder r
 
 // watch wakes quotas by their own changes, and those that count devices by changes to the classes.
 func (c *Controller) watch(in Informers) error {
-	if err := runner.Watch(c.primary, in.Quotas.Informer(), c.quotaChanged); err != nil {
+	if err := runner.Watch(c.primary.Runner, in.Quotas.Informer(), c.quotaChanged); err != nil {
 		return err
 	}
 	if in.DeviceClasses == nil {
@@ -156,7 +142,7 @@ func (c *Controller) quotaChanged(ch runner.Change[corev1.ResourceQuota], wake r
 	q := ch.Now()
 	key := types.NamespacedName{Namespace: q.Namespace, Name: q.Name}
 	if ch.New != nil {
-		c.notes.follow(key, ch.New, c.clock.Now())
+		c.notes.follow(key, ch.New, c.now())
 	}
 	if ch.Old != nil && ch.New != nil && sameQuota(ch.Old, ch.New) {
 		return
@@ -182,51 +168,23 @@ func (c *Controller) wake(_ context.Context, ch change) runner.Result {
 	return runner.Done()
 }
 
-// sync brings the status of one quota up to date.
-func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.Result {
-	if _, taken := c.busy.LoadOrStore(key, true); taken {
-		return runner.Done().LookAgain(soon) // it is in both queues
+// take remembers what became of a plan.
+func (c *Controller) take(key types.NamespacedName, what any) {
+	n := what.(outcome)
+	frozenQuotas.set(key, n.broken)
+	c.notes.take(key, n, c.now())
+	if n.failed {
+		c.pacer.Sent(key, n.began)
 	}
-	defer c.busy.Delete(key)
-	now := c.clock.Now()
-	_, err := c.quotas.ResourceQuotas(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		c.forget(key)
-		return runner.Done().Because(plan{Why: "the quota is gone"})
-	}
-	if err != nil {
-		return runner.Done(err)
-	}
-	// The cache may be ahead of what is known of charges: only the version is
-	// judged up to which they are.
-	q := c.notes.followed(key)
-	if q == nil {
-		return runner.Done().LookAgain(soon)
-	}
-	seen := c.observe(q, now)
-	if seen.loading {
-		return runner.Done().LookAgain(soon).Because(plan{Why: "waiting for a first list", Frozen: seen.frozen})
-	}
-	q, ahead, until := c.notes.ahead(key, seen.used, seen.grown, now)
-	if q == nil {
-		return runner.Done().LookAgain(soon)
-	}
-	do := decide(q, seen.used, ahead)
-	do.Frozen = seen.frozen
-	told := c.tell(q, seen.frozen, now)
-	again, err := c.apply(ctx, key, q, do)
-	if !until.IsZero() {
-		again = earliest(again, max(until.Sub(now), time.Millisecond))
-	}
-	return runner.Done(err).LookAgain(earliest(again, told, seen.next)).Because(do)
 }
 
 func (c *Controller) forget(key types.NamespacedName) {
 	c.ledger.forget(key)
 	c.notes.forget(key)
-	c.writes.Forget(key)
 	frozenQuotas.set(key, nil)
 }
+
+func (c *Controller) now() time.Time { return c.primary.Clock().Now() }
 
 // earliest is the shortest of the times that are not zero.
 func earliest(times ...time.Duration) time.Duration {

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -23,6 +24,9 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
 	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 // cluster is a fake API server that also serves widgets, which cannot be listed
@@ -68,7 +72,7 @@ func start(t *testing.T, broken error, objects ...runtime.Object) *cluster {
 		},
 	})
 	var err error
-	cl.c, err = New(Informers{Quotas: shared.Core().V1().ResourceQuotas(), Pods: shared.Core().V1().Pods()}, set, cl.client, cl.events,
+	cl.c, err = New(Informers{Quotas: shared.Core().V1().ResourceQuotas(), Pods: shared.Core().V1().Pods()}, set, testrig.Hand(cl.client, cl.events),
 		Options{Workers: 2, SyncPeriod: time.Minute})
 	if err != nil {
 		t.Fatal(err)
@@ -156,18 +160,49 @@ func TestErrorsOfWrites(t *testing.T) {
 		"anything else is retried":                              {apierrors.NewInternalError(errors.New("x")), true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := fake.NewClientset()
-			client.PrependReactor("update", "resourcequotas", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
-			shared := informers.NewSharedInformerFactory(client, 0)
-			c, err := New(Informers{Quotas: shared.Core().V1().ResourceQuotas(), Pods: shared.Core().V1().Pods()},
-				monitor.New(monitor.Options{}), client, record.NewFakeRecorder(1), Options{})
+			rig := testrig.New(fake.NewClientset(), noon)
+			rig.Fail("update", "resourcequotas", tc.err)
+			core := rig.In.Core().V1()
+			c, err := New(Informers{Quotas: core.ResourceQuotas(), Pods: core.Pods()}, monitor.New(monitor.Options{}), rig.Hand(), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
+			c.LookLive(testrig.Live(rig.Client))
 			q := limits("pods=1", "", "")
-			again, err := c.apply(t.Context(), key("q"), q, decide(q, list("pods=0"), nil))
-			if (err != nil) != tc.fail || again != tc.wait {
-				t.Errorf("got %v and %v", again, err)
+			rig.Cache(t, q)
+			c.notes.follow(key("q"), q, noon)
+			for _, queue := range []*reconcile.Controller[types.NamespacedName]{c.primary, c.priority} {
+				result := queue.Reconcile(t.Context(), key("q"))
+				if (result.Err() != nil) != tc.fail || result.After() != tc.wait {
+					t.Errorf("got %v and %v", result.After(), result.Err())
+				}
+				tc.wait *= 2
+			}
+			if got := rig.Requests(); got != "2 update resourcequotas/status" {
+				t.Errorf("asked for %s", got)
+			}
+		})
+	}
+}
+
+func TestTheQueueOfAQuotaIsHeldBackAfterAWriteThatFailed(t *testing.T) {
+	rig := testrig.New(fake.NewClientset(), noon)
+	core := rig.In.Core().V1()
+	c, err := New(Informers{Quotas: core.ResourceQuotas(), Pods: core.Pods()}, monitor.New(monitor.Options{}), rig.Hand(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		o    outcome
+		want time.Duration
+	}{
+		"failed":      {outcome{failed: true, began: ago(time.Second)}, longestPace},
+		"not written": {outcome{began: ago(time.Second)}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.take(key(name), tc.o)
+			if wait := c.pacer.Wait(key(name)); wait != tc.want {
+				t.Errorf("waits %v", wait)
 			}
 		})
 	}
@@ -175,15 +210,22 @@ func TestErrorsOfWrites(t *testing.T) {
 
 func TestTheSameConflictIsLookedAtEverLater(t *testing.T) {
 	n := newNotes(patience{})
+	conflicted := func(number int) time.Duration {
+		n.follow(key("q"), version(number, "pods=0"), noon)
+		p := plan(observed{known: n.known(key("q"), nil, nil, noon), usage: usage{used: list("pods=1")}}, noon)
+		status := p.Status(nil).(act.Status)
+		n.take(key("q"), p.Note(act.Results{{Step: status, Became: act.Overtaken}}).(outcome), noon)
+		return status.OnConflict
+	}
 	var waits []time.Duration
-	for _, version := range []string{"1", "1", "1", "2", "2"} {
-		waits = append(waits, n.conflicted(key("q"), version))
+	for _, number := range []int{1, 1, 1, 2, 2} {
+		waits = append(waits, conflicted(number))
 	}
 	if want := []time.Duration{soon, 2 * soon, 4 * soon, soon, 2 * soon}; !slices.Equal(waits, want) {
 		t.Errorf("got %v, want %v", waits, want)
 	}
 	for range 50 {
-		if wait := n.conflicted(key("q"), "3"); wait < soon || wait > 32*soon {
+		if wait := conflicted(3); wait < soon || wait > 32*soon {
 			t.Fatalf("it waits %v", wait)
 		}
 	}

@@ -18,7 +18,7 @@ func total(counts map[corev1.ResourceName][]schema.GroupResource, sums map[schem
 		sum, known, whole := *resource.NewQuantity(0, resource.DecimalSI), false, true
 		for _, of := range resources {
 			if f := stuck[of]; f != nil {
-				f.Names = append(f.Names, name)
+				f.names = append(f.names, name)
 				whole = false
 				continue
 			}

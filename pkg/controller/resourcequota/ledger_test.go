@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 var secrets = schema.GroupResource{Resource: "secrets"}
@@ -147,25 +148,35 @@ func TestAClaimIsRememberedByItsPod(t *testing.T) {
 
 func TestNotes(t *testing.T) {
 	n := newNotes(patienceOf(0))
-	if q, _, _ := n.ahead(key("q"), nil, nil, noon); q != nil || n.followed(key("q")) != nil {
-		t.Errorf("%v is followed", q)
+	if k := n.known(key("q"), nil, nil, noon); k.quota != nil || n.followed(key("q")) != nil {
+		t.Errorf("%v is followed", k.quota)
 	}
 	first := limits("pods=9", "pods=9", "pods=2")
 	n.follow(key("q"), first, ago(time.Minute))
-	n.ahead(key("q"), list("pods=2"), nil, ago(time.Minute))
+	n.known(key("q"), list("pods=2"), nil, ago(time.Minute))
 	n.follow(key("q"), limits("pods=9", "pods=9", "pods=5"), ago(time.Second))
-	q, ahead, next := n.ahead(key("q"), list("pods=3"), list("pods=1"), noon)
-	if q != n.followed(key("q")) || q == first || !quota.Same(ahead, list("pods=2")) || !next.Equal(noon.Add(underWay-time.Second)) {
-		t.Errorf("ahead by %v until %v of %v", ahead, next, q)
+	k := n.known(key("q"), list("pods=3"), list("pods=1"), noon)
+	if k.quota != n.followed(key("q")) || k.quota == first || !quota.Same(k.ahead, list("pods=2")) || !k.until.Equal(noon.Add(underWay-time.Second)) {
+		t.Errorf("ahead by %v until %v of %v", k.ahead, k.until, k.quota)
 	}
-	broken := map[schema.GroupResource]bool{secrets: true}
+	broken := []frozen{{of: secrets, broken: true, since: ago(time.Hour)}}
 	for step, want := range []struct {
-		broken       map[schema.GroupResource]bool
-		began, ended int
-	}{{nil, 0, 0}, {broken, 1, 0}, {broken, 0, 0}, {nil, 0, 1}, {nil, 0, 0}} {
-		if began, ended := n.news(key("q"), want.broken); len(began) != want.began || len(ended) != want.ended {
-			t.Errorf("step %d: began %v, ended %v", step, began, ended)
+		frozen       []frozen
+		began, ended string
+	}{{nil, "", ""}, {broken, "UsageFrozen", ""}, {broken, "", ""}, {nil, "", "UsageCounted"}, {nil, "", ""}} {
+		p := plan(observed{known: n.known(key("q"), nil, nil, noon), usage: usage{frozen: want.frozen}}, noon)
+		var told string
+		for _, stage := range p.Stages {
+			told += stage.Steps[0].(act.Event).Reason
 		}
+		if told != want.began+want.ended {
+			t.Errorf("step %d: told %q", step, told)
+		}
+		n.take(key("q"), p.Note(nil).(outcome), noon)
+	}
+	n.take(key("q"), outcome{wrote: limits("pods=9", "pods=9", "pods=4")}, noon)
+	if got := n.followed(key("q")).Status.Used; !quota.Same(got, list("pods=4")) {
+		t.Errorf("what was written is not followed, but %v", got)
 	}
 	n.forget(key("q"))
 	if len(n.all) != 0 {

@@ -56,52 +56,65 @@ func (n *notes) followed(key types.NamespacedName) *corev1.ResourceQuota {
 	return nil
 }
 
-// ahead is what charges.ahead says, and the version of the quota that it holds for.
-func (n *notes) ahead(key types.NamespacedName, counted, grown corev1.ResourceList, now time.Time) (q *corev1.ResourceQuota, ahead corev1.ResourceList, next time.Time) {
-	n.change(key, func(one *note) {
-		if q = one.charges.quota; q != nil {
-			ahead, next = one.charges.ahead(counted, grown, now)
-		}
-	})
-	return q, ahead, next
+// known is what a plan needs of what is remembered of a quota.
+type known struct {
+	// quota is the version up to which its charges are known; nil if none is.
+	quota *corev1.ResourceQuota
+	// ahead and until are what charges.ahead says of it.
+	ahead corev1.ResourceList
+	until time.Time
+	// told are the resources that an event said cannot be read.
+	told map[schema.GroupResource]bool
+	// conflicts are how often the status of this version was refused.
+	conflicts int
 }
 
-// conflicted notes that the status of a version was refused because there is a
-// newer one, and returns when to look again: ever later while that does not come.
-func (n *notes) conflicted(key types.NamespacedName, version string) (wait time.Duration) {
+func (n *notes) known(key types.NamespacedName, counted, grown corev1.ResourceList, now time.Time) (k known) {
 	n.change(key, func(one *note) {
-		if one.version != version {
-			one.version, one.conflicts = version, 0
+		k.told, k.quota = one.told, one.charges.quota
+		if k.quota == nil {
+			return
 		}
-		wait = soon << min(one.conflicts, 5)
-		one.conflicts++
+		k.ahead, k.until = one.charges.ahead(counted, grown, now)
+		if one.version == k.quota.ResourceVersion {
+			k.conflicts = one.conflicts
+		}
 	})
-	return wait
+	return k
+}
+
+// outcome is what is to be remembered of a plan.
+type outcome struct {
+	began time.Time
+	// broken are the resources that the quota's events and the metric name now.
+	broken map[schema.GroupResource]bool
+	// wrote is the quota with the status that was written, nil if none was.
+	wrote *corev1.ResourceQuota
+	// overtaken is the version whose status was refused because there is a newer one.
+	overtaken string
+	failed    bool
+}
+
+func (n *notes) take(key types.NamespacedName, o outcome, now time.Time) {
+	n.change(key, func(one *note) {
+		one.told = o.broken
+		if o.wrote != nil {
+			one.charges.follow(o.wrote, now)
+		}
+		switch o.overtaken {
+		case "":
+		case one.version:
+			one.conflicts++
+		default:
+			one.version, one.conflicts = o.overtaken, 1
+		}
+	})
 }
 
 func (n *notes) forget(key types.NamespacedName) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.all, key)
-}
-
-// news returns those of the broken resources that were not told of yet, and
-// those that were and are broken no more, and remembers both.
-func (n *notes) news(key types.NamespacedName, broken map[schema.GroupResource]bool) (began, ended []schema.GroupResource) {
-	n.change(key, func(one *note) {
-		for of := range broken {
-			if !one.told[of] {
-				began = append(began, of)
-			}
-		}
-		for of := range one.told {
-			if !broken[of] {
-				ended = append(ended, of)
-			}
-		}
-		one.told = broken
-	})
-	return began, ended
 }
 
 // states remembers how resources could be read.

@@ -1,12 +1,15 @@
 package resourcequota
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,10 +18,19 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
 	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
-// observed is what is known of what a quota counts.
+// observed is what a plan is made from: what is known of a quota, and of what it counts.
 type observed struct {
+	known
+	usage
+	// began is when it was looked at.
+	began time.Time
+}
+
+// usage is what a quota counts, as far as it can be read.
+type usage struct {
 	used corev1.ResourceList
 	// grown is by how much used has ever grown, without what it shrank by.
 	grown   corev1.ResourceList
@@ -26,6 +38,28 @@ type observed struct {
 	loading bool
 	// next is when to look again without an event.
 	next time.Duration
+}
+
+// observe reads what is known of the quota, and counts what it limits.
+func (c *Controller) observe(_ context.Context, key types.NamespacedName) (observed, error) {
+	o := observed{began: c.now()}
+	_, err := c.quotas.ResourceQuotas(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		c.forget(key)
+		return o, reconcile.ErrAbsent
+	}
+	if err != nil {
+		return o, err
+	}
+	// The cache may be ahead of what is known of charges: only the version is
+	// looked at up to which they are.
+	if o.quota = c.notes.followed(key); o.quota == nil {
+		return o, nil
+	}
+	if o.usage = c.count(o.quota, o.began); !o.loading {
+		o.known = c.notes.known(key, o.used, o.grown, o.began)
+	}
+	return o, nil
 }
 
 // wants tells which resources a quota can count: those whose objects come and go
@@ -47,7 +81,7 @@ func (c *Controller) source(of schema.GroupResource) source {
 	}
 	s := sourceOf(of, state, known, undiscovered)
 	if s.health == broken && s.since.IsZero() {
-		s.since = c.states.since(of, c.clock.Now())
+		s.since = c.states.since(of, c.now())
 	}
 	return s
 }
@@ -59,8 +93,8 @@ func (c *Controller) countable(name corev1.ResourceName) bool {
 	})
 }
 
-// observe counts what the quota limits, as far as it can be read.
-func (c *Controller) observe(q *corev1.ResourceQuota, now time.Time) observed {
+// count counts what the quota limits, as far as it can be read.
+func (c *Controller) count(q *corev1.ResourceQuota, now time.Time) usage {
 	counts := map[corev1.ResourceName][]schema.GroupResource{}
 	r := reader{counts: map[schema.GroupResource]bool{}, scope: quota.ScopeOf(&q.Spec)}
 	for name := range q.Spec.Hard {
@@ -70,7 +104,7 @@ func (c *Controller) observe(q *corev1.ResourceQuota, now time.Time) observed {
 		}
 	}
 	account := c.ledger.register(types.NamespacedName{Namespace: q.Namespace, Name: q.Name}, r)
-	seen := observed{next: account.age(now, c.period)}
+	seen := usage{next: account.age(now, c.period)}
 	sums, grown := map[schema.GroupResource]corev1.ResourceList{}, map[schema.GroupResource]corev1.ResourceList{}
 	stuck := map[schema.GroupResource]*frozen{}
 	for of := range r.counts {
@@ -89,19 +123,16 @@ func (c *Controller) observe(q *corev1.ResourceQuota, now time.Time) observed {
 			}
 			s = source{health: broken, err: err, since: c.states.since(of, now)}
 		}
-		stuck[of] = &frozen{of: of, Resource: of.String(), Since: s.since, broken: s.health == broken}
-		if s.err != nil {
-			stuck[of].Error = s.err.Error()
-		}
+		stuck[of] = &frozen{of: of, err: s.err, since: s.since, broken: s.health == broken}
 		seen.loading = seen.loading || s.health == loading && now.Sub(s.since) < loadingFor
 	}
 	seen.used, seen.grown = total(counts, sums, stuck), together(counts, grown)
 	for _, f := range stuck {
-		slices.Sort(f.Names)
+		slices.Sort(f.names)
 		seen.frozen = append(seen.frozen, *f)
-		seen.next = earliest(seen.next, f.Since.Add(loadingFor).Sub(now))
+		seen.next = earliest(seen.next, f.since.Add(loadingFor).Sub(now))
 	}
-	slices.SortFunc(seen.frozen, func(a, b frozen) int { return slices.Compare([]string{a.Resource}, []string{b.Resource}) })
+	slices.SortFunc(seen.frozen, func(a, b frozen) int { return cmp.Compare(a.of.String(), b.of.String()) })
 	return seen
 }
 
@@ -132,7 +163,7 @@ func (c *Controller) load(namespace string, of schema.GroupResource) func() ([]m
 func (c *Controller) measure(account *account, of schema.GroupResource) func(metav1.Object) quota.Usage {
 	rules := c.rules
 	rules.MadeFor = account.claimsFor
-	return func(object metav1.Object) quota.Usage { return rules.Measure(of, object, c.clock.Now()) }
+	return func(object metav1.Object) quota.Usage { return rules.Measure(of, object, c.now()) }
 }
 
 // objectChanged is called for each change of any namespaced object.

@@ -5,37 +5,76 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// plan says what to write.
-type plan struct {
-	// Status is what to write, nil if nothing.
-	Status *corev1.ResourceQuotaStatus `json:"status,omitempty"`
-	// Ahead is what was charged for objects that are not seen yet.
-	Ahead corev1.ResourceList `json:"ahead,omitempty"`
-	// Frozen are the names that are not counted now.
-	Frozen []frozen `json:"frozen,omitempty"`
-	// Why is the reason in words.
-	Why string `json:"why"`
+// plan writes the status if it differs, and tells which numbers are frozen and why.
+func plan(o observed, now time.Time) act.Plan {
+	switch {
+	case o.quota == nil:
+		return act.Plan{Why: "nothing is known of its charges yet", Prompt: true, RequeueAfter: soon}
+	case o.loading:
+		return act.Plan{Why: "waiting for first lists" + inWords(o.frozen), Prompt: true, RequeueAfter: soon}
+	}
+	d := decide(o.quota, o.used, o.ahead)
+	broken, more := lasting(o.frozen, now)
+	p := act.Plan{
+		Why: d.why + quantities(d.used) + inWords(o.frozen), Prompt: true,
+		Note: func(r act.Results) any { return o.outcome(broken, r) },
+	}
+	p.RequeueAfter = earliest(more, o.next)
+	if !o.until.IsZero() {
+		p.RequeueAfter = earliest(p.RequeueAfter, max(o.until.Sub(now), time.Millisecond))
+	}
+	for _, e := range o.events(broken) {
+		p.Stages = append(p.Stages, act.InTurn(e))
+	}
+	if d.writes {
+		p.Status = func(act.Results) act.Step {
+			return act.Status{
+				Of: o.quota, Set: func(to client.Object) {
+					to.(*corev1.ResourceQuota).Status = corev1.ResourceQuotaStatus{Hard: o.quota.Spec.Hard.DeepCopy(), Used: d.used}
+				},
+				// After a conflict the API server has charged the quota meanwhile; its event brings
+				// the newer one. While that does not come, it is looked at ever later.
+				OnConflict: soon << min(o.conflicts, 5),
+			}
+		}
+	}
+	return p
 }
 
-// frozen is a resource that cannot be read, and the names that count it.
-type frozen struct {
-	Resource string                `json:"resource"`
-	Names    []corev1.ResourceName `json:"names"`
-	Error    string                `json:"error,omitempty"`
-	Since    time.Time             `json:"since,omitzero"`
+// outcome is what is to be remembered of the results.
+func (o observed) outcome(broken map[schema.GroupResource]bool, results act.Results) outcome {
+	_, err := results.Failed()
+	out := outcome{began: o.began, broken: broken, failed: err != nil}
+	for _, r := range results {
+		switch wrote, is := r.Object.(*corev1.ResourceQuota); {
+		case is:
+			out.wrote = wrote
+		case r.Became == act.Overtaken:
+			out.overtaken = o.quota.ResourceVersion
+		}
+	}
+	return out
+}
 
-	of     schema.GroupResource
-	broken bool
+// decision is what the usage is, and whether it is to be written.
+type decision struct {
+	writes bool
+	used   corev1.ResourceList
+	// ahead is what was charged for objects that are not seen yet.
+	ahead corev1.ResourceList
+	why   string
 }
 
 // decide compares the status with the limits of the spec and what was counted.
 // Names that were not counted stay as they are. What was charged ahead of its
 // objects is not taken back; what the objects use in any case is used.
-func decide(q *corev1.ResourceQuota, counted, ahead corev1.ResourceList) plan {
+func decide(q *corev1.ResourceQuota, counted, ahead corev1.ResourceList) decision {
 	used := corev1.ResourceList{}
 	raised, lowered, held := false, false, corev1.ResourceList{}
 	for name := range q.Spec.Hard {
@@ -61,23 +100,22 @@ func decide(q *corev1.ResourceQuota, counted, ahead corev1.ResourceList) plan {
 		}
 		used[name] = is.DeepCopy()
 	}
-	limits := !quota.Same(q.Spec.Hard, q.Status.Hard)
-	p := plan{Status: &corev1.ResourceQuotaStatus{Hard: q.Spec.Hard.DeepCopy(), Used: used}, Ahead: held}
+	d := decision{writes: true, used: used, ahead: held}
 	switch {
-	case limits:
-		p.Why = "the limits changed"
+	case !quota.Same(q.Spec.Hard, q.Status.Hard):
+		d.why = "the limits changed"
 	case raised:
-		p.Why = "more is used"
+		d.why = "more is used"
 	case len(used) != len(q.Status.Used):
-		p.Why = "the names changed"
+		d.why = "the names changed"
 	case lowered:
-		p.Why = "less is used"
+		d.why = "less is used"
 	case len(held) > 0:
-		p.Status, p.Why = nil, "less is used, but charges may be ahead of their objects"
+		d.writes, d.why = false, "less is used, but charges may be ahead of their objects"
 	default:
-		p.Status, p.Why = nil, "nothing differs"
+		d.writes, d.why = false, "nothing differs"
 	}
-	return p
+	return d
 }
 
 // urgent tells whether a quota stands in the way of its users: its limits are

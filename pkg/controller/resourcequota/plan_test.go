@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
 	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -69,24 +70,76 @@ func TestDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := tc.quota.DeepCopy()
 			got := decide(tc.quota, list(tc.counted), list(tc.ahead))
-			if got.Why != tc.why {
-				t.Errorf("because %q", got.Why)
+			if got.why != tc.why {
+				t.Errorf("because %q", got.why)
 			}
-			if !quota.Same(got.Ahead, list(tc.held)) {
-				t.Errorf("holds %v for what is ahead", got.Ahead)
+			if !quota.Same(got.ahead, list(tc.held)) {
+				t.Errorf("holds %v for what is ahead", got.ahead)
 			}
 			switch {
 			case tc.want == "-":
-				if got.Status != nil {
-					t.Errorf("writes %v", got.Status)
+				if got.writes {
+					t.Errorf("writes %v", got.used)
 				}
-			case got.Status == nil:
+			case !got.writes:
 				t.Error("writes nothing")
-			case !quota.Same(got.Status.Used, list(tc.want)) || !quota.Same(got.Status.Hard, tc.quota.Spec.Hard):
-				t.Errorf("writes %v", got.Status)
+			case !quota.Same(got.used, list(tc.want)):
+				t.Errorf("writes %v", got.used)
 			}
 			if diff := cmp.Diff(before, tc.quota); diff != "" {
 				t.Errorf("the cached object was changed: %s", diff)
+			}
+		})
+	}
+}
+
+func TestPlan(t *testing.T) {
+	widgets := schema.GroupResource{Group: "example.com", Resource: "widgets"}
+	stuck := func(since time.Duration, err error) usage {
+		return usage{used: list("pods=1"), next: time.Minute, frozen: []frozen{{of: widgets, names: []corev1.ResourceName{"count/widgets.example.com"}, err: err, since: ago(since), broken: err != nil}}}
+	}
+	const stays = "; count/widgets.example.com stays: widgets.example.com "
+	const more = "more is used: pods=1"
+	down, told := errors.New("down"), map[schema.GroupResource]bool{widgets: true}
+	q := limits("pods=5", "pods=5", "pods=0")
+	waiting := stuck(0, nil)
+	waiting.loading = true
+	for name, tc := range map[string]struct {
+		o     observed
+		wants string
+		again time.Duration
+		why   string
+	}{
+		"before a version is known":  {observed{}, "", soon, "nothing is known of its charges yet"},
+		"before a first list":        {observed{known: known{quota: q}, usage: waiting}, "", soon, "waiting for first lists" + stays + "is not listed yet, since 2026-01-01T12:00:00Z"},
+		"a list that does not come":  {observed{known: known{quota: q}, usage: stuck(time.Hour, nil)}, "pods=1", time.Minute, more + stays + "is not listed yet, since 2026-01-01T11:00:00Z"},
+		"a charge that may be ahead": {observed{known: known{quota: q, until: noon.Add(time.Second)}, usage: usage{used: list("pods=1")}}, "pods=1", time.Second, more},
+		"a charge that was ahead":    {observed{known: known{quota: q, until: ago(time.Second)}, usage: usage{used: list("pods=0")}}, "", time.Millisecond, "nothing differs: pods=0"},
+		"new limits":                 {observed{known: known{quota: limits("pods=6", "pods=5", "pods=0")}, usage: usage{used: list("pods=0")}}, "pods=0", 0, "the limits changed: pods=0"},
+		"broken for a moment":        {observed{known: known{quota: q}, usage: stuck(time.Second, down)}, "pods=1", brokenFor - time.Second, more + stays + "cannot be read since 2026-01-01T11:59:59Z: down"},
+		"broken for long": {observed{known: known{quota: q}, usage: stuck(brokenFor, down)},
+			"Warning UsageFrozen Usage of count/widgets.example.com stays as it is: widgets.example.com cannot be read: down; pods=1", time.Minute, more + stays + "cannot be read since 2026-01-01T11:59:55Z: down"},
+		"broken, and told": {observed{known: known{quota: q, told: told}, usage: stuck(time.Hour, down)}, "pods=1", time.Minute, more + stays + "cannot be read since 2026-01-01T11:00:00Z: down"},
+		"broken no more": {observed{known: known{quota: q, told: told}, usage: usage{used: list("pods=0")}},
+			"Normal UsageCounted widgets.example.com can be read again, its usage is counted; ", 0, "nothing differs: pods=0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := plan(tc.o, noon)
+			var wants string
+			for _, stage := range p.Stages {
+				e := stage.Steps[0].(act.Event)
+				wants += strings.Join([]string{e.Type, e.Reason, e.Message}, " ") + "; "
+			}
+			if p.Status != nil {
+				written := tc.o.quota.DeepCopy()
+				p.Status(nil).(act.Status).Set(written)
+				wants += strings.TrimPrefix(quantities(written.Status.Used), ": ")
+				if !quota.Same(written.Status.Hard, tc.o.quota.Spec.Hard) {
+					t.Errorf("writes the limits %v", written.Status.Hard)
+				}
+			}
+			if wants != tc.wants || p.Why != tc.why || p.RequeueAfter != tc.again {
+				t.Errorf("wants %q because %q, again after %s", wants, p.Why, p.RequeueAfter)
 			}
 		})
 	}
@@ -160,8 +213,8 @@ func TestTotal(t *testing.T) {
 				t.Errorf("got %v", got)
 			}
 			for of, f := range tc.stuck {
-				if len(f.Names) != 1 {
-					t.Errorf("%s freezes %v", of, f.Names)
+				if len(f.names) != 1 {
+					t.Errorf("%s freezes %v", of, f.names)
 				}
 			}
 		})

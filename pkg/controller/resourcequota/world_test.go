@@ -158,7 +158,7 @@ func (w *burstWorld) bringObject() string {
 }
 
 // judge decides about the version that is followed, and says when that changes.
-func (w *burstWorld) judge() (plan, time.Time) {
+func (w *burstWorld) judge() (decision, time.Time) {
 	counted := corev1.ResourceList{"pods": amount(0)}
 	addTo(counted, w.book.Sum(quota.Scope{}))
 	ahead, next := w.charges.ahead(counted, w.growth.Within(quota.Scope{}), w.now)
@@ -170,18 +170,18 @@ func (w *burstWorld) sync() string {
 	q := w.charges.quota
 	do, _ := w.judge()
 	switch {
-	case do.Status == nil:
+	case !do.writes:
 		return ""
 	case q.ResourceVersion != w.quota.ResourceVersion && len(w.versions) == 0:
 		w.t.Fatalf("version %s is judged, all up to %s were seen", q.ResourceVersion, w.quota.ResourceVersion)
 	case q.ResourceVersion != w.quota.ResourceVersion:
 		return "" // a conflict
 	}
-	w.write(do.Status.Used)
+	w.write(do.used)
 	if w.rand.IntN(4) > 0 {
 		w.charges.follow(w.quota, w.now) // otherwise the answer is lost
 	}
-	return fmt.Sprintf("the controller writes %d: %s", w.used(), do.Why)
+	return fmt.Sprintf("the controller writes %d: %s", w.used(), do.why)
 }
 
 // pass lets time go on as far as nothing gets older than it may.
