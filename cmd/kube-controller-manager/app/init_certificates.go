@@ -27,12 +27,12 @@ func startCertificateSigningRequestSigningController(ctx context.Context, cc Con
 			klog.FromContext(ctx).Info("Requests for this signer are not signed: other signers have files, it has none", "signer", name)
 		}
 	}
-	client, err := cc.Client(certificateAccount)
+	hand, err := cc.hand(ctx, certificateAccount, "")
 	if err != nil {
 		return nil, false, err
 	}
-	c, err := csrsigning.New(cc.Informers.Certificates().V1().CertificateSigningRequests(), client, csrsigning.Options{
-		Signers: signers, Duration: config.ClusterSigningDuration.Duration, Clock: cc.Clock,
+	c, err := csrsigning.New(cc.Informers.Certificates().V1().CertificateSigningRequests(), hand, csrsigning.Options{
+		Signers: signers, Duration: config.ClusterSigningDuration.Duration,
 	})
 	return cc.run(ctx, c, err)
 }

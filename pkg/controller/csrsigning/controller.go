@@ -2,23 +2,20 @@ package csrsigning
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	certificatesinformers "k8s.io/client-go/informers/certificates/v1"
-	"k8s.io/client-go/kubernetes"
 	certificateslisters "k8s.io/client-go/listers/certificates/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/certificates"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -36,8 +33,6 @@ type Options struct {
 	Signers map[string]Files
 	// Duration is how long certificates are valid at most.
 	Duration time.Duration
-	// Clock is the process's clock; the real one by default.
-	Clock clock.WithTicker
 }
 
 // Controller signs requests. Each signer has a loop, whose keys are names of
@@ -45,33 +40,28 @@ type Options struct {
 type Controller struct {
 	*runner.Group
 	requests certificateslisters.CertificateSigningRequestLister
-	client   kubernetes.Interface
-	clock    clock.PassiveClock
+	cache    toolscache.Store
 	duration time.Duration
 	signers  []*signer
 	pairs    map[Files]*pair
-	files    *runner.Runner[Files]
+	files    *reconcile.Controller[Files]
 }
 
 // signer is one of the signers and its loop.
 type signer struct {
-	*runner.Runner[string]
-	controller *Controller
-	name       string
-	pair       *pair
-	writes     *consistency.Tracker[string]
+	*reconcile.Controller[string]
+	of   *Controller
+	name string
+	pair *pair
 }
 
 // New returns the controller, which is not running yet. It fails when files
 // cannot be used.
-func New(requests certificatesinformers.CertificateSigningRequestInformer, client kubernetes.Interface, o Options) (*Controller, error) {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-	c := &Controller{
-		requests: requests.Lister(), client: client, clock: o.Clock, duration: o.Duration, pairs: map[Files]*pair{},
-	}
-	c.files = runner.New(runner.Options[Files]{Name: name + "-files", Queue: filesQueue, Clock: o.Clock}, c.syncFiles)
+func New(requests certificatesinformers.CertificateSigningRequestInformer, hand reconcile.Hand, o Options) (*Controller, error) {
+	c := &Controller{requests: requests.Lister(), cache: requests.Informer().GetStore(), duration: o.Duration, pairs: map[Files]*pair{}}
+	c.files = reconcile.New(reconcile.Options[Files]{
+		Runner: runner.Options[Files]{Name: name + "-files", Queue: filesQueue}, Hand: hand, Name: name,
+	}, c.observeFiles, planFiles)
 	loops := []runner.Loop{c.files}
 	for _, signerName := range []string{
 		certificatesv1.KubeletServingSignerName, certificatesv1.KubeAPIServerClientKubeletSignerName,
@@ -81,7 +71,7 @@ func New(requests certificatesinformers.CertificateSigningRequestInformer, clien
 		if !ok {
 			continue
 		}
-		s, err := c.add(signerName, files, requests, o.Clock)
+		s, err := c.add(signerName, files, requests, hand)
 		if err != nil {
 			return nil, fmt.Errorf("failed to init %s certificate controller: %w", signerName, err)
 		}
@@ -92,7 +82,7 @@ func New(requests certificatesinformers.CertificateSigningRequestInformer, clien
 	return c, nil
 }
 
-func (c *Controller) add(signerName string, files Files, requests certificatesinformers.CertificateSigningRequestInformer, clock clock.WithTicker) (*signer, error) {
+func (c *Controller) add(signerName string, files Files, requests certificatesinformers.CertificateSigningRequestInformer, hand reconcile.Hand) (*signer, error) {
 	if c.pairs[files] == nil {
 		loaded, err := load(files)
 		if err != nil {
@@ -101,14 +91,14 @@ func (c *Controller) add(signerName string, files Files, requests certificatesin
 		c.pairs[files] = loaded
 		c.files.Add(files)
 	}
-	s := &signer{controller: c, name: signerName, pair: c.pairs[files]}
-	s.writes = consistency.NewTracker[string](map[schema.GroupResource]consistency.Store{
-		certificates.Resource: requests.Informer().GetStore(),
-	})
-	s.Runner = runner.New(runner.Options[string]{
-		Name: name + "-" + path.Base(signerName), Queue: certificates.Queue, Workers: certificates.Workers, Clock: clock,
-		RateLimiter: certificates.Retries(), Writes: s.writes,
-	}, s.sync)
+	s := &signer{of: c, name: signerName, pair: c.pairs[files]}
+	s.Controller = reconcile.New(reconcile.Options[string]{
+		Runner: runner.Options[string]{
+			Name: name + "-" + path.Base(signerName), Queue: certificates.Queue, Workers: certificates.Workers,
+			RateLimiter: certificates.Retries(),
+		},
+		Hand: hand, Name: name, Caches: reconcile.Caches{certificates.Resource: c.cache},
+	}, s.observe, plan)
 	return s, runner.Watch(s.Runner, requests.Informer(),
 		func(change runner.Change[certificatesv1.CertificateSigningRequest], wake runner.Wake[string]) {
 			// One that waited is looked at once more when it no longer does, which ends its retries.
@@ -118,40 +108,38 @@ func (c *Controller) add(signerName string, files Files, requests certificatesin
 		})
 }
 
-func (s *signer) sync(ctx context.Context, requestName string) runner.Result {
-	csr, err := s.controller.requests.Get(requestName)
-	if apierrors.IsNotFound(err) {
-		csr, err = nil, nil
-		s.writes.Forget(requestName)
-	}
+// observe reads a request, and signs it if it is to be: keys and random numbers are
+// not for a plan.
+func (s *signer) observe(ctx context.Context, requestName string) (observed, error) {
+	csr, err := reconcile.Cached[certificatesv1.CertificateSigningRequest](s.of.cache, requestName)
 	if err != nil {
-		return runner.Done(err)
+		return observed{}, err
 	}
-	do := decide(csr, s.name)
-	switch {
-	case do.broken != nil:
-		err = errors.Join(errRequest, do.broken)
-	case do.Fail != "":
-		err = s.fail(ctx, csr, do.Fail)
-	case do.Sign:
-		s.controller.lookAt(ctx, s.pair)
-		err = s.issue(ctx, csr, do)
+	o := observed{csr: csr, inspection: inspect(csr, s.name)}
+	if o.request != nil {
+		s.of.lookAt(ctx, s.pair)
+		o.certificate, o.unsigned = sign(s.pair.authority(), o.request, &csr.Spec, s.of.duration, s.Clock().Now())
 	}
-	if errors.Is(err, errRequest) {
-		return runner.GiveUp(err).Because(do)
-	}
-	return runner.Done(err).Because(do)
+	return o, nil
 }
 
-func (c *Controller) syncFiles(ctx context.Context, files Files) runner.Result {
-	c.lookAt(ctx, c.pairs[files])
-	return runner.Done().LookAgain(filesPeriod)
+func (c *Controller) observeFiles(ctx context.Context, files Files) (*certificates.Authority, error) {
+	p := c.pairs[files]
+	c.lookAt(ctx, p)
+	return p.authority(), nil
 }
 
-// lookAt tells what is new about the files of a pair, and lets requests that
+func planFiles(in *certificates.Authority, _ time.Time) act.Plan {
+	return act.Plan{
+		Why:          fmt.Sprintf("%s is in use, until %s", in.Certificate.Subject, in.Certificate.NotAfter.Format(time.RFC3339)),
+		RequeueAfter: filesPeriod,
+	}
+}
+
+// lookAt logs what has changed about the files of a pair, and lets requests that
 // could not be signed with the old one try the new one.
 func (c *Controller) lookAt(ctx context.Context, p *pair) {
-	found := p.look(c.clock.Now())
+	found := p.look(c.files.Clock().Now())
 	logger := klog.FromContext(ctx).WithValues("certFile", p.files.Cert, "keyFile", p.files.Key)
 	if found.trouble != nil {
 		logger.Error(found.trouble, "The signing files have changed and cannot be used, the pair from before stays in use")

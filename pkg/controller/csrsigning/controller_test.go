@@ -20,6 +20,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/certificates"
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/test/certs"
 )
 
@@ -37,12 +38,13 @@ type bench struct {
 
 func newBench(t *testing.T, held content, objects ...*certificatesv1.CertificateSigningRequest) *bench {
 	t.Helper()
-	b := &bench{t: t, client: fake.NewClientset(), clock: testclock.NewFakeClock(noon), dir: t.TempDir()}
+	rig := testrig.New(fake.NewClientset(), noon)
+	b := &bench{t: t, client: rig.Client, clock: rig.Clock, dir: t.TempDir()}
 	files := in(t, b.dir, held)
-	informer := informers.NewSharedInformerFactory(b.client, 0).Certificates().V1().CertificateSigningRequests()
+	informer := rig.In.Certificates().V1().CertificateSigningRequests()
 	var err error
-	b.Controller, err = New(informer, b.client, Options{
-		Signers: map[string]Files{serving: files, kubelet: files, apiClient: files, LegacyUnknown: files}, Duration: year, Clock: b.clock})
+	b.Controller, err = New(informer, rig.Hand(), Options{
+		Signers: map[string]Files{serving: files, kubelet: files, apiClient: files, LegacyUnknown: files}, Duration: year})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +91,7 @@ func (b *bench) issuer(name string) string {
 	csr := request(b.t, apiClient, "CN=jane", plainClient, approved)
 	csr.Name = name
 	b.add(csr)
-	if err := b.signer(apiClient).sync(b.ctx, name).Err(); err != nil {
+	if err := b.signer(apiClient).Reconcile(b.ctx, name).Err(); err != nil {
 		b.t.Fatal(err)
 	}
 	held, err := certs.Describe(b.live(name).Status.Certificate)
@@ -102,11 +104,11 @@ func (b *bench) issuer(name string) string {
 func TestEachSignerActsForItselfOnly(t *testing.T) {
 	b := newBench(t, newAuthority(t, "a", noon.Add(year)), request(t, apiClient, "CN=jane", plainClient, approved))
 	for _, other := range []string{serving, kubelet, LegacyUnknown} {
-		if r := b.signer(other).sync(b.ctx, "mine"); r.Err() != nil || len(b.live("mine").Status.Certificate) > 0 {
+		if r := b.signer(other).Reconcile(b.ctx, "mine"); r.Err() != nil || len(b.live("mine").Status.Certificate) > 0 {
 			t.Errorf("%s signed: %v", other, r.Err())
 		}
 	}
-	if r := b.signer(apiClient).sync(b.ctx, "mine"); r.Err() != nil || len(b.live("mine").Status.Certificate) == 0 {
+	if r := b.signer(apiClient).Reconcile(b.ctx, "mine"); r.Err() != nil || len(b.live("mine").Status.Certificate) == 0 {
 		t.Errorf("not signed: %v", r.Err())
 	}
 	if len(b.live("mine").Status.Conditions) != 1 {
@@ -116,7 +118,7 @@ func TestEachSignerActsForItselfOnly(t *testing.T) {
 
 func TestARefusalIsWrittenOnce(t *testing.T) {
 	b := newBench(t, newAuthority(t, "a", noon.Add(year)), request(t, apiClient, "CN=jane", "server auth", approved))
-	if err := b.signer(apiClient).sync(b.ctx, "mine").Err(); err != nil {
+	if err := b.signer(apiClient).Reconcile(b.ctx, "mine").Err(); err != nil {
 		t.Fatal(err)
 	}
 	conditions := b.live("mine").Status.Conditions
@@ -143,7 +145,7 @@ func TestErrorsOfWrites(t *testing.T) {
 			t.Run(name+", "+usages, func(t *testing.T) {
 				b := newBench(t, newAuthority(t, "a", noon.Add(year)), request(t, apiClient, "CN=jane", usages, approved))
 				b.client.PrependReactor("update", "certificatesigningrequests", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
-				got := b.signer(apiClient).sync(b.ctx, "mine").Err()
+				got := b.signer(apiClient).Reconcile(b.ctx, "mine").Err()
 				if (got != nil) != tc.fail || tc.fail && !errors.Is(got, tc.err) {
 					t.Errorf("got %v", got)
 				}
@@ -161,7 +163,7 @@ func TestAChangedPairIsUsedAndABadOneIsToldOnce(t *testing.T) {
 		in(t, b.dir, held)
 		b.clock.Step(2 * time.Second)
 		for range 3 {
-			b.syncFiles(b.ctx, Files{Cert: b.dir + "/ca.crt", Key: b.dir + "/ca.key"})
+			b.files.Reconcile(b.ctx, Files{Cert: b.dir + "/ca.crt", Key: b.dir + "/ca.key"})
 			b.clock.Step(2 * time.Second)
 		}
 		if got := b.issuer(strings.ReplaceAll(what, " ", "-")); got != want {
@@ -193,16 +195,16 @@ func TestAChangedPairIsUsedAndABadOneIsToldOnce(t *testing.T) {
 func TestRequestsThatAnExpiredAuthorityCouldNotSignAreTriedWithTheNext(t *testing.T) {
 	b := newBench(t, newAuthority(t, "old", noon.Add(-time.Minute)),
 		request(t, apiClient, "CN=jane", plainClient, approved))
-	if err := b.signer(apiClient).sync(b.ctx, "mine").Err(); err == nil || !strings.Contains(err.Error(), "expired in the past") {
+	if err := b.signer(apiClient).Reconcile(b.ctx, "mine").Err(); err == nil || !strings.Contains(err.Error(), "expired in the past") {
 		t.Fatalf("got %v", err)
 	}
 	in(t, b.dir, newAuthority(t, "new", noon.Add(year)))
 	b.clock.Step(filesPeriod)
-	b.syncFiles(b.ctx, Files{Cert: b.dir + "/ca.crt", Key: b.dir + "/ca.key"})
+	b.files.Reconcile(b.ctx, Files{Cert: b.dir + "/ca.crt", Key: b.dir + "/ca.key"})
 	if b.signer(apiClient).Len() != 1 || b.signer(serving).Len() != 0 {
 		t.Errorf("%d requests wait for the signer, %d for another", b.signer(apiClient).Len(), b.signer(serving).Len())
 	}
-	if err := b.signer(apiClient).sync(b.ctx, "mine").Err(); err != nil || len(b.live("mine").Status.Certificate) == 0 {
+	if err := b.signer(apiClient).Reconcile(b.ctx, "mine").Err(); err != nil || len(b.live("mine").Status.Certificate) == 0 {
 		t.Errorf("not signed with the new pair: %v", err)
 	}
 }
@@ -210,7 +212,7 @@ func TestRequestsThatAnExpiredAuthorityCouldNotSignAreTriedWithTheNext(t *testin
 func TestABrokenRequestIsGivenUp(t *testing.T) {
 	csr := request(t, apiClient, "CN=jane BROKEN=signature", plainClient, approved)
 	b := newBench(t, newAuthority(t, "a", noon.Add(year)), csr)
-	if err := b.signer(apiClient).sync(b.ctx, "mine").Err(); !errors.Is(err, errRequest) {
+	if err := b.signer(apiClient).Reconcile(b.ctx, "mine").Err(); !errors.Is(err, errRequest) {
 		t.Errorf("got %v", err)
 	}
 	if len(b.live("mine").Status.Conditions) != 1 {
@@ -218,10 +220,49 @@ func TestABrokenRequestIsGivenUp(t *testing.T) {
 	}
 }
 
+func TestARequestThatIsGoneIsNothingToDo(t *testing.T) {
+	b := newBench(t, newAuthority(t, "a", noon.Add(year)))
+	if r := b.signer(apiClient).Reconcile(b.ctx, "mine"); r.Err() != nil || len(b.client.Actions()) > 0 {
+		t.Errorf("got %v and sent %v", r.Err(), b.client.Actions())
+	}
+}
+
+func TestARefusalThatProvesNothingIsTriedAgain(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"as an odd answer":           apierrors.NewNotFound(certificates.Resource, "mine"),
+		"as a webhook may refuse it": apierrors.NewConflict(certificates.Resource, "mine", errors.New("denied")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, newAuthority(t, "a", noon.Add(year)), request(t, apiClient, "CN=jane", plainClient, approved))
+			b.LookLive(testrig.Live(b.client))
+			refuse := true
+			b.client.PrependReactor("update", "certificatesigningrequests", func(clienttesting.Action) (bool, runtime.Object, error) { return refuse, nil, refusal })
+			if err := b.signer(apiClient).Reconcile(b.ctx, "mine").Err(); !errors.Is(err, refusal) {
+				t.Errorf("got %v", err)
+			}
+			refuse = false
+			if err := b.signer(apiClient).Reconcile(b.ctx, "mine").Err(); err != nil || len(b.live("mine").Status.Certificate) == 0 {
+				t.Errorf("not signed: %v", err)
+			}
+		})
+	}
+}
+
+func TestTheDebugPageSaysWhichPairIsInUse(t *testing.T) {
+	b := newBench(t, newAuthority(t, "a", noon.Add(year)))
+	r := b.files.Reconcile(b.ctx, Files{Cert: b.dir + "/ca.crt", Key: b.dir + "/ca.key"})
+	if r.Err() != nil || r.After() != filesPeriod {
+		t.Errorf("got %v, again after %s", r.Err(), r.After())
+	}
+	if p := planFiles(b.signers[0].pair.authority(), noon); p.Why != "CN=a is in use, until 2027-11-21T12:00:00Z" {
+		t.Errorf("says %q", p.Why)
+	}
+}
+
 func TestSignersWithoutFilesHaveNoLoop(t *testing.T) {
 	files := in(t, t.TempDir(), newAuthority(t, "a", noon.Add(year)))
 	client := fake.NewClientset()
-	c, err := New(informers.NewSharedInformerFactory(client, 0).Certificates().V1().CertificateSigningRequests(), client,
+	c, err := New(informers.NewSharedInformerFactory(client, 0).Certificates().V1().CertificateSigningRequests(), testrig.Hand(client, nil),
 		Options{Signers: map[string]Files{kubelet: files}})
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +286,7 @@ func TestFilesThatCannotBeUsedAtTheStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := in(t, t.TempDir(), tc.held)
 			client := fake.NewClientset()
-			_, err := New(informers.NewSharedInformerFactory(client, 0).Certificates().V1().CertificateSigningRequests(), client,
+			_, err := New(informers.NewSharedInformerFactory(client, 0).Certificates().V1().CertificateSigningRequests(), testrig.Hand(client, nil),
 				Options{Signers: map[string]Files{serving: files}})
 			if err == nil || !strings.Contains(err.Error(), tc.message) ||
 				!strings.HasPrefix(err.Error(), `failed to init kubernetes.io/kubelet-serving certificate controller: error reading CA cert file "`+files.Cert) {

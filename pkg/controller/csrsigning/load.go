@@ -51,8 +51,8 @@ type pair struct {
 	checked time.Time
 }
 
-// news is what a look at the files found that was not known before.
-type news struct {
+// change is what a look at the files found that was not known before.
+type change struct {
 	replaced bool
 	trouble  error
 }
@@ -80,17 +80,17 @@ func (p *pair) authority() *certificates.Authority {
 
 // look reads the files, unless that was done just now. Files that cannot be used,
 // such as a certificate whose key has not been written yet, leave the pair as it is.
-func (p *pair) look(now time.Time) news {
+func (p *pair) look(now time.Time) change {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if since := now.Sub(p.checked); since >= 0 && since < checkEvery {
-		return news{}
+		return change{}
 	}
 	p.checked = now
 	held, err := p.files.read()
 	if err == nil && held.same(p.used) {
 		p.trouble = ""
-		return news{}
+		return change{}
 	}
 	var replacement *certificates.Authority
 	if err == nil {
@@ -100,10 +100,10 @@ func (p *pair) look(now time.Time) news {
 		known := p.trouble == err.Error()
 		p.trouble = err.Error()
 		if known {
-			return news{}
+			return change{}
 		}
-		return news{trouble: errors.New(p.trouble)}
+		return change{trouble: errors.New(p.trouble)}
 	}
 	p.used, p.current, p.trouble = held, replacement, ""
-	return news{replaced: true}
+	return change{replaced: true}
 }
