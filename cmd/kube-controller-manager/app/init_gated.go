@@ -46,12 +46,11 @@ func startKubeAPIServerServingClusterTrustBundlePublisherController(ctx context.
 	if len(rootCA) == 0 {
 		return nil, false, skip("there is no root CA to publish")
 	}
-	client, err := cc.Client("kube-apiserver-serving-clustertrustbundle-publisher")
+	hand, err := cc.hand(ctx, "kube-apiserver-serving-clustertrustbundle-publisher", "")
 	if err != nil {
 		return nil, false, err
 	}
-	api := of(cc.narrowed(clustertrustbundlepublisher.Informers), client)
-	c, err := clustertrustbundlepublisher.New(api, clustertrustbundlepublisher.Options{RootCA: rootCA, Clock: cc.Clock})
+	c, err := clustertrustbundlepublisher.New(of(cc.narrowed(clustertrustbundlepublisher.Informers)), rootCA, hand)
 	return cc.run(ctx, c, err)
 }
 

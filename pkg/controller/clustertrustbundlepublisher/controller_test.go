@@ -20,7 +20,7 @@ import (
 func start(t *testing.T, client *fake.Clientset, api func(informers.SharedInformerFactory) API) {
 	t.Helper()
 	own := Informers(client, 0)
-	c, err := New(api(own), Options{RootCA: []byte(rootCA)})
+	c, err := New(api(own), []byte(rootCA), testrig.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func start(t *testing.T, client *fake.Clientset, api func(informers.SharedInform
 
 func TestABundleComesBackInV1beta1(t *testing.T) {
 	client := fake.NewClientset(bundle("kubernetes.io:kube-apiserver-serving:old", SignerName, "old"))
-	start(t, client, func(own informers.SharedInformerFactory) API { return Beta(own, client) })
+	start(t, client, Beta)
 	bundles := client.CertificatesV1beta1().ClusterTrustBundles()
 	only := func() bool {
 		list, err := bundles.List(t.Context(), metav1.ListOptions{})
@@ -50,7 +50,7 @@ func TestABundleIsPublishedInV1alpha1(t *testing.T) {
 	old := &certificatesv1alpha1.ClusterTrustBundle{ObjectMeta: metav1.ObjectMeta{Name: "kubernetes.io:kube-apiserver-serving:old"},
 		Spec: certificatesv1alpha1.ClusterTrustBundleSpec{SignerName: SignerName}}
 	client := fake.NewClientset(old)
-	start(t, client, func(own informers.SharedInformerFactory) API { return Alpha(own, client) })
+	start(t, client, Alpha)
 	bundles := client.CertificatesV1alpha1().ClusterTrustBundles()
 	only := func() bool {
 		list, err := bundles.List(t.Context(), metav1.ListOptions{})
@@ -82,16 +82,15 @@ func TestErrorsOfWrites(t *testing.T) {
 			old := bundle("kubernetes.io:kube-apiserver-serving:old", SignerName, "old")
 			client := fake.NewClientset(old)
 			client.PrependReactor(tc.verb, "clustertrustbundles", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
-			own := Informers(client, 0)
-			api := Beta(own, client)
-			c, err := New(api, Options{RootCA: []byte(rootCA)})
+			api := Beta(Informers(client, 0))
+			c, err := New(api, []byte(rootCA), testrig.Hand(client, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := api.informer.GetStore().Add(old); err != nil {
 				t.Fatal(err)
 			}
-			got := c.sync(t.Context(), SignerName)
+			got := c.Reconcile(t.Context(), SignerName)
 			if (got.Err() != nil) != tc.fail || got.After() != tc.again {
 				t.Errorf("got %v and %v, want an error: %v and %v", got.Err(), got.After(), tc.fail, tc.again)
 			}
@@ -110,8 +109,8 @@ func TestARefusedDeletionIsTriedAgain(t *testing.T) {
 	client.PrependReactor("delete", "clustertrustbundles", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return refuse, nil, apierrors.NewConflict(bundleResource, "x", errors.New("denied by a webhook"))
 	})
-	api := Beta(Informers(client, 0), client)
-	c, err := New(api, Options{RootCA: []byte(rootCA)})
+	api := Beta(Informers(client, 0))
+	c, err := New(api, []byte(rootCA), testrig.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,11 +118,11 @@ func TestARefusedDeletionIsTriedAgain(t *testing.T) {
 	if err := errors.Join(api.informer.GetStore().Add(old), api.informer.GetStore().Add(kept)); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.sync(t.Context(), SignerName).Err(); !apierrors.IsConflict(err) || len(c.writes.Behind(SignerName)) > 0 {
-		t.Errorf("got %v, and waits for %v", err, c.writes.Behind(SignerName))
+	if err := c.Reconcile(t.Context(), SignerName).Err(); !apierrors.IsConflict(err) || len(c.Behind(SignerName)) > 0 {
+		t.Errorf("got %v, and waits for %v", err, c.Behind(SignerName))
 	}
 	refuse = false
-	if err := c.sync(t.Context(), SignerName).Err(); err != nil {
+	if err := c.Reconcile(t.Context(), SignerName).Err(); err != nil {
 		t.Error(err)
 	}
 	if _, err := client.CertificatesV1beta1().ClusterTrustBundles().Get(t.Context(), old.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
