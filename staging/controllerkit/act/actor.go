@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -63,6 +64,7 @@ type Write struct {
 type Actor[K comparable] struct {
 	o       Options[K]
 	history *history[K]
+	merged  sync.Map // kinds that know merge patches only
 }
 
 // New returns an actor.
@@ -121,6 +123,11 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		a.history.end(key, decision, results[from:])
 		p.count(h.clock, results[from:])
 		a.note(key, p, results[from:])
+		if p.Await != nil && p.Err == nil && p.Terminal == nil {
+			if wait := p.Await(results); wait > 0 {
+				return runner.Done().LookAgain(wait)
+			}
+		}
 		failed := results.Err()
 		if p.Retry != nil {
 			failed = p.Retry(results)
@@ -158,7 +165,7 @@ func (a *Actor[K]) TakeBecause(ctx context.Context, key K, why string, step Step
 func (a *Actor[K]) hand(key K) *hand {
 	h := &hand{
 		client: a.o.Client, events: a.o.Events, clock: a.o.Clock, limits: a.o.Limits,
-		writes: a.record(key), controller: a.o.Name, onWrite: a.o.OnWrite, tracer: a.o.Tracer,
+		writes: a.record(key), controller: a.o.Name, onWrite: a.o.OnWrite, tracer: a.o.Tracer, merged: &a.merged,
 		sent: func(time.Time) {}, due: func() time.Duration { return 0 },
 	}
 	if reports := a.o.Reports; reports != nil {
@@ -199,6 +206,7 @@ type hand struct {
 	controller string
 	onWrite    func(Write)
 	tracer     trace.Tracer
+	merged     *sync.Map
 	// sent and due pace the statuses of the key.
 	sent func(began time.Time)
 	due  func() time.Duration
@@ -283,21 +291,4 @@ func (h *hand) take(ctx context.Context, step Step) Result {
 		return Result{Step: step, Became: Overtaken, wait: s.OnConflict}
 	}
 	return result
-}
-
-// asked reports whether the step made a request that writes.
-func (r Result) asked() bool {
-	switch r.Step.(type) {
-	case Event, Check, Look, List, Ask, WaitFor, Part:
-		return false
-	}
-	return r.Became != Unchanged && r.Became != PutOff
-}
-
-// soonest returns the shorter of two waits. Zero means no wait.
-func soonest(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
 }

@@ -3,10 +3,24 @@ package act
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// Merge patches these fields of an object's metadata, and nothing when another
+// object has its name by then.
+func Merge(of client.Object, metadata map[string]any) Patch {
+	fields := map[string]any{"uid": of.GetUID()}
+	maps.Copy(fields, metadata)
+	data, err := json.Marshal(map[string]any{"metadata": fields})
+	if err != nil {
+		panic(fmt.Sprintf("act: metadata to merge: %v", err))
+	}
+	return Patch{Of: of, Type: types.StrategicMergePatchType, Data: data}
+}
 
 // apply sends the configuration as a patch: the client's own Apply reads no answer
 // in protobuf, and its answer has no type to be recorded by.

@@ -9,6 +9,6 @@
 //
 // Where to look: plan.go has the words that a controller plans in, steps.go what can
 // be written, many.go what is about all objects of a kind, actor.go the order in which
-// it is done, write.go the writes, looks.go the live looks before them, and resources.go
-// the objects whose kind is not known.
+// it is done, write.go the writes, again.go those that are made once more, looks.go the
+// live looks before them, and resources.go the objects whose kind is not known.
 package act

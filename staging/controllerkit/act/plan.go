@@ -41,6 +41,9 @@ type Plan struct {
 	RequeueSince time.Time
 	// RequeueAt asks for one at that time, however long the steps take; zero for none.
 	RequeueAt time.Time
+	// Await returns when to reconcile again in place of a retry with backoff, because what
+	// became of the steps shows that the caches are behind; 0 if it does not. It is pure.
+	Await func(Results) time.Duration
 	// Prompt: the next event is reconciled at once, also when there is nothing to do now.
 	Prompt bool
 	// Err is why nothing could be decided. It is retried with backoff.
@@ -264,4 +267,21 @@ func describe(s Step) string {
 		name = o.GetNamespace() + "/" + name
 	}
 	return strings.Join([]string{s.Verb(), kindOf(o), name}, " ")
+}
+
+// asked reports whether the step made a request that writes.
+func (r Result) asked() bool {
+	switch r.Step.(type) {
+	case Event, Check, Look, List, Ask, WaitFor, Part:
+		return false
+	}
+	return r.Became != Unchanged && r.Became != PutOff
+}
+
+// soonest returns the shorter of two waits. Zero means no wait.
+func soonest(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }

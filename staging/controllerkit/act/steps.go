@@ -1,9 +1,6 @@
 package act
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
 	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -65,6 +62,11 @@ type Patch struct {
 	// Data names the UID, so that no other object of the name is changed: see [Merge].
 	Data        []byte
 	Subresource string
+	// AsRead returns the merge patch that does the same to the object as it is read, and names
+	// its version; nil if there is nothing to do. It is for a kind that does not know patches
+	// of Type, and for a conflict: the object is read and patched again then, a few times.
+	// Without Data it is the patch, of Of if that has a version. It is pure.
+	AsRead func(live metav1.Object) []byte
 	// CalledFor reports, when the patch was refused, whether a live look at the object's
 	// metadata still calls for it; if not, the refusal is no failure. Nil: it does.
 	CalledFor func(live metav1.Object) bool
@@ -78,18 +80,6 @@ type Patch struct {
 	// what is said of its finalizers is. A refusal is no failure only when it is gone.
 	UntilGone bool
 	Events    Events
-}
-
-// Merge patches these fields of an object's metadata, and nothing when another
-// object has its name by then.
-func Merge(of client.Object, metadata map[string]any) Patch {
-	fields := map[string]any{"uid": of.GetUID()}
-	maps.Copy(fields, metadata)
-	data, err := json.Marshal(map[string]any{"metadata": fields})
-	if err != nil {
-		panic(fmt.Sprintf("act: metadata to merge: %v", err))
-	}
-	return Patch{Of: of, Type: types.StrategicMergePatchType, Data: data}
 }
 
 // Apply applies a configuration on the server's side.
@@ -119,6 +109,12 @@ type Delete struct {
 	Of client.Object
 	// Unchanged: it is deleted only in the version that was looked at.
 	Unchanged bool
+	// Holds reports whether what was planned by the version that was looked at holds for the
+	// live one too, which is deleted then. It is asked on a conflict, a few times, and is for
+	// Unchanged. It is pure. Nil: a conflict is like any refusal.
+	Holds func(live metav1.Object) bool
+	// Required: any refusal is a failure, even if the object is gone.
+	Required bool
 	// MayRepeat: to delete it twice does no harm, so that the key does not wait to see
 	// what became of a deletion whose answer was lost.
 	MayRepeat bool

@@ -129,8 +129,15 @@ func (h *hand) update(ctx context.Context, s Update) Result {
 }
 
 func (h *hand) patch(ctx context.Context, s Patch) Result {
-	object, err := h.patched(ctx, s)
-	if err == nil {
+	patched := h.patched
+	if s.AsRead != nil {
+		patched = h.patchedAsRead
+	}
+	object, err := patched(ctx, s)
+	switch {
+	case err == nil && object == nil:
+		return Result{Became: NotCalledFor}
+	case err == nil:
 		return h.wrote(s.Events, object)
 	}
 	if s.Required || s.Versioned && apierrors.IsConflict(err) {
@@ -159,26 +166,23 @@ func (h *hand) remove(ctx context.Context, s Delete) Result {
 	if err := h.limits.waitForDelete(ctx); err != nil {
 		return h.failed(s.Events, err)
 	}
-	uid, version := s.Of.GetUID(), s.Of.GetResourceVersion()
-	options := client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: s.Grace}
-	if s.Unchanged {
-		options.Preconditions.ResourceVersion = &version
-	}
-	if s.Propagation != "" {
-		options.PropagationPolicy = &s.Propagation
-	}
 	began := h.clock.Now()
-	if s.Listed && uid == "" {
-		options.Preconditions = nil
+	answer := h.client.Delete(ctx, blank(s.Of), s.options())
+	for try := 0; s.Holds != nil && apierrors.IsConflict(answer) && try < conflicts; try++ {
+		live, became := h.overtaken(ctx, s, answer)
+		if live == nil {
+			return became
+		}
+		s.Of = live
+		answer = h.client.Delete(ctx, blank(s.Of), s.options())
 	}
-	answer := h.client.Delete(ctx, blank(s.Of), &options)
 	if answer == nil && s.Paces {
 		h.sent(began)
 	}
 	switch {
 	case s.Listed && apierrors.IsNotFound(answer):
 		return Result{Became: WasGone}
-	case s.Listed && answer != nil:
+	case (s.Listed || s.Required) && answer != nil:
 		return h.failed(s.Events, answer)
 	case s.MayRepeat && consistency.OutcomeUnknown(answer):
 		return h.failed(s.Events, answer)

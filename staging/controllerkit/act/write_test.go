@@ -69,6 +69,8 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 	untilGone.UntilGone = true
 	optional := remove
 	optional.Optional = true
+	needed := remove
+	needed.Required = true
 	update := Update{Object: unlabeled("a")}
 	sure := update
 	sure.Required = true
@@ -109,6 +111,8 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 		"deleted, as well":         {optional, pod("a"), nil, Done, "Normal Gone Took a", true},
 		"not deleted, as well":     {optional, pod("a"), forbidden, LeftUndone, "Warning NotGone Left: " + forbidden.Error(), false},
 		"perhaps deleted, as well": {optional, pod("a"), lost, LeftUndone, "Warning NotGone Left: " + lost.Error(), true},
+		"gone before, amiss":       {needed, nil, nil, Refused, "Warning NotGone Left: pods \"a\" not found", false},
+		"deleted, as it has to be": {needed, pod("a"), nil, Done, "Normal Gone Took a", true},
 		"updated":                  {update, pod("a"), nil, Done, "", true},
 		"update refused":           {update, pod("a"), conflict, Refused, "", false},
 		"nothing to update":        {update, nil, notFound, WasGone, "", false},
