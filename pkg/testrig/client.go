@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -95,6 +96,48 @@ func (c *fakeClient) Get(_ context.Context, key client.ObjectKey, o client.Objec
 	})
 }
 
+// List lists typed objects, or the metadata of those whose kind the list has.
+func (c *fakeClient) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	var options client.ListOptions
+	options.ApplyOptions(opts)
+	kind, err := apiutil.GVKForObject(list, scheme.Scheme)
+	if err != nil {
+		return err
+	}
+	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
+	m, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return err
+	}
+	action := ktesting.NewListActionWithOptions(m.Resource, kind, options.Namespace, *options.AsListOptions())
+	answer, err := c.fake.Invokes(action, &metav1.List{})
+	if err != nil {
+		return err
+	}
+	_, partial := list.(*metav1.PartialObjectMetadataList)
+	var items []runtime.Object
+	err = meta.EachListItem(answer, func(item runtime.Object) error {
+		object, err := meta.Accessor(item)
+		if err != nil || !action.GetListRestrictions().Labels.Matches(labels.Set(object.GetLabels())) {
+			return err
+		}
+		if partial {
+			item = meta.AsPartialObjectMetadata(object)
+			item.GetObjectKind().SetGroupVersionKind(kind)
+		}
+		items = append(items, item.DeepCopyObject())
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if page, is := answer.(metav1.ListMetaAccessor); is {
+		list.SetContinue(page.GetListMeta().GetContinue())
+		list.SetResourceVersion(page.GetListMeta().GetResourceVersion())
+	}
+	return meta.SetList(list, items)
+}
+
 func (c *fakeClient) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
 	return ask(c.fake, o, func(r schema.GroupVersionResource) ktesting.Action {
 		return ktesting.NewCreateAction(r, o.GetNamespace(), o.DeepCopyObject())
@@ -117,27 +160,6 @@ func (c *fakeClient) Delete(_ context.Context, o client.Object, opts ...client.D
 	resource, err := resourceOf(o)
 	if err == nil {
 		_, err = c.fake.Invokes(ktesting.NewDeleteActionWithOptions(resource, o.GetNamespace(), o.GetName(), *options.AsDeleteOptions()), nil)
-	}
-	return err
-}
-
-// List takes no notice of selectors.
-func (c *fakeClient) List(_ context.Context, into client.ObjectList, opts ...client.ListOption) error {
-	var options client.ListOptions
-	options.ApplyOptions(opts)
-	kind, err := apiutil.GVKForObject(into, scheme.Scheme)
-	if err != nil {
-		return err
-	}
-	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
-	m, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		return err
-	}
-	empty := reflect.New(reflect.TypeOf(into).Elem()).Interface().(runtime.Object)
-	answer, err := c.fake.Invokes(ktesting.NewListActionWithOptions(m.Resource, kind, options.Namespace, *options.AsListOptions()), empty)
-	if err == nil {
-		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(answer.DeepCopyObject()).Elem())
 	}
 	return err
 }
