@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
@@ -33,16 +32,6 @@ const (
 	cleanUpPeriod = 365 * oneDay
 	invalidSince  = legacytokencleaner.InvalidSinceLabel
 )
-
-// asController acts as the service account of a controller, under its bootstrap role.
-func asController(t testing.TB, cp *harness.ControlPlane, account string) kubernetes.Interface {
-	t.Helper()
-	client, err := kubernetes.NewForConfig(accountConfig(cp, account))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
 
 // accountConfig is that of a client with the rights of a service account.
 func accountConfig(cp *harness.ControlPlane, account string) *rest.Config {
@@ -64,8 +53,8 @@ func handOf(t testing.TB, config *rest.Config, clock clock.WithTicker) reconcile
 	return reconcile.Hand{Client: writer, Clock: clock}
 }
 
-// asManager is what the caches read with.
-func asManager(t testing.TB, cp *harness.ControlPlane) (kubernetes.Interface, metadata.Interface) {
+// asManager is what the caches read with, and its configuration.
+func asManager(t testing.TB, cp *harness.ControlPlane) (kubernetes.Interface, *rest.Config) {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", cp.ManagerKubeconfig)
 	if err != nil {
@@ -76,11 +65,7 @@ func asManager(t testing.TB, cp *harness.ControlPlane) (kubernetes.Interface, me
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := metadata.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client, tokens
+	return client, config
 }
 
 // runUntilEnd runs a controller on its caches until the test ends.
@@ -228,7 +213,7 @@ func TestUnusedTokensAreRetiredInTheirTime(t *testing.T) {
 	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	client := clientOf(t, cp)
-	reader, tokens := asManager(t, cp)
+	reader, manager := asManager(t, cp)
 	core := client.CoreV1()
 	create(t, core.ServiceAccounts("default").Create,
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
@@ -247,8 +232,8 @@ func TestUnusedTokensAreRetiredInTheirTime(t *testing.T) {
 
 	clock := testclock.NewFakeClock(time.Now())
 	shared := informers.NewSharedInformerFactory(reader, 0)
-	c, err := legacytokencleaner.New(shared.Core().V1().ServiceAccounts(), asController(t, cp, "legacy-service-account-token-cleaner"), reader, tokens,
-		legacytokencleaner.Options{CleanUpPeriod: cleanUpPeriod, Clock: clock})
+	c, err := legacytokencleaner.New(shared.Core().V1().ServiceAccounts(), handOf(t, manager, clock).Reader(),
+		handOf(t, accountConfig(cp, "legacy-service-account-token-cleaner"), clock), legacytokencleaner.Options{CleanUpPeriod: cleanUpPeriod})
 	if err != nil {
 		t.Fatal(err)
 	}

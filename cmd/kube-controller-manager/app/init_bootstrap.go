@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"k8s.io/client-go/metadata"
-
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/legacytokencleaner"
 )
 
@@ -14,24 +12,20 @@ import (
 // the caches: the account of the controller may not.
 func startLegacyServiceAccountTokenCleanerController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
 	const account = "legacy-service-account-token-cleaner"
-	client, err := cc.Client(account)
+	hand, err := cc.hand(ctx, account, "")
 	if err != nil {
 		return nil, false, err
 	}
-	reader, err := cc.RootClients.Client(account)
-	if err != nil {
-		return nil, false, fmt.Errorf("make the listing client of %s: %w", account, err)
-	}
 	config, err := cc.RootClients.Config(account)
 	if err != nil {
-		return nil, false, fmt.Errorf("configure the metadata client of %s: %w", account, err)
+		return nil, false, fmt.Errorf("configure the listing client of %s: %w", account, err)
 	}
-	tokens, err := metadata.NewForConfig(config)
+	lists, err := cc.handOf(ctx, config, "")
 	if err != nil {
-		return nil, false, fmt.Errorf("make the metadata client of %s: %w", account, err)
+		return nil, false, err
 	}
-	c, err := legacytokencleaner.New(cc.Informers.Core().V1().ServiceAccounts(), client, reader, tokens, legacytokencleaner.Options{
-		CleanUpPeriod: cc.Config.LegacySATokenCleaner.CleanUpPeriod.Duration, Clock: cc.Clock,
+	c, err := legacytokencleaner.New(cc.Informers.Core().V1().ServiceAccounts(), lists.Reader(), hand, legacytokencleaner.Options{
+		CleanUpPeriod: cc.Config.LegacySATokenCleaner.CleanUpPeriod.Duration,
 	})
 	return cc.run(ctx, c, err)
 }

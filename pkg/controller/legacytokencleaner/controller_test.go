@@ -16,48 +16,39 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
-	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
-// world is a controller, the clients that it writes, reads and lists with, and its clock.
+// world is a controller, the API servers that it writes to and lists from, and its clock.
 type world struct {
 	*Controller
 	client, reader *fake.Clientset
-	tokens         *metadatafake.FakeMetadataClient
 	clock          *testclock.FakeClock
 }
 
 // newWorld has the account live and in the cache, which learns nothing more; uses recorded since a date, and these tokens and pods.
 func newWorld(t *testing.T, account *corev1.ServiceAccount, since string, objects ...runtime.Object) world {
 	t.Helper()
-	scheme := metadatafake.NewTestScheme()
-	if err := metav1.AddMetaToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	var secrets, typed, read []runtime.Object
+	var held, read []runtime.Object
 	for _, object := range objects {
 		if secret, ok := object.(*metav1.PartialObjectMetadata); ok {
-			secrets = append(secrets, secret)
-			typed = append(typed, &corev1.Secret{ObjectMeta: *secret.ObjectMeta.DeepCopy(), Type: corev1.SecretTypeServiceAccountToken})
-			continue
+			object = &corev1.Secret{ObjectMeta: *secret.ObjectMeta.DeepCopy(), Type: corev1.SecretTypeServiceAccountToken}
+			held = append(held, object.DeepCopyObject())
 		}
 		read = append(read, object)
 	}
 	if since != "" {
-		typed = append(typed, tracking(map[string]string{"since": since}))
+		held = append(held, trackedSince(map[string]string{"since": since}))
 	}
-	w := world{
-		client: fake.NewClientset(typed...), reader: fake.NewClientset(append(read, account)...),
-		tokens: metadatafake.NewSimpleMetadataClient(scheme, secrets...), clock: testclock.NewFakeClock(noon),
-	}
+	rig := testrig.New(fake.NewClientset(held...), noon)
+	w := world{client: rig.Client, reader: fake.NewClientset(append(read, account)...), clock: rig.Clock}
 	factory := informers.NewSharedInformerFactory(w.reader, 0)
 	accounts := factory.Core().V1().ServiceAccounts()
 	var err error
-	w.Controller, err = New(accounts, w.client, w.reader, w.tokens, Options{CleanUpPeriod: year, Clock: w.clock})
+	w.Controller, err = New(accounts, testrig.Client(w.reader), rig.Hand(), Options{CleanUpPeriod: year})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +74,8 @@ func verbs(clients ...interface{ Actions() []clienttesting.Action }) []string {
 	return sent
 }
 
+var team = key{"team"}
+
 func podWith(secret string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "team"}, Spec: corev1.PodSpec{
 		Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret}}}}}}
@@ -96,24 +89,31 @@ func TestFind(t *testing.T) {
 		listed bool
 		fail   bool
 	}{
-		"a namespace with an unused token is found":             {"2020-01-01", token("", ""), []string{"team"}, true, false},
-		"one whose tokens are used is not":                      {"2020-01-01", token("2026-05-31", ""), []string{}, true, false},
-		"a year of recording ends with the day after the first": {"2025-05-31", token("", ""), []string{"team"}, true, false},
-		"and not before: nothing is even listed":                {"2025-06-01", token("", ""), nil, false, false},
-		"without the config map nothing is judged":              {"", token("", ""), nil, false, true},
-		"with a date that cannot be read nothing is judged":     {"soon", token("", ""), nil, false, true},
+		"a namespace with an unused token is found":             {"2020-01-01", tokenOf("", ""), []string{"team"}, true, false},
+		"one whose tokens are used is not":                      {"2020-01-01", tokenOf("2026-05-31", ""), []string{}, true, false},
+		"a year of recording ends with the day after the first": {"2025-05-31", tokenOf("", ""), []string{"team"}, true, false},
+		"and not before: nothing is even listed":                {"2025-06-01", tokenOf("", ""), nil, false, false},
+		"without the config map nothing is judged":              {"", tokenOf("", ""), nil, false, true},
+		"with a date that cannot be read nothing is judged":     {"soon", tokenOf("", ""), nil, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, account("builder-token"), tc.since, tc.secret)
-			do, err := w.find(t.Context())
-			if diff := cmp.Diff(tc.want, do.Namespaces); diff != "" || (err != nil) != tc.fail {
+			o, err := w.observe(t.Context(), pass)
+			if diff := cmp.Diff(tc.want, o.namespaces); diff != "" || (err != nil) != tc.fail {
 				t.Errorf("%v, %s", err, diff)
 			}
-			if (len(w.tokens.Actions()) > 0) != tc.listed {
-				t.Errorf("listed %v", verbs(w.tokens))
+			if got := verbs(w.reader); slices.Equal(got, []string{"list secrets "}) != tc.listed || !tc.listed && len(got) > 0 {
+				t.Errorf("listed %v", got)
 			}
 			if got := verbs(w.client); !slices.Equal(got, []string{"get configmaps kube-system"}) {
 				t.Errorf("sent %v", got)
+			}
+			woken := w.Len()
+			switch r := w.Reconcile(t.Context(), pass); {
+			case (r.Err() != nil) != tc.fail || !tc.fail && r.After() != 24*time.Hour:
+				t.Errorf("got %v, again after %s", r.Err(), r.After())
+			case w.Len() != woken+len(tc.want):
+				t.Errorf("woke %d namespaces", w.Len()-woken)
 			}
 		})
 	}
@@ -128,15 +128,15 @@ func TestRetire(t *testing.T) {
 		reads  []string
 		writes []string
 	}{
-		"a used token costs one list":     {token("2026-05-31", ""), nil, nil, []string{}, []string{}},
-		"an unused token is marked":       {token("", ""), nil, nil, []string{"list pods team", "get serviceaccounts team"}, []string{"patch secrets team"}},
-		"a token long invalid is deleted": {token("", "2024-01-01"), nil, nil, []string{"list pods team", "get serviceaccounts team"}, []string{"delete secrets team"}},
-		"a token in use stays":            {token("", "2024-01-01"), []runtime.Object{podWith("builder-token")}, nil, []string{"list pods team"}, []string{}},
-		"a pod with another one is none":  {token("", ""), []runtime.Object{podWith("other")}, nil, []string{"list pods team", "get serviceaccounts team"}, []string{"patch secrets team"}},
-		"a token unlisted since stays, whatever the cache says": {token("", "2024-01-01"), nil, func(c *fake.Clientset) error {
+		"a used token costs one list":     {tokenOf("2026-05-31", ""), nil, nil, []string{"list secrets team"}, []string{}},
+		"an unused token is marked":       {tokenOf("", ""), nil, nil, []string{"list secrets team", "list pods team", "get serviceaccounts team"}, []string{"patch secrets team"}},
+		"a token long invalid is deleted": {tokenOf("", "2024-01-01"), nil, nil, []string{"list secrets team", "list pods team", "get serviceaccounts team"}, []string{"delete secrets team"}},
+		"a token in use stays":            {tokenOf("", "2024-01-01"), []runtime.Object{podWith("builder-token")}, nil, []string{"list secrets team", "list pods team"}, []string{}},
+		"a pod with another one is none":  {tokenOf("", ""), []runtime.Object{podWith("other")}, nil, []string{"list secrets team", "list pods team", "get serviceaccounts team"}, []string{"patch secrets team"}},
+		"a token unlisted since stays, whatever the cache says": {tokenOf("", "2024-01-01"), nil, func(c *fake.Clientset) error {
 			unlisted.Secrets = nil
 			return c.Tracker().Update(corev1.SchemeGroupVersion.WithResource("serviceaccounts"), unlisted, "team")
-		}, []string{"list pods team", "get serviceaccounts team"}, []string{}},
+		}, []string{"list secrets team", "list pods team", "get serviceaccounts team"}, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, account("builder-token"), "2020-01-01", append(tc.pods, tc.secret)...)
@@ -145,7 +145,7 @@ func TestRetire(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := w.retire(t.Context(), "team"); err != nil {
+			if err := w.Reconcile(t.Context(), team).Err(); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.reads, verbs(w.reader)); diff != "" {
@@ -159,8 +159,8 @@ func TestRetire(t *testing.T) {
 }
 
 func TestWritesNameWhatWasJudged(t *testing.T) {
-	w := newWorld(t, account("builder-token"), "2020-01-01", token("2024-01-01", ""))
-	if _, err := w.retire(t.Context(), "team"); err != nil {
+	w := newWorld(t, account("builder-token"), "2020-01-01", tokenOf("2024-01-01", ""))
+	if err := w.Reconcile(t.Context(), team).Err(); err != nil {
 		t.Fatal(err)
 	}
 	patch, ok := w.client.Actions()[0].(clienttesting.PatchAction)
@@ -169,8 +169,8 @@ func TestWritesNameWhatWasJudged(t *testing.T) {
 	if !ok || string(patch.GetPatch()) != want || patch.GetPatchType() != types.MergePatchType {
 		t.Errorf("sent %v", w.client.Actions()[0])
 	}
-	w = newWorld(t, account("builder-token"), "2020-01-01", token("", "2024-01-01"))
-	if _, err := w.retire(t.Context(), "team"); err != nil {
+	w = newWorld(t, account("builder-token"), "2020-01-01", tokenOf("", "2024-01-01"))
+	if err := w.Reconcile(t.Context(), team).Err(); err != nil {
 		t.Fatal(err)
 	}
 	deletion, ok := w.client.Actions()[0].(clienttesting.DeleteActionImpl)
@@ -180,11 +180,11 @@ func TestWritesNameWhatWasJudged(t *testing.T) {
 }
 
 func TestOnlyTokensAreListed(t *testing.T) {
-	w := newWorld(t, account("builder-token"), "2020-01-01", token("", ""))
-	if _, err := w.find(t.Context()); err != nil {
+	w := newWorld(t, account("builder-token"), "2020-01-01", tokenOf("", ""))
+	if err := w.Reconcile(t.Context(), pass).Err(); err != nil {
 		t.Fatal(err)
 	}
-	list := w.tokens.Actions()[0].(clienttesting.ListAction)
+	list := w.reader.Actions()[0].(clienttesting.ListAction)
 	if got := list.GetListRestrictions().Fields.String(); got != "type=kubernetes.io/service-account-token" {
 		t.Errorf("listed secrets with fields %q", got)
 	}
@@ -205,11 +205,11 @@ func TestFaults(t *testing.T) {
 		"an account that is gone: nothing either": {"get", "serviceaccounts", apierrors.NewNotFound(corev1.Resource("serviceaccounts"), "builder"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, account("builder-token"), "2020-01-01", token("", "2024-01-01"))
+			w := newWorld(t, account("builder-token"), "2020-01-01", tokenOf("", "2024-01-01"))
 			for _, client := range []*fake.Clientset{w.client, w.reader} {
 				client.PrependReactor(tc.verb, tc.on, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.refusal })
 			}
-			if _, err := w.retire(t.Context(), "team"); (err != nil) != tc.fail {
+			if err := w.Reconcile(t.Context(), team).Err(); (err != nil) != tc.fail {
 				t.Errorf("got %v", err)
 			}
 			if tc.on != "secrets" && len(w.client.Actions()) > 0 {
@@ -220,7 +220,7 @@ func TestFaults(t *testing.T) {
 }
 
 func TestOnceADay(t *testing.T) {
-	w := newWorld(t, account("builder-token"), "2025-06-01", token("", ""))
+	w := newWorld(t, account("builder-token"), "2025-06-01", tokenOf("", ""))
 	testrig.Run(t, w.reader, w.Run)
 	looks := func() int {
 		return len(slices.DeleteFunc(verbs(w.client), func(v string) bool { return v != "get configmaps kube-system" }))

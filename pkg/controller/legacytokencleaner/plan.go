@@ -1,104 +1,129 @@
 package legacytokencleaner
 
 import (
+	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-const (
-	// LastUsedLabel is the day on which the API server last saw a token.
-	LastUsedLabel = "kubernetes.io/legacy-token-last-used"
-	// InvalidSinceLabel is the day on which a token became invalid. The API
-	// server refuses a token that has it.
-	InvalidSinceLabel = "kubernetes.io/legacy-token-invalid-since"
-	// TrackingConfigMap is where the API server says since which day it records
-	// the use of tokens. It is in kube-system.
-	TrackingConfigMap = "kube-apiserver-legacy-service-account-token-tracking"
+// observed is what a key is planned from: the pass from the first fields, a
+// namespace from its tokens.
+type observed struct {
+	// unused is the clean-up period.
+	unused time.Duration
 
-	sinceKey = "since"
-)
+	pass bool
+	// due is when uses are recorded for a whole clean-up period.
+	due time.Time
+	// namespaces have tokens that may be to retire.
+	namespaces []string
 
-// action is what becomes of a token.
-type action string
-
-const (
-	keep   action = "keep"
-	mark   action = "mark"
-	remove action = "delete"
-)
-
-// verdict is the action and its reason.
-type verdict struct {
-	Do  action
-	Why string
+	tokens []token
 }
 
-// trackedFrom returns the moment from which on every use is recorded: the end
-// of the day on which the recording began.
-func trackedFrom(tracking *corev1.ConfigMap) (time.Time, error) {
-	since, ok := tracking.Data[sinceKey]
-	if !ok {
-		return time.Time{}, fmt.Errorf("config map %s/%s has no %q", tracking.Namespace, tracking.Name, sinceKey)
+// token is the metadata of a secret that may be to retire.
+type token struct {
+	secret *corev1.Secret
+	// inUse: a pod refers to it.
+	inUse bool
+	// account is the service account that it names, as it is now, nil if there is none;
+	// unknown is why that is not known.
+	account *corev1.ServiceAccount
+	unknown error
+}
+
+type (
+	// found are the namespaces that the pass has found.
+	found []string
+	// retired are the secrets that were marked or deleted, as they were before.
+	retired []retiredToken
+
+	retiredToken struct {
+		action action
+		secret *corev1.Secret
 	}
-	day, err := time.Parse(time.DateOnly, since)
+)
+
+func plan(o observed, now time.Time) act.Plan {
+	switch {
+	case !o.pass:
+		return retirement(o, now)
+	case now.Before(o.due):
+		return act.Plan{Why: "uses are not recorded for long enough before " + o.due.Format(time.RFC3339), RequeueAfter: period}
+	}
+	return act.Plan{
+		Why:          fmt.Sprintf("%d namespaces have generated tokens that are unused for the clean-up period", len(o.namespaces)),
+		Note:         func(act.Results) any { return found(o.namespaces) },
+		RequeueAfter: period,
+	}
+}
+
+// retirement marks or deletes the tokens that no pod refers to, each in the version
+// that was judged: it may have been used since.
+func retirement(o observed, now time.Time) act.Plan {
+	var steps []act.Step
+	marked, deleted := 0, 0
+	for _, t := range o.tokens {
+		if t.inUse {
+			continue
+		}
+		if t.unknown != nil {
+			steps = append(steps, act.WaitFor{Of: t.secret, Err: t.unknown})
+			continue
+		}
+		switch judge(t.secret, t.account, o.unused, now).Do {
+		case mark:
+			marked++
+			steps = append(steps, markInvalid(t.secret, now))
+		case remove:
+			deleted++
+			steps = append(steps, act.Delete{Of: t.secret, Unchanged: true, MayRepeat: true})
+		}
+	}
+	if len(o.tokens) == 0 {
+		return act.Plan{Why: "there is nothing to retire"}
+	}
+	p := act.Plan{
+		Why: fmt.Sprintf("%d generated tokens are unused for the clean-up period: marking %d, deleting %d, keeping %d",
+			len(o.tokens), marked, deleted, len(o.tokens)-marked-deleted),
+		Note: func(r act.Results) any { return retiredBy(r) },
+	}
+	if len(steps) > 0 {
+		p.Stages = []act.Stage{act.EachInTurn(steps...)}
+	}
+	return p
+}
+
+func retiredBy(results act.Results) retired {
+	var all retired
+	for _, r := range results {
+		if r.Became != act.Done {
+			continue
+		}
+		switch step := r.Step.(type) {
+		case act.Patch:
+			all = append(all, retiredToken{mark, step.Of.(*corev1.Secret)})
+		case act.Delete:
+			all = append(all, retiredToken{remove, step.Of.(*corev1.Secret)})
+		}
+	}
+	return all
+}
+
+// markInvalid sends a merge patch that names the secret in full, as the original
+// does, so that managedFields show an update.
+func markInvalid(secret *corev1.Secret, now time.Time) act.Step {
+	patch, err := json.Marshal(applycorev1.Secret(secret.Name, secret.Namespace).
+		WithUID(secret.UID).WithResourceVersion(secret.ResourceVersion).
+		WithLabels(map[string]string{InvalidSinceLabel: now.UTC().Format(time.DateOnly)}))
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read %q of config map %s/%s: %w", sinceKey, tracking.Namespace, tracking.Name, err)
+		return act.WaitFor{Of: secret, Err: err}
 	}
-	return day.AddDate(0, 0, 1), nil
+	return act.Patch{Of: secret, Type: types.MergePatchType, Data: patch, Versioned: true}
 }
-
-// judge says what becomes of a token secret, as far as no pod refers to it.
-// Account is the service account that it names, nil if there is none; period is
-// the clean-up period. Days are those of UTC.
-func judge(secret metav1.Object, account *corev1.ServiceAccount, period time.Duration, now time.Time) verdict {
-	now = now.UTC()
-	since := now.Add(-period)
-	switch {
-	case !secret.GetCreationTimestamp().Time.Before(since):
-		return verdict{keep, "it is younger than the clean-up period"}
-	case secret.GetDeletionTimestamp() != nil:
-		return verdict{keep, "it is being deleted"}
-	}
-	if used, ok := secret.GetLabels()[LastUsedLabel]; ok {
-		day, err := time.Parse(time.DateOnly, used)
-		if err != nil {
-			return verdict{keep, fmt.Sprintf("its last use %q cannot be read", used)}
-		}
-		if !day.Before(dayOf(since)) {
-			return verdict{keep, "it was used within the clean-up period"}
-		}
-	}
-	if why := notGenerated(secret, account); why != "" {
-		return verdict{keep, why}
-	}
-	invalid, err := time.Parse(time.DateOnly, secret.GetLabels()[InvalidSinceLabel])
-	switch {
-	case err != nil: // no label, or one that says nothing
-		return verdict{mark, "it is not used"}
-	case !invalid.Before(dayOf(since)):
-		return verdict{keep, "it has not been invalid for the clean-up period"}
-	}
-	return verdict{remove, "it is not used and invalid"}
-}
-
-// notGenerated says why a secret is not a generated token of the account.
-func notGenerated(secret metav1.Object, account *corev1.ServiceAccount) string {
-	uid := types.UID(secret.GetAnnotations()[corev1.ServiceAccountUIDKey])
-	switch {
-	case account == nil:
-		return "its service account is gone"
-	case uid != "" && uid != account.UID:
-		return "it belongs to a former service account of the name"
-	case !slices.ContainsFunc(account.Secrets, func(r corev1.ObjectReference) bool { return r.Name == secret.GetName() }):
-		return "its service account does not list it: somebody made it by hand"
-	}
-	return ""
-}
-
-// dayOf is the beginning of the day of a time in UTC.
-func dayOf(t time.Time) time.Time { return t.Truncate(24 * time.Hour) }

@@ -1,131 +1,78 @@
 package legacytokencleaner
 
 import (
-	"strings"
+	"errors"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-const (
-	day  = 24 * time.Hour
-	year = 365 * day
-)
-
-var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
-
-// token is a generated token of account builder, older than a year; with labels
-// of the days of its last use and of its mark, if given.
-func token(lastUsed, invalidSince string) *metav1.PartialObjectMetadata {
-	labels := map[string]string{}
-	if lastUsed != "" {
-		labels[LastUsedLabel] = lastUsed
-	}
-	if invalidSince != "" {
-		labels[InvalidSinceLabel] = invalidSince
-	}
-	return &metav1.PartialObjectMetadata{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "builder-token", Namespace: "team", UID: "s-1", ResourceVersion: "5", Labels: labels,
-			CreationTimestamp: metav1.NewTime(noon.Add(-2 * year)),
-			Annotations:       map[string]string{corev1.ServiceAccountNameKey: "builder", corev1.ServiceAccountUIDKey: "a-1"},
-		},
-	}
-}
-
-func with(secret *metav1.PartialObjectMetadata, change func(*metav1.PartialObjectMetadata)) *metav1.PartialObjectMetadata {
-	change(secret)
-	return secret
-}
-
-// account is service account builder, which lists these secrets.
-func account(lists ...string) *corev1.ServiceAccount {
-	a := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "builder", Namespace: "team", UID: "a-1"}}
-	for _, name := range lists {
-		a.Secrets = append(a.Secrets, corev1.ObjectReference{Name: name})
-	}
-	return a
-}
-
-func TestJudge(t *testing.T) {
-	lists := account("other", "builder-token")
-	former := account("builder-token")
-	former.UID = "a-2"
+func TestPlanOfThePass(t *testing.T) {
 	for name, tc := range map[string]struct {
-		secret  *metav1.PartialObjectMetadata
-		account *corev1.ServiceAccount
-		want    action
-		why     string
+		due        time.Time
+		namespaces []string
+		why        string
+		wakes      int
 	}{
-		"an old token that was never used is marked":     {token("", ""), lists, mark, "not used"},
-		"one last used more than a year ago is marked":   {token("2025-05-31", ""), lists, mark, "not used"},
-		"one used a year ago to the day stays":           {token("2025-06-01", ""), lists, keep, "was used"},
-		"one used lately stays":                          {token("2026-05-31", ""), lists, keep, "was used"},
-		"one used in the future stays":                   {token("2999-01-01", ""), lists, keep, "was used"},
-		"a last use that cannot be read keeps it":        {token("06/01/2020", ""), lists, keep, "cannot be read"},
-		"so does an empty one":                           {with(token("x", ""), func(s *metav1.PartialObjectMetadata) { s.Labels[LastUsedLabel] = "" }), lists, keep, "cannot be read"},
-		"one marked today stays":                         {token("", "2026-06-01"), lists, keep, "not been invalid"},
-		"one marked a year ago to the day stays":         {token("", "2025-06-01"), lists, keep, "not been invalid"},
-		"one marked the day before goes":                 {token("", "2025-05-31"), lists, remove, "invalid"},
-		"one marked in the future stays":                 {token("", "2999-01-01"), lists, keep, "not been invalid"},
-		"a mark that cannot be read is put right":        {token("", "yesterday"), lists, mark, "not used"},
-		"an empty mark is put right":                     {with(token("", "x"), func(s *metav1.PartialObjectMetadata) { s.Labels[InvalidSinceLabel] = "" }), lists, mark, "not used"},
-		"a marked one that was used lately stays marked": {token("2026-05-31", "2024-01-01"), lists, keep, "was used"},
-		"a token younger than a year stays": {with(token("", ""), func(s *metav1.PartialObjectMetadata) {
-			s.CreationTimestamp = metav1.NewTime(noon.Add(-year).Add(time.Second))
-		}), lists, keep, "younger"},
-		"one of exactly a year stays too": {with(token("", ""), func(s *metav1.PartialObjectMetadata) {
-			s.CreationTimestamp = metav1.NewTime(noon.Add(-year))
-		}), lists, keep, "younger"},
-		"a token that is being deleted is left alone": {with(token("", "2024-01-01"), func(s *metav1.PartialObjectMetadata) {
-			s.DeletionTimestamp = &metav1.Time{Time: noon}
-		}), lists, keep, "being deleted"},
-		"a token that no account lists was made by hand": {token("", "2024-01-01"), account("other"), keep, "by hand"},
-		"a token of an account that is gone is kept":     {token("", "2024-01-01"), nil, keep, "gone"},
-		"a token of a former account is kept":            {token("", "2024-01-01"), former, keep, "former"},
-		"a token without the UID belongs to who has the name": {with(token("", ""), func(s *metav1.PartialObjectMetadata) {
-			delete(s.Annotations, corev1.ServiceAccountUIDKey)
-		}), former, mark, "not used"},
+		"before uses are recorded for a year nothing is woken": {noon.Add(time.Second), nil, "uses are not recorded for long enough before 2026-06-01T12:00:01Z", 0},
+		"from that second on the namespaces are":               {noon, []string{"a", "b"}, "2 namespaces have generated tokens that are unused for the clean-up period", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := judge(tc.secret, tc.account, year, noon)
-			if got.Do != tc.want || !strings.Contains(got.Why, tc.why) {
-				t.Errorf("got %v", got)
+			p := plan(observed{pass: true, unused: year, due: tc.due, namespaces: tc.namespaces}, noon)
+			if p.Why != tc.why || p.RequeueAfter != 24*time.Hour || len(p.Stages) > 0 || (p.Note != nil) != (tc.wakes > 0) {
+				t.Errorf("plans %q because %q, again after %s", testrig.Planned(p), p.Why, p.RequeueAfter)
+			}
+			if p.Note != nil && len(p.Note(nil).(found)) != tc.wakes {
+				t.Errorf("wakes %v", p.Note(nil))
 			}
 		})
 	}
 }
 
-func TestDaysAreThoseOfUTC(t *testing.T) {
-	// In the evening of May 31 in the west it is June 1 already.
-	evening := time.Date(2026, 5, 31, 20, 0, 0, 0, time.FixedZone("west", -8*3600))
-	if got := judge(token("2025-05-31", ""), account("builder-token"), year, evening); got.Do != mark {
-		t.Errorf("got %v", got)
+func TestPlanOfANamespace(t *testing.T) {
+	secret := func(name, lastUsed, invalidSince string) *corev1.Secret {
+		s := &corev1.Secret{ObjectMeta: tokenOf(lastUsed, invalidSince).ObjectMeta}
+		s.Name = name
+		return s
 	}
-}
-
-func TestTrackedFrom(t *testing.T) {
+	lists, unknown := account("a", "b"), errors.New("timeout")
+	const marking = `patch Secret a {"kind":"Secret","apiVersion":"v1","metadata":{"name":"a","namespace":"team","uid":"s-1","resourceVersion":"5","labels":{"kubernetes.io/legacy-token-invalid-since":"2026-06-01"}}}`
 	for name, tc := range map[string]struct {
-		data map[string]string
-		want time.Time
-		says string
+		tokens     []token
+		plans, why string
 	}{
-		"the first day does not count": {map[string]string{"since": "2026-02-28"}, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), ""},
-		"no date":                      {nil, time.Time{}, `no "since"`},
-		"a date that cannot be read":   {map[string]string{"since": "today"}, time.Time{}, "cannot parse"},
+		"nothing": {nil, "", "there is nothing to retire"},
+		"an unused one is marked, one long invalid deleted": {[]token{{secret: secret("a", "", ""), account: lists}, {secret: secret("b", "", "2024-01-01"), account: lists}},
+			marking + ", delete Secret b unchanged",
+			"2 generated tokens are unused for the clean-up period: marking 1, deleting 1, keeping 0"},
+		"one that a pod refers to stays": {[]token{{secret: secret("a", "", ""), inUse: true}}, "",
+			"1 generated tokens are unused for the clean-up period: marking 0, deleting 0, keeping 1"},
+		"one whose account is not known is waited for, the others are not": {[]token{{secret: secret("b", "", ""), unknown: unknown}, {secret: secret("a", "", ""), account: lists}},
+			"wait for Secret b, " + marking,
+			"2 generated tokens are unused for the clean-up period: marking 1, deleting 0, keeping 1"},
+		"one whose account is gone by now stays": {[]token{{secret: secret("a", "", "2024-01-01")}}, "",
+			"1 generated tokens are unused for the clean-up period: marking 0, deleting 0, keeping 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := trackedFrom(tracking(tc.data))
-			if !got.Equal(tc.want) || (err != nil) != (tc.says != "") || err != nil && !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("got %v, %v", got, err)
+			p := plan(observed{unused: year, tokens: tc.tokens}, noon)
+			if got := testrig.Planned(p); got != tc.plans || p.Why != tc.why || p.RequeueAfter != 0 {
+				t.Errorf("plans %q because %q", got, p.Why)
 			}
 		})
 	}
 }
 
-func tracking(data map[string]string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: TrackingConfigMap, Namespace: "kube-system"}, Data: data}
+func TestOnlyWhatWasRetiredIsLogged(t *testing.T) {
+	done, gone := &corev1.Secret{}, &corev1.Secret{}
+	got := retiredBy(act.Results{
+		{Step: act.Patch{Of: done}, Became: act.Done}, {Step: act.Delete{Of: gone}, Became: act.WasGone},
+		{Step: act.Delete{Of: gone}, Became: act.Refused},
+	})
+	if len(got) != 1 || got[0] != (retiredToken{mark, done}) {
+		t.Errorf("logs %v", got)
+	}
 }
