@@ -19,7 +19,7 @@ const burst = 250
 
 // draft is what is to be done about the nodes, and what is known of them then.
 type draft struct {
-	observed
+	*observed
 	elsewhere // becomes that of all nodes
 	now       time.Time
 	q         question
@@ -60,7 +60,7 @@ func (d *draft) leavesRoom() bool {
 
 // settle plans for the nodes once the template has its revision, besides which there
 // are these.
-func (o observed) settle(old []*appsv1.ControllerRevision, now time.Time) act.Plan {
+func (o *observed) settle(old []*appsv1.ControllerRevision, now time.Time) act.Plan {
 	d := &draft{observed: o, elsewhere: o.others, now: now, q: o.asked}
 	d.q.now, d.hashes = now, maps.Clone(o.others.hashes)
 	for i := range o.views {

@@ -61,7 +61,7 @@ func hashIn(revision *appsv1.ControllerRevision) string {
 }
 
 // claim adopts and releases revisions, and gives those without a hash their name for it.
-func (o observed) claim(now time.Time) act.Plan {
+func (o *observed) claim(now time.Time) act.Plan {
 	steps := revisions.Claiming(o.set, kind, o.selector, o.revisions)
 	if len(steps) == 0 {
 		return o.label(o.revisions.Owned, now)
@@ -75,7 +75,7 @@ func (o observed) claim(now time.Time) act.Plan {
 	}
 }
 
-func (o observed) label(mine []*appsv1.ControllerRevision, now time.Time) act.Plan {
+func (o *observed) label(mine []*appsv1.ControllerRevision, now time.Time) act.Plan {
 	var steps []act.Step
 	for _, revision := range mine {
 		if _, labelled := revision.Labels[hashLabel]; labelled {
@@ -110,7 +110,7 @@ func patched(all []*appsv1.ControllerRevision, r act.Results) []*appsv1.Controll
 }
 
 // align has the present template held by one revision, the latest one.
-func (o observed) align(mine []*appsv1.ControllerRevision, now time.Time) act.Plan {
+func (o *observed) align(mine []*appsv1.ControllerRevision, now time.Time) act.Plan {
 	switch l := lineageOf(o.data, mine); {
 	case l.current == nil:
 		return o.snapshot(l, now)
@@ -123,7 +123,7 @@ func (o observed) align(mine []*appsv1.ControllerRevision, now time.Time) act.Pl
 
 // snapshot creates the revision of the present template. When its name is taken by
 // something else the set gets another hash, and its status wakes it again.
-func (o observed) snapshot(l lineage, now time.Time) act.Plan {
+func (o *observed) snapshot(l lineage, now time.Time) act.Plan {
 	next := newRevision(o.set, pods.TemplateHash(&o.set.Spec.Template, o.set.Status.CollisionCount), o.data, l.number)
 	same := func(taken client.Object) bool {
 		return revisions.Same(taken.(*appsv1.ControllerRevision).Data.Raw, o.data, false)
@@ -148,7 +148,7 @@ func (o observed) snapshot(l lineage, now time.Time) act.Plan {
 
 // collided leads to another hash. The collision is counted once: in the set as it was
 // when the hash was found to be taken.
-func (o observed) collided(name string) act.Plan {
+func (o *observed) collided(name string) act.Plan {
 	return act.Plan{
 		Why: fmt.Sprintf("the name %s is taken: the next one has another hash", name),
 		Stages: act.Stages(
@@ -167,7 +167,7 @@ func (o observed) collided(name string) act.Plan {
 
 // merge gives the pods of duplicates the hash of the current revision and deletes the
 // duplicates. The labels of these pods are judged once the caches show them.
-func (o observed) merge(l lineage, now time.Time) act.Plan {
+func (o *observed) merge(l lineage, now time.Time) act.Plan {
 	of := map[string]bool{}
 	for _, duplicate := range l.duplicates {
 		of[duplicate.Labels[hashLabel]] = true
@@ -197,7 +197,7 @@ func (o observed) merge(l lineage, now time.Time) act.Plan {
 }
 
 // renumber makes the current revision the latest one.
-func (o observed) renumber(l lineage, now time.Time) act.Plan {
+func (o *observed) renumber(l lineage, now time.Time) act.Plan {
 	if l.current.Revision >= l.number {
 		return o.from(l.current, l.old, now)
 	}
@@ -213,7 +213,7 @@ func (o observed) renumber(l lineage, now time.Time) act.Plan {
 
 // from goes on from the revision that the set is to be at. The nodes were observed for the
 // hash that it was expected to have; for another one they are observed again.
-func (o observed) from(current *appsv1.ControllerRevision, old []*appsv1.ControllerRevision, now time.Time) act.Plan {
+func (o *observed) from(current *appsv1.ControllerRevision, old []*appsv1.ControllerRevision, now time.Time) act.Plan {
 	hash := cmp.Or(current.Labels[hashLabel], o.asked.hash)
 	if hash == o.asked.hash {
 		return o.settle(old, now)

@@ -67,16 +67,16 @@ type observed struct {
 }
 
 // observe reads the set and what belongs to it from the caches.
-func (c *Controller) observe(_ context.Context, key Key) (observed, error) {
+func (c *Controller) observe(_ context.Context, key Key) (*observed, error) {
 	set, err := c.sets.DaemonSets(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		c.forget(key)
-		return observed{}, reconcile.ErrAbsent
+		return nil, reconcile.ErrAbsent
 	}
 	if err != nil {
-		return observed{}, fmt.Errorf("read daemon set %s: %w", key, err)
+		return nil, fmt.Errorf("read daemon set %s: %w", key, err)
 	}
-	o := observed{set: set, patient: c.patient}
+	o := &observed{set: set, patient: c.patient}
 	if selectsAll(set) || set.DeletionTimestamp != nil {
 		return o, nil
 	}
@@ -89,7 +89,7 @@ func (c *Controller) observe(_ context.Context, key Key) (observed, error) {
 	}
 	o.orphans = ownership.Claim(set, o.selector, orphans).Adopt
 	b := c.book(key)
-	hash, err := c.past(&o, b)
+	hash, err := c.past(o, b)
 	if err != nil {
 		return o, err
 	}
@@ -97,8 +97,7 @@ func (c *Controller) observe(_ context.Context, key Key) (observed, error) {
 	o.asked = question{
 		selector: o.selector, minReady: set.Spec.MinReadySeconds, hash: hash, generation: templateGeneration(set), rolls: rolls(set), surges: surges(set),
 	}
-	err = c.look(&o, b, c.daemons.Clock().Now())
-	return o, err
+	return o, c.look(o, b, c.daemons.Clock().Now())
 }
 
 // check returns the selector of a set that pods can be made for.

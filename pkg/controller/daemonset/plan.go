@@ -17,7 +17,7 @@ import (
 
 // plan brings the set a step further: its pods are its own first, then its template has
 // a revision, and then the nodes get what they are to have.
-func plan(o observed, now time.Time) act.Plan {
+func plan(o *observed, now time.Time) act.Plan {
 	switch {
 	case selectsAll(o.set):
 		return act.Plan{Why: "selects all pods", Stages: act.Stages(act.Event{On: o.set, Type: corev1.EventTypeWarning,
