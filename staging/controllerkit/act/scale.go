@@ -13,10 +13,35 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// Scale sets how many replicas an object has, by its subresource of that name: in the
+// version that was looked at, or in a newer one as long as nobody else has set another number.
+type Scale struct {
+	// Kind is that of the object, in the version that is written.
+	Kind schema.GroupVersionKind
+	// Of is the scale as it was read; it is not changed.
+	Of       *autoscalingv1.Scale
+	Replicas int32
+}
+
+// Verb is what is done.
+func (Scale) Verb() string { return "scale" }
+
+// About returns the object that is scaled: its kind, its name and its UID.
+func (s Scale) About() client.Object {
+	of := &unstructured.Unstructured{}
+	of.SetGroupVersionKind(s.Kind)
+	of.SetNamespace(s.Of.Namespace)
+	of.SetName(s.Of.Name)
+	of.SetUID(s.Of.UID)
+	return of
+}
+
+func (Scale) sealed() {}
+
 // scale sets the number of replicas. A conflict may be about anything else in the
 // object, so the number is put once more, a few times, unless somebody else has set it.
 func (h *hand) scale(ctx context.Context, s Scale) Result {
-	of, scales, next := scaled(s.Kind, s.Of), h.client.SubResource("scale"), s.Of.DeepCopy()
+	of, scales, next := s.About(), h.client.SubResource("scale"), s.Of.DeepCopy()
 	var conflict error
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		next.Spec.Replicas = s.Replicas
@@ -54,16 +79,6 @@ func (h *hand) scaleOf(ctx context.Context, of client.Object) (*autoscalingv1.Sc
 		return nil, err
 	}
 	return scale, runtime.DefaultUnstructuredConverter.FromUnstructured(read.Object, scale)
-}
-
-// scaled is the object of a scale. It has no Go type, because it may be of any kind.
-func scaled(kind schema.GroupVersionKind, scale *autoscalingv1.Scale) *unstructured.Unstructured {
-	of := &unstructured.Unstructured{}
-	of.SetGroupVersionKind(kind)
-	of.SetNamespace(scale.Namespace)
-	of.SetName(scale.Name)
-	of.SetUID(scale.UID)
-	return of
 }
 
 func fromScale(scale *autoscalingv1.Scale) (*unstructured.Unstructured, error) {

@@ -3,7 +3,6 @@ package act
 import (
 	"time"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -172,16 +171,6 @@ type Status struct {
 	Events Events
 }
 
-// Scale sets how many replicas an object has, by its subresource of that name: in the
-// version that was looked at, or in a newer one as long as nobody else has set another number.
-type Scale struct {
-	// Kind is that of the object, in the version that is written.
-	Kind schema.GroupVersionKind
-	// Of is the scale as it was read; it is not changed.
-	Of       *autoscalingv1.Scale
-	Replicas int32
-}
-
 // Event tells of something that is no write.
 type Event struct {
 	On client.Object
@@ -230,7 +219,6 @@ func (Delete) Verb() string  { return "delete" }
 func (Adopt) Verb() string   { return "adopt" }
 func (Release) Verb() string { return "release" }
 func (Status) Verb() string  { return "report" }
-func (Scale) Verb() string   { return "scale" }
 func (Event) Verb() string   { return "tell" }
 func (Check) Verb() string   { return "check" }
 func (Look) Verb() string    { return "look for those of" }
@@ -262,9 +250,6 @@ func (s Release) About() client.Object { return s.Child }
 // About returns the object as it is cached.
 func (s Status) About() client.Object { return s.Of }
 
-// About returns the object that is scaled, by its kind and its metadata.
-func (s Scale) About() client.Object { return scaled(s.Kind, s.Of) }
-
 // About returns what the event is on.
 func (s Event) About() client.Object { return s.On }
 
@@ -283,7 +268,6 @@ func (Delete) sealed()  {}
 func (Adopt) sealed()   {}
 func (Release) sealed() {}
 func (Status) sealed()  {}
-func (Scale) sealed()   {}
 func (Event) sealed()   {}
 func (Check) sealed()   {}
 func (Look) sealed()    {}
