@@ -6,14 +6,19 @@ import (
 	"net/http"
 	"time"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/scale"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 	resourceclient "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
 	"k8s.io/metrics/pkg/client/custom_metrics"
 	"k8s.io/metrics/pkg/client/external_metrics"
@@ -39,25 +44,21 @@ func startHorizontalPodAutoscalerController(ctx context.Context, cc ControllerCo
 	if err != nil {
 		return nil, false, fmt.Errorf("configure the client of %s: %w", autoscalerAccount, err)
 	}
-	client, err := kubernetes.NewForConfig(config)
+	reader, err := autoscalerReaderOf(ctx, cc, config)
 	if err != nil {
-		return nil, false, fmt.Errorf("make the client of %s: %w", autoscalerAccount, err)
+		return nil, false, err
 	}
-	scales, err := scaleClient(cc, config, client.Discovery())
+	// Targets may be of kinds that are served later.
+	cc.kinds = meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{cc.kinds, cc.RESTMapper}}
+	hand, err := cc.handOf(ctx, rest.CopyConfig(config), podautoscaler.EventComponent)
 	if err != nil {
 		return nil, false, err
 	}
 	settings := cc.Config.HPAController
-	period := settings.HorizontalPodAutoscalerSyncPeriod.Duration
-	metrics, err := metricsClients(ctx, cc, config, period)
-	if err != nil {
-		return nil, false, err
-	}
 	c, err := podautoscaler.New(cc.Informers.Autoscaling().V2().HorizontalPodAutoscalers(), cc.Informers.Core().V1().Pods(),
-		client, scales, cc.RESTMapper, metrics, cc.Recorder(ctx, client, podautoscaler.EventComponent), podautoscaler.Options{
+		cc.RESTMapper, reader, hand, podautoscaler.Options{
 			Workers:                int(settings.ConcurrentHorizontalPodAutoscalerSyncs),
-			Clock:                  cc.Clock,
-			Period:                 period,
+			Period:                 settings.HorizontalPodAutoscalerSyncPeriod.Duration,
 			DownscaleStabilization: settings.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration,
 			Tolerance:              settings.HorizontalPodAutoscalerTolerance,
 			CPUInitialization:      settings.HorizontalPodAutoscalerCPUInitializationPeriod.Duration,
@@ -69,42 +70,65 @@ func startHorizontalPodAutoscalerController(ctx context.Context, cc ControllerCo
 	return cc.run(ctx, c, err)
 }
 
-// scaleClient reads scales in protobuf where the API server has that, and writes
-// JSON, which custom resources take too.
-func scaleClient(cc ControllerContext, config *rest.Config, served discovery.DiscoveryInterface) (scale.ScalesGetter, error) {
-	config = rest.CopyConfig(config)
-	config.AcceptContentTypes, config.ContentType = runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	scales, err := scale.NewForConfig(config, cc.RESTMapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(served))
-	if err != nil {
-		return nil, fmt.Errorf("make the scale client of %s: %w", autoscalerAccount, err)
-	}
-	return scales, nil
+// autoscalerReader reads scales and metrics.
+type autoscalerReader struct {
+	scales   scale.ScalesGetter
+	pods     resourceclient.PodMetricsesGetter
+	custom   custom_metrics.CustomMetricsClient
+	external external_metrics.ExternalMetricsClient
 }
 
-// metricsClients make the clients of the metrics APIs, whose servers may come
-// and go while this process runs.
-func metricsClients(ctx context.Context, cc ControllerContext, config *rest.Config, period time.Duration) (podautoscaler.Metrics, error) {
-	config = rest.CopyConfig(config)
-	config.Timeout = metricsPatience
-	var metrics podautoscaler.Metrics
-	var err error
-	if metrics.Resource, err = resourceclient.NewForConfig(config); err != nil {
-		return metrics, fmt.Errorf("make the metrics client of %s: %w", autoscalerAccount, err)
+func (r autoscalerReader) Scale(ctx context.Context, of schema.GroupResource, namespace, name string) (*autoscalingv1.Scale, error) {
+	return r.scales.Scales(namespace).Get(ctx, of, name, metav1.GetOptions{})
+}
+
+func (r autoscalerReader) PodMetrics(ctx context.Context, namespace string, of labels.Selector) (*metricsv1beta1.PodMetricsList, error) {
+	return r.pods.PodMetricses(namespace).List(ctx, metav1.ListOptions{LabelSelector: of.String()})
+}
+
+func (r autoscalerReader) CustomMetrics(namespace string) custom_metrics.MetricsInterface {
+	if namespace == "" {
+		return r.custom.RootScopedMetrics()
 	}
-	if metrics.External, err = external_metrics.NewForConfig(config); err != nil {
-		return metrics, fmt.Errorf("make the external metrics client of %s: %w", autoscalerAccount, err)
-	}
+	return r.custom.NamespacedMetrics(namespace)
+}
+
+func (r autoscalerReader) ExternalMetrics(namespace string) external_metrics.MetricsInterface {
+	return r.external.NamespacedMetrics(namespace)
+}
+
+// autoscalerReaderOf makes the clients that read, each with a rate of its own. The servers
+// of the metrics APIs may come and go while this process runs.
+func autoscalerReaderOf(ctx context.Context, cc ControllerContext, config *rest.Config) (r autoscalerReader, err error) {
 	served, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return metrics, fmt.Errorf("make the discovery client of %s: %w", autoscalerAccount, err)
+		return r, fmt.Errorf("make the discovery client of %s: %w", autoscalerAccount, err)
+	}
+	// Scales are read in protobuf where the API server has that.
+	scales := rest.CopyConfig(config)
+	scales.AcceptContentTypes, scales.ContentType = runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	if r.scales, err = scale.NewForConfig(scales, cc.RESTMapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(served)); err != nil {
+		return r, fmt.Errorf("make the scale client of %s: %w", autoscalerAccount, err)
+	}
+	config = rest.CopyConfig(config)
+	config.Timeout = metricsPatience
+	if r.pods, err = resourceclient.NewForConfig(config); err != nil {
+		return r, fmt.Errorf("make the metrics client of %s: %w", autoscalerAccount, err)
+	}
+	if r.external, err = external_metrics.NewForConfig(config); err != nil {
+		return r, fmt.Errorf("make the external metrics client of %s: %w", autoscalerAccount, err)
+	}
+	if served, err = discovery.NewDiscoveryClientForConfig(config); err != nil {
+		return r, fmt.Errorf("make the discovery client of the metrics of %s: %w", autoscalerAccount, err)
 	}
 	cached := memory.NewMemCacheClient(served)
 	versions := &servedVersions{custom_metrics.NewAvailableAPIsGetter(cached), cached}
-	metrics.Custom = custom_metrics.NewForConfig(config, cc.RESTMapper, versions)
+	r.custom = custom_metrics.NewForConfig(config, cc.RESTMapper, versions)
+	period := cc.Config.HPAController.HorizontalPodAutoscalerSyncPeriod.Duration
 	cc.background(ctx, func(ctx context.Context) {
 		custom_metrics.PeriodicallyInvalidate(versions, max(period, time.Second), ctx.Done())
 	})
-	return metrics, nil
+	return r, nil
 }
 
 // servedVersions knows which version of the custom metrics API is served. What

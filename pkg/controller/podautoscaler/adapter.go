@@ -7,13 +7,13 @@ import (
 	"sync"
 	"time"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
-	resourceclient "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
 	"k8s.io/metrics/pkg/client/custom_metrics"
 	"k8s.io/metrics/pkg/client/external_metrics"
 )
@@ -21,14 +21,25 @@ import (
 // customWindow is that of samples of the custom metrics API that give none.
 const customWindow = time.Minute
 
-// Metrics are the clients of the metrics APIs.
-type Metrics struct {
-	// Resource is for what pods and containers use.
-	Resource resourceclient.PodMetricsesGetter
-	// Custom is for metrics of pods and other objects.
-	Custom custom_metrics.CustomMetricsClient
-	// External is for metrics of anything else.
-	External external_metrics.ExternalMetricsClient
+// Reader reads live what no cache holds: scales from the API server, and samples from
+// the metrics APIs.
+type Reader interface {
+	// Scale reads the scale of an object.
+	Scale(ctx context.Context, of schema.GroupResource, namespace, name string) (*autoscalingv1.Scale, error)
+	// PodMetrics reads what the pods that a selector selects use.
+	PodMetrics(ctx context.Context, namespace string, of labels.Selector) (*metricsv1beta1.PodMetricsList, error)
+	// CustomMetrics reads metrics of pods and other objects of a namespace; without one,
+	// of objects that are in none.
+	CustomMetrics(namespace string) custom_metrics.MetricsInterface
+	// ExternalMetrics reads metrics of anything else.
+	ExternalMetrics(namespace string) external_metrics.MetricsInterface
+}
+
+// sources are the metrics of the pods of one target, and of what is around them.
+type sources struct {
+	Reader
+	namespace string
+	selector  labels.Selector
 }
 
 // uses is what the pods of a target use, by container.
@@ -36,9 +47,9 @@ type uses = func() ([]metricsv1beta1.PodMetrics, error)
 
 // uses asks once, when it is first wanted: an autoscaler by several resources
 // costs the metrics API no more than one by a single resource.
-func (m Metrics) uses(ctx context.Context, namespace string, selector labels.Selector) uses {
+func (s sources) uses(ctx context.Context) uses {
 	return sync.OnceValues(func() ([]metricsv1beta1.PodMetrics, error) {
-		list, err := m.Resource.PodMetricses(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+		list, err := s.PodMetrics(ctx, s.namespace, s.selector)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("unable to fetch metrics from resource metrics API: %w", err)
@@ -50,18 +61,18 @@ func (m Metrics) uses(ctx context.Context, namespace string, selector labels.Sel
 }
 
 // read reads one metric.
-func (m Metrics) read(spec *autoscalingv2.MetricSpec, namespace string, selector labels.Selector, pods uses) reading {
+func (s sources) read(spec *autoscalingv2.MetricSpec, pods uses) reading {
 	switch {
 	case spec.Resource != nil && spec.Type == autoscalingv2.ResourceMetricSourceType:
 		return usage(spec.Resource.Name, "", pods)
 	case spec.ContainerResource != nil && spec.Type == autoscalingv2.ContainerResourceMetricSourceType:
 		return usage(spec.ContainerResource.Name, spec.ContainerResource.Container, pods)
 	case spec.Pods != nil && spec.Type == autoscalingv2.PodsMetricSourceType:
-		return m.ofPods(spec.Pods.Metric, namespace, selector)
+		return s.ofPods(spec.Pods.Metric)
 	case spec.Object != nil && spec.Type == autoscalingv2.ObjectMetricSourceType:
-		return m.ofObject(spec.Object, namespace)
+		return s.ofObject(spec.Object)
 	case spec.External != nil && spec.Type == autoscalingv2.ExternalMetricSourceType:
-		return m.external(spec.External.Metric, namespace)
+		return s.external(spec.External.Metric)
 	}
 	return reading{}
 }
@@ -94,12 +105,12 @@ func usage(of corev1.ResourceName, container string, pods uses) reading {
 	return r
 }
 
-func (m Metrics) ofPods(metric autoscalingv2.MetricIdentifier, namespace string, selector labels.Selector) reading {
+func (s sources) ofPods(metric autoscalingv2.MetricIdentifier) reading {
 	which, err := metav1.LabelSelectorAsSelector(metric.Selector)
 	if err != nil {
 		return reading{err: err, senseless: true}
 	}
-	list, err := m.Custom.NamespacedMetrics(namespace).GetForObjects(schema.GroupKind{Kind: "Pod"}, selector, metric.Name, which)
+	list, err := s.CustomMetrics(s.namespace).GetForObjects(schema.GroupKind{Kind: "Pod"}, s.selector, metric.Name, which)
 	switch {
 	case err != nil:
 		return reading{err: fmt.Errorf("unable to fetch metrics from custom metrics API: %w", err)}
@@ -118,29 +129,29 @@ func (m Metrics) ofPods(metric autoscalingv2.MetricIdentifier, namespace string,
 	return r
 }
 
-func (m Metrics) ofObject(source *autoscalingv2.ObjectMetricSource, namespace string) reading {
+func (s sources) ofObject(source *autoscalingv2.ObjectMetricSource) reading {
 	which, err := metav1.LabelSelectorAsSelector(source.Metric.Selector)
 	if err != nil {
 		return reading{err: err, senseless: true}
 	}
 	kind := schema.FromAPIVersionAndKind(source.DescribedObject.APIVersion, source.DescribedObject.Kind).GroupKind()
-	from, name := m.Custom.NamespacedMetrics(namespace), source.DescribedObject.Name
+	namespace, name := s.namespace, source.DescribedObject.Name
 	if kind == (schema.GroupKind{Kind: "Namespace"}) {
-		from, name = m.Custom.RootScopedMetrics(), namespace
+		namespace, name = "", s.namespace
 	}
-	value, err := from.GetForObject(kind, name, source.Metric.Name, which)
+	value, err := s.CustomMetrics(namespace).GetForObject(kind, name, source.Metric.Name, which)
 	if err != nil {
 		return reading{err: fmt.Errorf("unable to fetch metrics from custom metrics API: %w", err)}
 	}
 	return reading{value: value.Value.MilliValue()}
 }
 
-func (m Metrics) external(metric autoscalingv2.MetricIdentifier, namespace string) reading {
+func (s sources) external(metric autoscalingv2.MetricIdentifier) reading {
 	which, err := metav1.LabelSelectorAsSelector(metric.Selector)
 	if err != nil {
 		return reading{err: err, senseless: true}
 	}
-	list, err := m.External.NamespacedMetrics(namespace).List(metric.Name, which)
+	list, err := s.ExternalMetrics(s.namespace).List(metric.Name, which)
 	switch {
 	case err != nil:
 		return reading{err: fmt.Errorf("unable to fetch metrics from external metrics API: %w", err)}

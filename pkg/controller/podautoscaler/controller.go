@@ -1,28 +1,20 @@
 package podautoscaler
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	autoscalinginformers "k8s.io/client-go/informers/autoscaling/v2"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
-	autoscalinglisters "k8s.io/client-go/listers/autoscaling/v2"
-	"k8s.io/client-go/scale"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -33,19 +25,12 @@ const (
 	EventComponent = "horizontal-pod-autoscaler"
 
 	queue = "horizontalpodautoscaler"
-	// leastRest is the part of a period that is between two looks at one
-	// autoscaler, however long they take.
-	leastRest = 10
 )
-
-var hpaResource = schema.GroupResource{Group: autoscalingv2.GroupName, Resource: "horizontalpodautoscalers"}
 
 // Options are the plain values a Controller runs with.
 type Options struct {
 	// Workers is how many autoscalers are looked at at once.
 	Workers int
-	// Clock is the process's clock; the real one by default.
-	Clock clock.WithTicker
 	// Period is the time between two looks at an autoscaler.
 	Period time.Duration
 	// DownscaleStabilization is the window of scaling down where an autoscaler gives none.
@@ -66,60 +51,51 @@ type Options struct {
 
 // Controller scales workloads.
 type Controller struct {
-	*runner.Runner[types.NamespacedName]
+	*reconcile.Controller[types.NamespacedName]
 
-	hpas      autoscalinglisters.HorizontalPodAutoscalerLister
+	hpas      consistency.Store
 	pods      toolscache.Indexer
-	client    kubernetes.Interface
-	scales    scale.ScalesGetter
 	mapper    meta.RESTMapper
-	metrics   Metrics
-	recorder  record.EventRecorder
-	clock     clock.PassiveClock
+	reader    Reader
 	period    time.Duration
 	settings  settings
-	writes    *consistency.Tracker[types.NamespacedName]
 	memory    *memory
 	selectors *selectors
 }
 
-// New returns the controller, which is not running yet.
-func New(hpas autoscalinginformers.HorizontalPodAutoscalerInformer, pods coreinformers.PodInformer, client kubernetes.Interface,
-	scales scale.ScalesGetter, mapper meta.RESTMapper, metrics Metrics, recorder record.EventRecorder, o Options) (*Controller, error) {
+// New returns the controller, which is not running yet. The events of its hand are to
+// carry EventComponent as their source.
+func New(hpas autoscalinginformers.HorizontalPodAutoscalerInformer, pods coreinformers.PodInformer, mapper meta.RESTMapper, reader Reader, hand reconcile.Hand, o Options) (*Controller, error) {
 	register()
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
 	if err := cache.Ensure(pods.Informer(), cache.ByLabel); err != nil {
 		return nil, err
 	}
 	c := &Controller{
-		hpas: hpas.Lister(), pods: pods.Informer().GetIndexer(), client: client, scales: scales, mapper: mapper, metrics: metrics,
-		recorder: recorder, clock: o.Clock, period: o.Period,
+		hpas: hpas.Informer().GetStore(), pods: pods.Informer().GetIndexer(), mapper: mapper, reader: reader, period: o.Period,
 		settings: settings{
 			downscale: o.DownscaleStabilization, tolerance: o.Tolerance, ownTolerances: o.ConfigurableTolerance, toZero: o.ScaleToZero, podLevel: o.PodLevelResources,
 			timing: timing{cpuInitialization: o.CPUInitialization, readinessDelay: o.ReadinessDelay},
 		},
-		writes: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{
-			hpaResource: hpas.Informer().GetStore(),
-		}),
 		memory:    &memory{all: map[types.NamespacedName]remembered{}},
 		selectors: newSelectors(),
 	}
-	c.Runner = runner.New(runner.Options[types.NamespacedName]{
-		Name: Name, Queue: queue, Workers: o.Workers, Clock: o.Clock, Writes: c.writes,
-		Synced: []toolscache.InformerSynced{pods.Informer().HasSynced},
-		// What failed is looked at again at the pace of all.
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](o.Period, o.Period),
-	}, c.sync)
+	c.Controller = reconcile.New(reconcile.Options[types.NamespacedName]{
+		Runner: runner.Options[types.NamespacedName]{
+			Name: Name, Queue: queue, Workers: o.Workers,
+			Synced: []toolscache.InformerSynced{pods.Informer().HasSynced},
+			// What failed is looked at again at the pace of all.
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](o.Period, o.Period),
+		},
+		Hand: hand, Note: c.memory.keep,
+		Caches: reconcile.Caches{autoscalingv2.Resource("horizontalpodautoscalers"): c.hpas},
+	}, c.observe, plan)
 	return c, runner.Watch(c.Runner, hpas.Informer(), c.wake)
 }
 
 // wake keeps every autoscaler in the queue, once. A change does not bring its
 // look forward.
 func (c *Controller) wake(change runner.Change[autoscalingv2.HorizontalPodAutoscaler], wake runner.Wake[types.NamespacedName]) {
-	hpa := change.Now()
-	key := types.NamespacedName{Namespace: hpa.Namespace, Name: hpa.Name}
+	key := client.ObjectKeyFromObject(change.Now())
 	switch {
 	case change.New == nil:
 		autoscalers.Dec()
@@ -135,32 +111,8 @@ func (c *Controller) wake(change runner.Change[autoscalingv2.HorizontalPodAutosc
 	}
 }
 
-// sync looks at one autoscaler.
-func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.Result {
-	began := c.clock.Now()
-	hpa, err := c.hpas.HorizontalPodAutoscalers(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		c.forget(key)
-		return runner.Done()
-	}
-	if err != nil {
-		return runner.Done(fmt.Errorf("read horizontal pod autoscaler %s: %w", key, err))
-	}
-	w, to := c.observe(ctx, key, hpa)
-	p := decide(w, c.memory.of(key, hpa.UID), c.settings, c.clock.Now())
-	did, written := c.apply(ctx, key, hpa, w, to, &p)
-	p.err = errors.Join(p.err, written)
-	took := c.clock.Since(began)
-	count(key, &p, did, took)
-	if p.err != nil {
-		return runner.Done(fmt.Errorf("horizontal pod autoscaler %s: %w", key, p.err)).Because(p.explain(w))
-	}
-	return runner.Done().LookAgain(max(c.period-took, c.period/leastRest)).Because(p.explain(w))
-}
-
 func (c *Controller) forget(key types.NamespacedName) {
 	c.memory.forget(key)
 	c.selectors.forget(key)
-	c.writes.Forget(key)
 	desiredReplicas.DeleteLabelValues(key.Namespace, key.Name)
 }

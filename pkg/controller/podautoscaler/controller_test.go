@@ -17,19 +17,21 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/scale"
 	clienttesting "k8s.io/client-go/testing"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
-	metricsfake "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1/fake"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -37,36 +39,72 @@ var _ runner.Loop = (*Controller)(nil)
 
 // scales is the scale of a Deployment, with optimistic locking.
 type scales struct {
-	scale.ScaleInterface
+	client.SubResourceClient
 	is *autoscalingv1.Scale
 	// before is called before an update, as something that happens meanwhile.
 	before  func(*scales)
 	updates int
+	// refuses answers an update, if given.
+	refuses error
 }
 
-func (s *scales) Scales(string) scale.ScaleInterface { return s }
-
-func (s *scales) Get(_ context.Context, of schema.GroupResource, name string, _ metav1.GetOptions) (*autoscalingv1.Scale, error) {
-	if of.Resource != "deployments" || name != s.is.Name {
-		return nil, apierrors.NewNotFound(of, name)
-	}
-	return s.is.DeepCopy(), nil
+func (s *scales) Get(_ context.Context, _, into client.Object, _ ...client.SubResourceGetOption) (err error) {
+	into.(*unstructured.Unstructured).Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(s.is)
+	return err
 }
 
-func (s *scales) Update(_ context.Context, of schema.GroupResource, to *autoscalingv1.Scale, _ metav1.UpdateOptions) (*autoscalingv1.Scale, error) {
+func (s *scales) Update(_ context.Context, of client.Object, opts ...client.SubResourceUpdateOption) error {
+	to := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts).SubResourceBody.(*unstructured.Unstructured)
 	if s.before != nil {
 		s.before(s)
 	}
-	if to.ResourceVersion != s.is.ResourceVersion {
-		return nil, apierrors.NewConflict(of, to.Name, errors.New("modified"))
+	switch {
+	case s.refuses != nil:
+		return s.refuses
+	case of.GetObjectKind().GroupVersionKind() != appsv1.SchemeGroupVersion.WithKind("Deployment"):
+		return fmt.Errorf("the scale of %v", of)
+	case to.GetResourceVersion() != s.is.ResourceVersion:
+		return apierrors.NewConflict(appsv1.Resource("deployments"), to.GetName(), errors.New("modified"))
 	}
 	s.updates++
-	s.is = to.DeepCopy()
+	s.is = &autoscalingv1.Scale{}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(to.Object, s.is)
 	s.touch()
-	return s.is.DeepCopy(), nil
+	return err
 }
 
 func (s *scales) touch() { s.is.ResourceVersion += "1" }
+
+// writer writes to a fake, and scales.
+type writer struct {
+	client.Client
+	scales *scales
+}
+
+func (w writer) SubResource(name string) client.SubResourceClient {
+	if name == "scale" {
+		return w.scales
+	}
+	return w.Client.SubResource(name)
+}
+
+// fakeReader reads the scale of a Deployment and what its pods use.
+type fakeReader struct {
+	Reader
+	target *scales
+	used   func() *metricsv1beta1.PodMetricsList
+}
+
+func (r fakeReader) Scale(_ context.Context, of schema.GroupResource, _, name string) (*autoscalingv1.Scale, error) {
+	if of.Resource != "deployments" || name != r.target.is.Name {
+		return nil, apierrors.NewNotFound(of, name)
+	}
+	return r.target.is.DeepCopy(), nil
+}
+
+func (r fakeReader) PodMetrics(context.Context, string, labels.Selector) (*metricsv1beta1.PodMetricsList, error) {
+	return r.used(), nil
+}
 
 // test is a controller on fakes, with one autoscaler of a Deployment called web.
 type test struct {
@@ -106,11 +144,11 @@ func newTest(t testing.TB, replicas int32, hpas ...*autoscalingv2.HorizontalPodA
 func (w *test) start(recorder record.EventRecorder) {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{appsv1.SchemeGroupVersion})
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
-	usage := &metricsfake.FakeMetricsV1beta1{Fake: &clienttesting.Fake{}}
-	usage.AddReactor("list", "pods", w.measure)
+	hand := testrig.Hand(w.client, recorder)
+	hand.Client, hand.Clock = writer{hand.Client, w.target}, w.clock
 	var err error
-	w.Controller, err = New(w.factory.Autoscaling().V2().HorizontalPodAutoscalers(), w.factory.Core().V1().Pods(), w.client, w.target, mapper,
-		Metrics{Resource: usage}, recorder, Options{Workers: 5, Clock: w.clock, Period: 15 * time.Second, DownscaleStabilization: 5 * time.Minute, Tolerance: 0.1,
+	w.Controller, err = New(w.factory.Autoscaling().V2().HorizontalPodAutoscalers(), w.factory.Core().V1().Pods(), mapper,
+		fakeReader{target: w.target, used: w.measure}, hand, Options{Workers: 5, Period: 15 * time.Second, DownscaleStabilization: 5 * time.Minute, Tolerance: 0.1,
 			CPUInitialization: 5 * time.Minute, ReadinessDelay: 30 * time.Second, ConfigurableTolerance: true})
 	if err != nil {
 		w.t.Fatal(err)
@@ -118,7 +156,7 @@ func (w *test) start(recorder record.EventRecorder) {
 }
 
 // measure tells of every pod that it uses the same.
-func (w *test) measure(clienttesting.Action) (bool, runtime.Object, error) {
+func (w *test) measure() *metricsv1beta1.PodMetricsList {
 	w.measured++
 	list := &metricsv1beta1.PodMetricsList{}
 	for i := range w.target.is.Status.Replicas {
@@ -128,7 +166,7 @@ func (w *test) measure(clienttesting.Action) (bool, runtime.Object, error) {
 			Containers: []metricsv1beta1.ContainerMetrics{{Name: "web", Usage: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(w.used)}}},
 		})
 	}
-	return true, list, nil
+	return list
 }
 
 func (w *test) setPods(n int) {
@@ -145,7 +183,7 @@ func (w *test) setPods(n int) {
 // look syncs an autoscaler, and lets the cache and the pods follow.
 func (w *test) look(name string) runner.Result {
 	w.t.Helper()
-	result := w.sync(w.t.Context(), named(name))
+	result := w.Reconcile(w.t.Context(), named(name))
 	if hpa, err := w.client.AutoscalingV2().HorizontalPodAutoscalers("ns").Get(w.t.Context(), name, metav1.GetOptions{}); err == nil {
 		if err := w.hpas.Update(hpa); err != nil {
 			w.t.Fatal(err)
@@ -279,6 +317,56 @@ func TestAConflictIsTriedAgainUnlessTheNumberChanged(t *testing.T) {
 	}
 }
 
+func TestWhatIsRefusedIsToldAndTriedAgain(t *testing.T) {
+	refused := apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("not now"))
+	const rescale = "New size: 4; reason: " + cpuAbove
+	for name, tc := range map[string]struct {
+		scale, status error
+		told          []string
+		able          string // what the condition AbleToScale says
+	}{
+		"nothing":    {nil, nil, []string{"Normal SuccessfulRescale " + rescale}, "SucceededRescale"},
+		"the number": {refused, nil, []string{"Warning FailedRescale " + rescale + "; error: " + refused.Error()}, "FailedUpdateScale"},
+		"the status": {nil, refused, []string{"Normal SuccessfulRescale " + rescale, "Warning FailedUpdateStatus " + refused.Error()}, ""},
+		"both":       {refused, refused, []string{"Warning FailedRescale " + rescale + "; error: " + refused.Error(), "Warning FailedUpdateStatus " + refused.Error()}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTest(t, 2, autoscaler())
+			w.used, w.target.refuses = "900m", tc.scale
+			if tc.status != nil {
+				w.client.PrependReactor("update", "horizontalpodautoscalers", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.status })
+			}
+			failed := tc.scale != nil || tc.status != nil
+			if err := w.look("web").Err(); errors.Is(err, refused) != failed {
+				t.Errorf("ended with %v", err)
+			}
+			if got := w.told(); !slices.Equal(got, tc.told) {
+				t.Errorf("told %q", got)
+			}
+			hpa, err := w.client.AutoscalingV2().HorizontalPodAutoscalers("ns").Get(t.Context(), "web", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := reasonOf(hpa.Status.Conditions, autoscalingv2.AbleToScale); got != tc.able {
+				t.Errorf("it says %q", got)
+			}
+			// A change that took place is remembered, whatever became of the status.
+			if got := len(w.memory.of(named("web"), "hpa").recommendations); got != 2 {
+				t.Errorf("%d recommendations are remembered", got)
+			}
+		})
+	}
+}
+
+func reasonOf(all []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType) string {
+	for _, c := range all {
+		if c.Type == kind {
+			return c.Reason
+		}
+	}
+	return ""
+}
+
 func TestBadTargetsAreToldOf(t *testing.T) {
 	to := func(version, kind, name string) hpaOption {
 		return func(hpa *autoscalingv2.HorizontalPodAutoscaler) {
@@ -388,7 +476,7 @@ func BenchmarkLook(b *testing.B) {
 			}
 			b.ResetTimer()
 			for b.Loop() {
-				if err := w.sync(b.Context(), named("web")).Err(); err != nil {
+				if err := w.Reconcile(b.Context(), named("web")).Err(); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -29,10 +29,11 @@ func (m *memory) of(key types.NamespacedName, uid types.UID) history {
 	return history{}
 }
 
-func (m *memory) keep(key types.NamespacedName, uid types.UID, h history) {
+// keep takes what a plan notes.
+func (m *memory) keep(key types.NamespacedName, what any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.all[key] = remembered{uid, h}
+	m.all[key] = what.(remembered)
 }
 
 func (m *memory) forget(key types.NamespacedName) {

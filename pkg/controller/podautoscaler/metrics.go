@@ -2,11 +2,11 @@ package podautoscaler
 
 import (
 	"sync"
-	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 const subsystem = "horizontal_pod_autoscaler_controller"
@@ -58,17 +58,21 @@ func blame(failed, user bool) string {
 	return "internal"
 }
 
-// count counts a look and what came of it.
-func count(key types.NamespacedName, p *plan, did action, took time.Duration) {
-	labels := []string{string(did), blame(p.err != nil, p.user)}
-	reconciliations.WithLabelValues(labels...).Inc()
-	reconciliationTook.WithLabelValues(labels...).Observe(took.Seconds())
-	for _, r := range p.results {
+// counts are those of a look that has changed the number of pods in this direction.
+func (d decision) counts(o observed, did action, results act.Results) []act.Count {
+	_, err := results.Failed()
+	labels := []string{string(did), blame(d.failed || d.err != nil || err != nil, d.user)}
+	all := []act.Count{
+		{Adds: reconciliations.WithLabelValues(labels...), Value: 1},
+		{Observes: reconciliationTook.WithLabelValues(labels...), Since: o.began},
+	}
+	for _, r := range d.results {
 		labels := []string{string(r.action), blame(r.failed, r.user), string(r.kind)}
-		computations.WithLabelValues(labels...).Inc()
-		computationTook.WithLabelValues(labels...).Observe(r.took.Seconds())
+		all = append(all, act.Count{Adds: computations.WithLabelValues(labels...), Value: 1},
+			act.Count{Observes: computationTook.WithLabelValues(labels...), Value: r.took.Seconds()})
 	}
-	if p.settled {
-		desiredReplicas.WithLabelValues(key.Namespace, key.Name).Set(float64(p.desired))
+	if d.settled {
+		all = append(all, act.Count{Sets: desiredReplicas.WithLabelValues(o.hpa.Namespace, o.hpa.Name), Value: float64(d.desired)})
 	}
+	return all
 }

@@ -3,23 +3,18 @@ package podautoscaler
 import (
 	"errors"
 	"testing"
-	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/testutil"
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
-	metricsfake "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1/fake"
 )
 
 func TestPodsWithoutContainersHaveNoSample(t *testing.T) {
-	fake := &metricsfake.FakeMetricsV1beta1{Fake: &clienttesting.Fake{}}
 	uses := func(name string, containers ...string) metricsv1beta1.PodMetrics {
 		of := metricsv1beta1.PodMetrics{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		for _, c := range containers {
@@ -29,11 +24,11 @@ func TestPodsWithoutContainersHaveNoSample(t *testing.T) {
 	}
 	none := uses("unmeasured", "web")
 	none.Containers[0].Usage = nil
-	fake.AddReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, &metricsv1beta1.PodMetricsList{Items: []metricsv1beta1.PodMetrics{uses("both", "web", "log"), uses("one", "web"), uses("empty"), none}}, nil
-	})
+	from := fakeReader{used: func() *metricsv1beta1.PodMetricsList {
+		return &metricsv1beta1.PodMetricsList{Items: []metricsv1beta1.PodMetrics{uses("both", "web", "log"), uses("one", "web"), uses("empty"), none}}
+	}}
 	for container, want := range map[string]map[string]int64{"": {"both": 200, "one": 100}, "log": {"both": 100}, "absent": {}} {
-		r := usage(corev1.ResourceCPU, container, Metrics{Resource: fake}.uses(t.Context(), "ns", labels.Everything()))
+		r := usage(corev1.ResourceCPU, container, sources{from, "ns", labels.Everything()}.uses(t.Context()))
 		if r.err != nil || len(r.pods) != len(want) {
 			t.Errorf("container %q: got %v, %v", container, r.pods, r.err)
 		}
@@ -70,8 +65,7 @@ func TestWhatIsCounted(t *testing.T) {
 			reconciliations.Reset()
 			computations.Reset()
 			desiredReplicas.Reset()
-			p := decide(tc.w, settled, usual, noon)
-			count(named("web"), &p, tc.did, time.Second)
+			count(decide(tc.w, settled, usual, noon), tc.w, tc.did)
 			if n, err := testutil.GetCounterMetricValue(reconciliations.WithLabelValues(tc.whole...)); n != 1 || err != nil {
 				t.Errorf("not counted as %v, %v", tc.whole, err)
 			}
@@ -87,6 +81,18 @@ func TestWhatIsCounted(t *testing.T) {
 	}
 }
 
+// count tells the metrics what a plan would, but for how long it took.
+func count(d decision, w world, did action) {
+	for _, c := range d.counts(observed{world: w}, did, nil) {
+		switch {
+		case c.Adds != nil:
+			c.Adds.Add(c.Value)
+		case c.Sets != nil:
+			c.Sets.Set(c.Value)
+		}
+	}
+}
+
 // A number that could not be set is not what the series shows.
 func TestTheWantedNumberAfterAFailure(t *testing.T) {
 	register()
@@ -94,7 +100,7 @@ func TestTheWantedNumberAfterAFailure(t *testing.T) {
 	w := seen(2, []reading{using(1000, 1000)})
 	p := decide(w, settled, usual, noon)
 	p.notRescaled(&w.hpa.Status, errors.New("refused"), noon)
-	count(named("web"), &p, none, time.Second)
+	count(p, w, none)
 	if got := wanted(t); got != -1 {
 		t.Errorf("wants %v", got)
 	}

@@ -8,43 +8,51 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
-// target is the scale of what is scaled.
-type target struct {
-	scale    *autoscalingv1.Scale
-	resource schema.GroupResource
-}
-
 // observe reads what the decision needs, and no more.
-func (c *Controller) observe(ctx context.Context, key types.NamespacedName, hpa *autoscalingv2.HorizontalPodAutoscaler) (world, target) {
-	w := world{hpa: hpa}
-	var to target
-	if to, w.unscalable = c.scaleOf(ctx, hpa); w.unscalable != nil {
-		return w, to
+func (c *Controller) observe(ctx context.Context, key types.NamespacedName) (observed, error) {
+	o := observed{settings: c.settings, began: c.Clock().Now(), period: c.period}
+	hpa, err := reconcile.Cached[autoscalingv2.HorizontalPodAutoscaler](c.hpas, key)
+	switch {
+	case errors.Is(err, reconcile.ErrAbsent):
+		c.forget(key)
+		return o, err
+	case err != nil:
+		return o, fmt.Errorf("read horizontal pod autoscaler %s: %w", key, err)
 	}
-	w.current, w.reported = to.scale.Spec.Replicas, to.scale.Status.Replicas
-	if !w.measures(c.settings) {
-		return w, to
+	o.hpa, o.history = hpa, c.memory.of(key, hpa.UID)
+	if o.target, o.unscalable = c.scaleOf(ctx, hpa); o.unscalable != nil {
+		return o, nil
+	}
+	o.current, o.reported = o.scale.Spec.Replicas, o.scale.Status.Replicas
+	if !o.measures(c.settings) {
+		return o, nil
 	}
 	var selector labels.Selector
-	if selector, w.pods, w.unselectable = c.selection(key, to.scale); w.unselectable != nil {
-		return w, to
+	if selector, o.pods, o.unselectable = c.selection(key, o.scale); o.unselectable == nil {
+		o.readings = c.read(ctx, hpa, selector)
 	}
-	used := c.metrics.uses(ctx, hpa.Namespace, selector)
-	w.readings = make([]reading, len(hpa.Spec.Metrics))
+	return o, nil
+}
+
+// read reads each metric of an autoscaler.
+func (c *Controller) read(ctx context.Context, hpa *autoscalingv2.HorizontalPodAutoscaler, selector labels.Selector) []reading {
+	from := sources{c.reader, hpa.Namespace, selector}
+	used := from.uses(ctx)
+	readings := make([]reading, len(hpa.Spec.Metrics))
 	for i := range hpa.Spec.Metrics {
-		began := c.clock.Now()
-		w.readings[i] = c.metrics.read(&hpa.Spec.Metrics[i], hpa.Namespace, selector, used)
-		w.readings[i].took = c.clock.Since(began)
+		began := c.Clock().Now()
+		readings[i] = from.read(&hpa.Spec.Metrics[i], used)
+		readings[i].took = c.Clock().Since(began)
 	}
-	return w, to
+	return readings
 }
 
 // scaleOf reads the scale of the target.
@@ -64,16 +72,23 @@ func (c *Controller) scaleOf(ctx context.Context, hpa *autoscalingv2.HorizontalP
 	}
 	first := errors.New("unrecognized resource")
 	for i, mapping := range mappings {
-		resource := mapping.Resource.GroupResource()
-		scale, err := c.scales.Scales(hpa.Namespace).Get(ctx, resource, ref.Name, metav1.GetOptions{})
+		to, err := c.targetOf(ctx, mapping.Resource.GroupResource(), hpa.Namespace, ref.Name)
 		if err == nil {
-			return target{scale, resource}, nil
+			return to, nil
 		}
 		if i == 0 {
 			first = err
 		}
 	}
 	return target{}, refuse(first, fmt.Errorf("failed to query scale subresource for %s/%s/%s: %w", ref.Kind, hpa.Namespace, ref.Name, first), false)
+}
+
+// targetOf reads a scale, whose version is the preferred one, whichever the autoscaler names.
+func (c *Controller) targetOf(ctx context.Context, of schema.GroupResource, namespace, name string) (to target, err error) {
+	if to.scale, err = c.reader.Scale(ctx, of, namespace, name); err == nil {
+		to.kind, err = c.mapper.KindFor(of.WithVersion(""))
+	}
+	return to, err
 }
 
 // selection finds the pods of the target, which no other autoscaler may select.
