@@ -11,7 +11,10 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/cel/openapi/resolver"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/scale"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/disruption"
@@ -63,18 +66,30 @@ func startValidatingAdmissionPolicyStatusController(ctx context.Context, cc Cont
 		return nil, false, err
 	}
 	const account = "validatingadmissionpolicy-status-controller"
-	client, err := cc.Client(account)
+	hand, err := cc.hand(ctx, account, "")
 	if err != nil {
 		return nil, false, err
 	}
-	documents, err := cc.Clients.DiscoveryClient(account)
+	client, err := cc.Clients.DiscoveryClient(account)
 	if err != nil {
 		return nil, false, fmt.Errorf("make the discovery client of %s: %w", account, err)
 	}
 	policies := cc.Informers.Admissionregistration().V1().ValidatingAdmissionPolicies()
-	c, err := validatingadmissionpolicystatus.New(policies, client, validatingadmissionpolicystatus.Options{
+	c, err := validatingadmissionpolicystatus.New(policies, hand, validatingadmissionpolicystatus.Options{
 		Workers: int(cc.Config.ValidatingAdmissionPolicyStatusController.ConcurrentPolicySyncs),
-		Clock:   cc.Clock, Mapper: cc.RESTMapper, Discovery: documents,
+		Mapper:  cc.RESTMapper, Documents: client.OpenAPIV3(),
+		SchemasOf: func(documents openapi.Client) resolver.SchemaResolver {
+			return &resolver.ClientDiscoveryResolver{Discovery: publishedDocuments{documents: documents}}
+		},
 	})
 	return cc.run(ctx, c, err)
 }
+
+// publishedDocuments is discovery that knows some OpenAPI documents, and nothing else.
+type publishedDocuments struct {
+	discovery.DiscoveryInterface
+	documents openapi.Client
+}
+
+// OpenAPIV3 reads those documents.
+func (p publishedDocuments) OpenAPIV3() openapi.Client { return p.documents }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -32,15 +33,12 @@ import (
 
 // server publishes the OpenAPI documents of a release, with faults.
 type server struct {
-	discovery.DiscoveryInterface
 	mu          sync.Mutex
 	listed      error
 	read        map[string]error
 	version     string
 	lists, docs int
 }
-
-func (s *server) OpenAPIV3() openapi.Client { return s }
 
 func (s *server) Paths() (map[string]openapi.GroupVersion, error) {
 	s.mu.Lock()
@@ -54,6 +52,18 @@ func (s *server) Paths() (map[string]openapi.GroupVersion, error) {
 		list[path] = faulty{published, s, path}
 	}
 	return list, err
+}
+
+// published is discovery of some documents.
+type published struct {
+	discovery.DiscoveryInterface
+	documents openapi.Client
+}
+
+func (p published) OpenAPIV3() openapi.Client { return p.documents }
+
+func schemasOf(documents openapi.Client) resolver.SchemaResolver {
+	return &resolver.ClientDiscoveryResolver{Discovery: published{documents: documents}}
 }
 
 type faulty struct {
@@ -108,7 +118,9 @@ func prepare(t *testing.T, policies ...*admissionv1.ValidatingAdmissionPolicy) p
 	p.shared = informers.NewSharedInformerFactory(p.client, 0)
 	informer := p.shared.Admissionregistration().V1().ValidatingAdmissionPolicies()
 	var err error
-	p.Controller, err = New(informer, p.client, Options{Workers: 2, Clock: p.clock, Mapper: p.kinds, Discovery: p.server})
+	hand := testrig.Hand(p.client, nil)
+	hand.Clock = p.clock
+	p.Controller, err = New(informer, hand, Options{Workers: 2, Mapper: p.kinds, Documents: p.server, SchemasOf: schemasOf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,24 +221,27 @@ func TestWhatCannotBeLookedUp(t *testing.T) {
 func TestNothingIsReportedOfACheckThatWasCutShort(t *testing.T) {
 	p := prepare(t, policy("object.spec.replicas > 1"))
 	p.server.read["api/v1"] = errors.New("connection refused")
-	if got := p.sync(t.Context(), "p"); got.Err() == nil || len(p.client.Actions()) > 0 {
+	if got := p.Reconcile(t.Context(), "p"); got.Err() == nil || len(p.client.Actions()) > 0 {
 		t.Errorf("got %v, %v", got.Err(), p.client.Actions())
 	}
 	p.server.read["api/v1"] = nil
-	if got := p.sync(t.Context(), "p"); got.Err() != nil || got.Plan().(plan).Warnings != 1 {
-		t.Errorf("got %v, %v", got.Err(), got.Plan())
+	if got := p.Reconcile(t.Context(), "p"); got.Err() != nil || len(p.client.Actions()) != 1 {
+		t.Errorf("got %v, %v", got.Err(), p.client.Actions())
+	}
+	if o, err := p.observe(t.Context(), "p"); err != nil || len(o.warnings) != 1 {
+		t.Errorf("got %v, %v", o.warnings, err)
 	}
 }
 
 func TestARefusedStatusIsRetried(t *testing.T) {
 	p := prepare(t, policy("true"))
-	refused := apierrors.NewForbidden(policyResource, "p", errors.New("policy"))
+	refused := apierrors.NewForbidden(admissionv1.Resource("validatingadmissionpolicies"), "p", errors.New("policy"))
 	body := ""
 	p.client.PrependReactor("patch", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		body = string(action.(clienttesting.PatchAction).GetPatch())
 		return true, nil, refused
 	})
-	if got := p.sync(t.Context(), "p").Err(); !errors.Is(got, refused) {
+	if got := p.Reconcile(t.Context(), "p").Err(); !errors.Is(got, refused) {
 		t.Errorf("got %v", got)
 	}
 	if !strings.Contains(body, `"uid":"uid"`) {
@@ -250,13 +265,28 @@ func TestSchemasAreKeptForAWhile(t *testing.T) {
 	p.server.version = "?hash=new"
 	check(4)
 	p.clock.Step(keepSchemas)
-	if p.restSchemas() != 0 {
+	if keeps(t, p) {
 		t.Error("unused schemas are kept")
 	}
 	check(6)
-	if p.restSchemas() != keepSchemas {
+	if !keeps(t, p) {
 		t.Error("nobody comes back to drop the schemas")
 	}
+	p.clock.Step(keepSchemas)
+	if got := p.Reconcile(t.Context(), "gone"); got.Err() != nil || got.After() != 0 || len(p.schemas.known) != 0 {
+		t.Errorf("comes again after %v with %d schemas", got.After(), len(p.schemas.known))
+	}
+}
+
+// keeps looks at a policy that is gone, and reports whether schemas are kept; its key
+// comes again then.
+func keeps(t *testing.T, p parts) bool {
+	t.Helper()
+	got := p.Reconcile(t.Context(), "gone")
+	if got.Err() != nil || got.After() != 0 && got.After() != keepSchemas {
+		t.Errorf("comes again after %v, %v", got.After(), got.Err())
+	}
+	return got.After() > 0
 }
 
 // reported counts warnings; the fake drops an empty typeChecking.

@@ -1,35 +1,44 @@
 package validatingadmissionpolicystatus
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
-	"k8s.io/apiserver/pkg/cel/openapi/resolver"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/openapi"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
-// published is discovery whose list of OpenAPI documents has been read.
-type published struct {
-	discovery.DiscoveryInterface
-	paths paths
+// observe reads a policy and, unless it was done, checks it against the documents that
+// are published now.
+func (c *Controller) observe(_ context.Context, policyName string) (observed, error) {
+	o := observed{keeps: c.schemas.drop(c.Clock().Now())}
+	policy, err := reconcile.Cached[admissionv1.ValidatingAdmissionPolicy](c.policies, policyName)
+	switch {
+	case errors.Is(err, reconcile.ErrAbsent) && o.keeps:
+		return o, nil // its key may be the one that comes again for the schemas
+	case err != nil:
+		return o, err
+	}
+	o.policy = policy
+	if unchecked(policy) {
+		o.warnings, o.left, o.err = c.check(policy)
+	}
+	return o, nil
 }
-
-// OpenAPIV3 reads documents of that list.
-func (p published) OpenAPIV3() openapi.Client { return p.paths }
 
 // check returns the warnings about a policy, and which types were left out.
 func (c *Controller) check(policy *admissionv1.ValidatingAdmissionPolicy) ([]admissionv1.ExpressionWarning, []string, error) {
-	list, err := c.discovery.OpenAPIV3().Paths()
+	list, err := c.documents.Paths()
 	if err != nil {
 		return nil, nil, fmt.Errorf("list the OpenAPI documents: %w", err)
 	}
 	found, documents := notes{}, newPaths(list)
-	schemas := &resolver.ClientDiscoveryResolver{Discovery: published{c.discovery, documents}}
 	types := &validating.TypeChecker{
 		RestMapper:     mapper{c.mapper, found},
-		SchemaResolver: newLookup(found, &c.schemas, documents, c.clock.Now(), schemas.ResolveSchema),
+		SchemaResolver: newLookup(found, &c.schemas, documents, c.Clock().Now(), c.schemasOf(documents).ResolveSchema),
 	}
 	warnings := types.Check(policy)
 	return warnings, found.left(), found.failed()

@@ -1,11 +1,14 @@
 package validatingadmissionpolicystatus
 
 import (
+	"errors"
 	"testing"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 // policy is about deployments and pods.
@@ -36,20 +39,29 @@ func checked(generation, observed int64) *admissionv1.ValidatingAdmissionPolicy 
 	return p
 }
 
-func TestDecide(t *testing.T) {
+func TestPlan(t *testing.T) {
+	const report = "apply ValidatingAdmissionPolicy p"
+	warned := []admissionv1.ExpressionWarning{{FieldRef: "spec.validations[0].expression", Warning: "undefined"}}
+	away := errors.New("connection refused")
 	for name, tc := range map[string]struct {
-		policy *admissionv1.ValidatingAdmissionPolicy
-		want   plan
+		o          observed
+		wants, why string
+		again      time.Duration
 	}{
-		"a new policy is checked":                  {checked(1, 0), plan{Check: true, Why: "this generation was not checked"}},
-		"a changed one is checked again":           {checked(3, 2), plan{Check: true, Why: "this generation was not checked"}},
-		"one that was checked is left alone":       {checked(2, 2), plan{Why: "this generation was checked"}},
-		"a status from the future is left alone":   {checked(2, 3), plan{Why: "this generation was checked"}},
-		"a policy that is gone needs nothing more": {nil, plan{Why: "the policy is gone"}},
+		"a new policy is reported": {observed{policy: checked(1, 0)}, report, "generation 1 was not checked: found 0 warnings", keepSchemas},
+		"a changed one is reported again": {observed{policy: checked(3, 2), warnings: warned, left: []string{"a", "b"}}, report,
+			"generation 3 was not checked: found 1 warnings, left out a, b", keepSchemas},
+		"nothing is reported of a check that was cut short": {observed{policy: checked(1, 0), warnings: warned, err: away}, "", "generation 1 cannot be checked now", 0},
+		"one that was checked is left alone":                {observed{policy: checked(2, 2)}, "", "generation 2 was checked", 0},
+		"it comes again while schemas are kept":             {observed{policy: checked(2, 2), keeps: true}, "", "generation 2 was checked", keepSchemas},
+		"a status from the future is left alone":            {observed{policy: checked(2, 3)}, "", "generation 2 was checked", 0},
+		"a policy that is gone needs nothing more":          {observed{}, "", "the policy is gone", 0},
+		"a policy that is gone comes again for the schemas": {observed{keeps: true}, "", "the policy is gone", keepSchemas},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, decide(tc.policy)); diff != "" {
-				t.Error(diff)
+			p := plan(tc.o, time.Time{})
+			if testrig.Planned(p) != tc.wants || p.Why != tc.why || p.RequeueAfter != tc.again || !errors.Is(p.Err, tc.o.err) {
+				t.Errorf("wants %q because %q, again after %s, %v", testrig.Planned(p), p.Why, p.RequeueAfter, p.Err)
 			}
 		})
 	}

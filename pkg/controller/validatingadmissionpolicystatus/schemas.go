@@ -48,7 +48,7 @@ func (s *schemas) get(kind schema.GroupVersionKind, document string, now time.Ti
 	return found.schema, nil
 }
 
-// drop forgets what was not used for a while, and tells whether anything is left.
+// drop forgets what was not used for a while, and reports whether anything is left.
 func (s *schemas) drop(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

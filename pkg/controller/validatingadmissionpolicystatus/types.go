@@ -44,8 +44,8 @@ func absent(err error) bool {
 	return meta.IsNoMatchError(err) || errors.Is(err, resolver.ErrSchemaNotFound) || unserved(err)
 }
 
-// unserved tells whether the API server answered, and only the one behind it that
-// serves the group did not. Who waits for that one may wait for ever.
+// unserved reports whether the API server answered, and only the one behind it that
+// serves the group did not. That one may never come back.
 func unserved(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
