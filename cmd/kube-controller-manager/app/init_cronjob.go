@@ -18,13 +18,11 @@ func startCronJobController(ctx context.Context, cc ControllerContext) (http.Han
 	if err := cc.require(cronJobsResource, jobsResource); err != nil {
 		return nil, false, err
 	}
-	client, events, err := cc.clientAndEvents(ctx, "cronjob-controller", "cronjob-controller")
+	hand, err := cc.hand(ctx, "cronjob-controller", "cronjob-controller")
 	if err != nil {
 		return nil, false, err
 	}
 	batch := cc.Informers.Batch().V1()
-	c, err := cronjob.New(batch.CronJobs(), batch.Jobs(), client, events, cronjob.Options{
-		Workers: int(cc.Config.CronJobController.ConcurrentCronJobSyncs), Clock: cc.Clock,
-	})
+	c, err := cronjob.New(batch.CronJobs(), batch.Jobs(), hand, int(cc.Config.CronJobController.ConcurrentCronJobSyncs))
 	return cc.run(ctx, c, err)
 }

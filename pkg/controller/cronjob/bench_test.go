@@ -38,7 +38,7 @@ func BenchmarkJobChange(b *testing.B) {
 			var w woken
 			for b.Loop() {
 				r.jobChanged(runner.Change[batchv1.Job]{Old: job("b"), New: job("b", complete(0))}, &w)
-				if err := r.sync(b.Context(), web).Err(); err != nil {
+				if err := r.Reconcile(b.Context(), web).Err(); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
@@ -122,10 +123,11 @@ func activeNames(s batchv1.CronJobStatus) string {
 	return names(s.Active)
 }
 
-func reasons(p plan) string {
+func reasons(d draft) string {
 	var all []string
-	for _, e := range p.events {
-		all = append(all, fmt.Sprintf("%s %s: %s", e.kind, e.reason, e.message))
+	for _, step := range d.events {
+		e := step.(act.Event)
+		all = append(all, fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Message))
 	}
 	return strings.Join(all, "; ")
 }

@@ -46,11 +46,11 @@ func rigWith(t testing.TB, objects ...runtime.Object) *rig {
 func rigApart(t testing.TB, cached, live []runtime.Object) *rig {
 	t.Helper()
 	r := testrig.New(fake.NewClientset(live...), noon)
-	c, err := New(r.In.Batch().V1().CronJobs(), r.In.Batch().V1().Jobs(), r.Client, r.Events, Options{Clock: r.Clock})
+	c, err := New(r.In.Batch().V1().CronJobs(), r.In.Batch().V1().Jobs(), r.Hand(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.writes.LookLive(testrig.Live(r.Client))
+	c.LookLive(testrig.Live(r.Client))
 	r.Cache(t, cached...)
 	return &rig{c, r}
 }
@@ -79,7 +79,7 @@ func observations(t *testing.T) uint64 {
 func TestAStart(t *testing.T) {
 	r := rigWith(t, hourly(last(hour(11)))) // it registers the metric
 	before := observations(t)
-	result := r.sync(t.Context(), web)
+	result := r.Reconcile(t.Context(), web)
 	if result.Err() != nil || result.After() != 59*time.Minute+50*time.Second+afterTime {
 		t.Errorf("%v, again after %s", result.Err(), result.After())
 	}
@@ -103,10 +103,10 @@ func TestAStart(t *testing.T) {
 
 func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	r := rigWith(t, hourly(last(hour(12)), lists("a"), succeededAt(noon.Add(-time.Minute))), job("a"), job("b", complete(time.Minute)))
-	if result := r.sync(t.Context(), web); result.Err() != nil || r.Requests() != "" || r.Told() != "" {
+	if result := r.Reconcile(t.Context(), web); result.Err() != nil || r.Requests() != "" || r.Told() != "" {
 		t.Errorf("%v, did %s, told %s", result.Err(), r.Requests(), r.Told())
 	}
-	if result := r.sync(t.Context(), types.NamespacedName{Namespace: "ns", Name: "none"}); result.Err() != nil || r.Requests() != "" {
+	if result := r.Reconcile(t.Context(), types.NamespacedName{Namespace: "ns", Name: "none"}); result.Err() != nil || r.Requests() != "" {
 		t.Errorf("a CronJob that is gone: %v, did %s", result.Err(), r.Requests())
 	}
 }
@@ -142,7 +142,7 @@ func TestSteps(t *testing.T) {
 		"its namespace is being deleted": {cached: objects(due), live: objects(due), fails: []failure{{"create", "jobs", ending}}, did: "create jobs", failed: true},
 		"the status cannot be written": {cached: objects(due), live: objects(due), fails: []failure{{"update", "cronjobs", broken}},
 			did: "create jobs, update cronjobs/status", failed: true, told: "Normal SuccessfulCreate Created job " + noonJob},
-		"it is gone when the status is written": {cached: objects(due), live: objects(due), fails: []failure{{"update", "cronjobs", apierrors.NewNotFound(cronJobResource, "web")}},
+		"it is gone when the status is written": {cached: objects(due), live: objects(due), fails: []failure{{"update", "cronjobs", apierrors.NewNotFound(batchv1.Resource("cronjobs"), "web")}},
 			did: "create jobs, update cronjobs/status", told: "Normal SuccessfulCreate Created job " + noonJob, failed: true},
 
 		"one is replaced": {cached: objects(hourly(last(hour(11)), lists("a"), replace), job("a")), live: objects(hourly(last(hour(11)), lists("a"), replace), job("a")),
@@ -187,7 +187,7 @@ func TestSteps(t *testing.T) {
 			for _, f := range tc.fails {
 				r.Fail(f.verb, f.resource, f.err)
 			}
-			result := r.sync(t.Context(), web)
+			result := r.Reconcile(t.Context(), web)
 			if (result.Err() != nil) != tc.failed {
 				t.Errorf("error %v", result.Err())
 			}
@@ -233,18 +233,18 @@ func TestARefusedDeletionIsNone(t *testing.T) {
 			r := rigWith(t, tc.objects...)
 			refuses := true
 			r.Client.PrependReactor("delete", "jobs", func(ktesting.Action) (bool, runtime.Object, error) { return refuses, nil, refused })
-			result := r.sync(t.Context(), web)
+			result := r.Reconcile(t.Context(), web)
 			if errors.Is(result.Err(), refused) != tc.failed || !tc.failed && result.After() != tc.after {
 				t.Errorf("got %v, again after %s", result.Err(), result.After())
 			}
 			if got := r.Told(); got != tc.toldThen {
 				t.Errorf("told %s", got)
 			}
-			if behind := r.writes.Behind(web); len(behind) > 0 {
+			if behind := r.Behind(web); len(behind) > 0 {
 				t.Errorf("waits for %v", behind)
 			}
 			refuses = false
-			if err := r.sync(t.Context(), web).Err(); err != nil {
+			if err := r.Reconcile(t.Context(), web).Err(); err != nil {
 				t.Error(err)
 			}
 			if got := r.Told(); got != tc.toldNow {
@@ -257,7 +257,7 @@ func TestARefusedDeletionIsNone(t *testing.T) {
 func TestDeletionsAreOfTheJobThatWasMeant(t *testing.T) {
 	c := hourly(last(hour(11)), lists("a"), replace)
 	r := rigWith(t, c, job("a"), job("b", failed), job("c", failed))
-	if err := r.sync(t.Context(), web).Err(); err != nil {
+	if err := r.Reconcile(t.Context(), web).Err(); err != nil {
 		t.Fatal(err)
 	}
 	var deleted []string
@@ -272,7 +272,7 @@ func TestDeletionsAreOfTheJobThatWasMeant(t *testing.T) {
 	if !slices.Equal(deleted, []string{"b", "a"}) {
 		t.Errorf("deleted %v", deleted)
 	}
-	if behind := r.writes.Behind(web); len(behind) == 0 {
+	if behind := r.Behind(web); len(behind) == 0 {
 		t.Error("the next look does not wait for the caches")
 	}
 }
@@ -289,7 +289,9 @@ func TestAStartInANamespaceThatEndsIsTriedAgain(t *testing.T) {
 	})
 	clock := clocktesting.NewFakeClock(noon)
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Batch().V1().CronJobs(), shared.Batch().V1().Jobs(), client, record.NewFakeRecorder(100), Options{Clock: clock, Workers: 1})
+	hand := testrig.Hand(client, record.NewFakeRecorder(100))
+	hand.Clock = clock
+	c, err := New(shared.Batch().V1().CronJobs(), shared.Batch().V1().Jobs(), hand, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +376,9 @@ func TestItRunsByTheClock(t *testing.T) {
 	client := fake.NewClientset()
 	clock := clocktesting.NewFakeClock(noon)
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Batch().V1().CronJobs(), shared.Batch().V1().Jobs(), client, record.NewFakeRecorder(100), Options{Clock: clock, Workers: 5})
+	hand := testrig.Hand(client, record.NewFakeRecorder(100))
+	hand.Clock = clock
+	c, err := New(shared.Batch().V1().CronJobs(), shared.Batch().V1().Jobs(), hand, 5)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,10 @@
 // It reads CronJobs and the Jobs they control, creates and deletes Jobs, and
 // writes the status of CronJobs. A Job that it did not make is reported, counts
 // in the history, and is otherwise left alone. Pods are not its business.
+//
+// Where to look: schedule.go has the times of a schedule, plan.go what is due,
+// status.go what the status says of the Jobs, jobs.go a Job and the history, steps.go
+// what is written, in which order. All these are pure.
 package cronjob
 
 import (

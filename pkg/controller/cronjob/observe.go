@@ -8,25 +8,38 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
-// observe reads what the decision needs. What the caches have, they are asked
-// for; where status and Jobs contradict each other the server is.
-func (c *Controller) observe(ctx context.Context, cached *batchv1.CronJob) (observed, error) {
+// observed is what is decided on.
+type observed struct {
+	cron *batchv1.CronJob
+	// jobs are those that the CronJob controls.
+	jobs []*batchv1.Job
+	// live are active Jobs that the cache does not show and that exist.
+	live map[types.UID]bool
+}
+
+// observe reads what the plan needs from the caches, and live where status and Jobs
+// contradict each other.
+func (c *Controller) observe(ctx context.Context, key types.NamespacedName) (observed, error) {
+	cached, err := reconcile.Cached[batchv1.CronJob](c.cronJobs, key)
+	if err != nil {
+		return observed{}, err
+	}
 	o := observed{cron: cached}
-	var err error
 	if o.jobs, err = cache.Lookup[batchv1.Job](c.jobs, cache.ByController, string(cached.UID)); err != nil {
 		return o, err
 	}
 	slices.SortFunc(o.jobs, func(a, b *batchv1.Job) int { return cmp.Compare(a.Name, b.Name) })
 	if forgotten(cached, o.jobs) {
-		live, err := c.client.BatchV1().CronJobs(cached.Namespace).Get(ctx, cached.Name, metav1.GetOptions{})
-		if err != nil {
-			return o, fmt.Errorf("read cron job %s/%s, which does not list a job that runs: %w", cached.Namespace, cached.Name, err)
+		live := &batchv1.CronJob{}
+		if err := c.live.Get(ctx, key, live); err != nil {
+			return o, fmt.Errorf("read CronJob %s, which does not list a Job that runs: %w", key, err)
 		}
 		if live.UID == cached.UID {
 			o.cron = live
@@ -40,11 +53,11 @@ func (c *Controller) observe(ctx context.Context, cached *batchv1.CronJob) (obse
 func (c *Controller) alive(ctx context.Context, o observed) (map[types.UID]bool, error) {
 	found := map[types.UID]bool{}
 	for _, ref := range missing(&o.cron.Status, o.jobs) {
-		job, err := c.client.BatchV1().Jobs(o.cron.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-		switch {
+		job := &batchv1.Job{}
+		switch err := c.live.Get(ctx, client.ObjectKey{Namespace: o.cron.Namespace, Name: ref.Name}, job); {
 		case apierrors.IsNotFound(err):
 		case err != nil:
-			return nil, fmt.Errorf("read job %s/%s, which is active and missing: %w", o.cron.Namespace, ref.Name, err)
+			return nil, fmt.Errorf("read Job %s/%s, which is active and missing: %w", o.cron.Namespace, ref.Name, err)
 		default:
 			found[ref.UID] = job.UID == ref.UID
 		}

@@ -6,6 +6,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 const (
@@ -87,6 +89,34 @@ func TestDecide(t *testing.T) {
 			}
 			if got := activeNames(p.status); got != tc.active {
 				t.Errorf("active %s", got)
+			}
+		})
+	}
+}
+
+func TestAPlanSaysWhyWithNumbers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		c         *batchv1.CronJob
+		jobs      []*batchv1.Job
+		wants     string
+		why       string
+		requeueAt time.Time
+	}{
+		"a start": {hourly(last(hour(11))), nil, "create Job " + noonJob, "a start is due: Job " + noonJob + " of 2026-11-21T12:00:00Z", hour(13).Add(afterTime)},
+		"in place of another": {hourly(last(hour(11)), lists("a"), replace), []*batchv1.Job{job("a")}, "check Job a",
+			"a start is due, in place of a: Job " + noonJob + " of 2026-11-21T12:00:00Z", time.Time{}},
+		"between two starts": {hourly(last(hour(12)), lists("a", "b")), []*batchv1.Job{job("a"), job("b")}, "",
+			"no start is due; 2 Jobs run, the next look is at 2026-11-21T13:00:00Z", hour(13).Add(afterTime)},
+		"never": {hourly(suspended, lists("a")), []*batchv1.Job{job("a")}, "", "it is suspended; 1 Jobs run", time.Time{}},
+		"the history": {hourly(last(hour(12))), []*batchv1.Job{job("a", failed), job("b", failed), job("c", failed, leaving), job("d", failed)},
+			"delete Job a Background, delete Job b Background", "2 Jobs that have ended are beyond the history limits", time.Time{}},
+		"what is told comes first": {hourly(last(hour(11))), []*batchv1.Job{job("a")}, "tell CronJob web; create Job " + noonJob,
+			"a start is due: Job " + noonJob + " of 2026-11-21T12:00:00Z", hour(13).Add(afterTime)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := plan(observed{cron: tc.c, jobs: tc.jobs}, noon)
+			if testrig.Planned(p) != tc.wants || p.Why != tc.why || !p.RequeueAt.Equal(tc.requeueAt) {
+				t.Errorf("wants %q because %q, again at %s", testrig.Planned(p), p.Why, p.RequeueAt)
 			}
 		})
 	}

@@ -65,7 +65,7 @@ func parse(spec *batchv1.CronJobSpec) (cron.Schedule, error) {
 	return schedule, nil
 }
 
-// zoneInside tells whether the schedule names a time zone itself, in a way that
+// zoneInside reports whether the schedule names a time zone itself, in a way that
 // was never supported and is no longer admitted.
 func zoneInside(schedule string) bool { return strings.Contains(schedule, "TZ") }
 
@@ -180,7 +180,7 @@ func withinDeadline(c *batchv1.CronJob, earliest, now time.Time) time.Time {
 	return earliest
 }
 
-// tooLate tells whether a start may not be made up for any more.
+// tooLate reports whether a start may not be made up for any more.
 func tooLate(c *batchv1.CronJob, at, now time.Time) bool {
 	return c.Spec.StartingDeadlineSeconds != nil && at.Add(seconds(*c.Spec.StartingDeadlineSeconds)).Before(now)
 }

@@ -19,7 +19,7 @@ func uids(refs []corev1.ObjectReference) map[types.UID]bool {
 	return all
 }
 
-// listed tells whether the status lists a Job of this name.
+// listed reports whether the status lists a Job of this name.
 func listed(s *batchv1.CronJobStatus, namespace, name string) bool {
 	return slices.ContainsFunc(s.Active, func(ref corev1.ObjectReference) bool { return ref.Namespace == namespace && ref.Name == name })
 }
@@ -37,23 +37,23 @@ func started(s *batchv1.CronJobStatus, job *batchv1.Job, at time.Time) {
 }
 
 // follow brings the status up to what the Jobs show.
-func (p *plan) follow(o observed) {
-	running := uids(p.status.Active)
+func (d *draft) follow(o observed) {
+	running := uids(d.status.Active)
 	for _, job := range o.jobs {
 		end := ended(job)
 		switch listed := running[job.UID]; {
 		case !listed && end == "":
-			p.tell(corev1.EventTypeWarning, "UnexpectedJob", "Saw a job that the controller did not create or forgot: %s", job.Name)
+			d.tell(corev1.EventTypeWarning, "UnexpectedJob", "Saw a job that the controller did not create or forgot: %s", job.Name)
 			// A manager was ended between the Job and the status: policies count it.
 			if at, ours := madeFor(o.cron, job); ours && job.DeletionTimestamp == nil {
-				started(&p.status, job, at)
+				started(&d.status, job, at)
 			}
 		case listed && end != "":
-			deactivate(&p.status, job.UID)
-			p.tell(corev1.EventTypeNormal, "SawCompletedJob", "Saw completed job: %s, condition: %s", job.Name, end)
+			deactivate(&d.status, job.UID)
+			d.tell(corev1.EventTypeNormal, "SawCompletedJob", "Saw completed job: %s, condition: %s", job.Name, end)
 		}
 		if end == batchv1.JobComplete {
-			succeeded(&p.status, job.Status.CompletionTime)
+			succeeded(&d.status, job.Status.CompletionTime)
 		}
 	}
 }
@@ -65,11 +65,11 @@ func succeeded(s *batchv1.CronJobStatus, at *metav1.Time) {
 }
 
 // dropMissing takes the Jobs off the list that are no more.
-func (p *plan) dropMissing(o observed) {
-	for _, ref := range missing(&p.status, o.jobs) {
+func (d *draft) dropMissing(o observed) {
+	for _, ref := range missing(&d.status, o.jobs) {
 		if !o.live[ref.UID] {
-			p.tell(corev1.EventTypeNormal, "MissingJob", "Active job went missing: %s", ref.Name)
-			deactivate(&p.status, ref.UID)
+			d.tell(corev1.EventTypeNormal, "MissingJob", "Active job went missing: %s", ref.Name)
+			deactivate(&d.status, ref.UID)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func missing(s *batchv1.CronJobStatus, jobs []*batchv1.Job) []corev1.ObjectRefer
 	return refs
 }
 
-// forgotten tells whether a Job runs that the status does not list; the cached
+// forgotten reports whether a Job runs that the status does not list; the cached
 // status may be older than that of the server.
 func forgotten(c *batchv1.CronJob, jobs []*batchv1.Job) bool {
 	running := uids(c.Status.Active)

@@ -1,6 +1,7 @@
 package cronjob
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -10,7 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -27,10 +31,11 @@ func (c *Controller) watch(cronJobs, jobs toolscache.SharedInformer) error {
 // cronJobChanged wakes a CronJob at once, with a new schedule at the next time of
 // it. One whose new schedule cannot be read is left alone until that is mended.
 func (c *Controller) cronJobChanged(change runner.Change[batchv1.CronJob], w wake) {
-	key := types.NamespacedName{Namespace: change.Now().Namespace, Name: change.Now().Name}
-	switch wait, err := putOff(change.Old, change.New, c.clock.Now()); {
+	key := client.ObjectKeyFromObject(change.Now())
+	switch wait, err := putOff(change.Old, change.New, c.Clock().Now()); {
 	case err != nil:
-		c.recorder.Eventf(change.New, corev1.EventTypeWarning, "UnParseableCronJobSchedule", "unparseable schedule for cronjob: %s", change.New.Spec.Schedule)
+		c.Take(context.Background(), key, act.Event{On: change.New, Type: corev1.EventTypeWarning, Reason: "UnParseableCronJobSchedule",
+			Message: "unparseable schedule for cronjob: " + change.New.Spec.Schedule})
 	case wait > 0:
 		w.AddAfter(key, wait)
 	default:
@@ -75,7 +80,7 @@ func controllerOf(job *batchv1.Job) *metav1.OwnerReference {
 	return metav1.GetControllerOfNoCopy(job)
 }
 
-// alike tells whether two states of a Job are the same to its CronJob.
+// alike reports whether two states of a Job are the same to its CronJob.
 func alike(a, b *batchv1.Job) bool {
 	return a.UID == b.UID && ended(a) == ended(b) && (a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil) &&
 		a.Status.CompletionTime.Equal(b.Status.CompletionTime) && (ended(b) == "" || a.Status.StartTime.Equal(b.Status.StartTime))
@@ -86,7 +91,8 @@ func (c *Controller) wakeOwner(namespace string, ref *metav1.OwnerReference, w w
 	if ref.Kind != kind.Kind {
 		return
 	}
-	if owner, err := c.cronJobs.CronJobs(namespace).Get(ref.Name); err == nil && owner.UID == ref.UID {
-		w.Add(types.NamespacedName{Namespace: namespace, Name: ref.Name})
+	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
+	if owner, err := reconcile.Cached[batchv1.CronJob](c.cronJobs, key); err == nil && owner.UID == ref.UID {
+		w.Add(key)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
@@ -58,47 +59,75 @@ func (s *sim) stepController() string {
 	for _, ref := range missing(&o.cron.Status, o.jobs) {
 		o.live[ref.UID] = slices.ContainsFunc(s.jobs, func(j *batchv1.Job) bool { return j.UID == ref.UID })
 	}
-	p := decide(o, s.now)
-	var did []string
-	for _, j := range p.remove {
-		did = append(did, s.remove(j.Name)...)
-	}
-	if p.start != nil {
-		did = append(did, s.start(&p)...)
-	}
-	if !s.safe && s.Rand.IntN(8) == 0 {
-		s.behind = s.behind || did != nil
-		if did != nil {
-			did = append(did, "killed")
-		}
-		return strings.Join(did, ", ")
-	}
-	if before, after := statusLine(o.cron.Status), statusLine(p.status); before != after {
-		did = append(did, s.write(version, p.status))
-	}
+	did := s.carryOut(plan(o, s.now), version)
 	s.behind = s.behind || did != nil
 	return strings.Join(did, ", ")
 }
 
-func (s *sim) start(p *plan) []string {
-	var did []string
-	for _, ref := range p.start.replace {
-		did = append(did, s.remove(ref.Name)...)
-		deactivate(&p.status, ref.UID)
-	}
-	j := newJob(s.cron, p.start.at, p.start.zone)
-	if at := slices.IndexFunc(s.jobs, func(other *batchv1.Job) bool { return other.Name == j.Name }); at >= 0 {
-		if !uids(p.status.Active)[s.jobs[at].UID] {
-			started(&p.status, s.jobs[at], p.start.at)
+// carryOut does what a plan wants, and what follows from it, unless the process is
+// killed before the status.
+func (s *sim) carryOut(p act.Plan, version int) (did []string) {
+	var results act.Results
+	for {
+		for _, stage := range p.Stages {
+			for _, step := range stage.Steps {
+				result := s.take(step)
+				if result.Step = step; result.Became == act.Done {
+					did = append(did, step.Verb()+" "+step.About().GetName())
+				}
+				results = append(results, result)
+			}
 		}
-		return append(did, j.Name+" is there")
+		next := p.Then
+		if _, err := results.Failed(); err != nil {
+			next = p.Else
+		}
+		if next == nil {
+			break
+		}
+		p = next(results)
 	}
-	s.made[j.Name]++
-	j.UID = types.UID(fmt.Sprintf("%s-%d", j.Name, s.made[j.Name]))
-	j.Status.StartTime = &metav1.Time{Time: s.now}
-	s.jobs = append(slices.Clone(s.jobs), j)
-	started(&p.status, j, p.start.at)
-	return append(did, "create "+j.Name)
+	if !s.safe && s.Rand.IntN(8) == 0 {
+		if did != nil {
+			did = append(did, "killed")
+		}
+		return did
+	}
+	report := p.Status(results).(act.Status)
+	after := report.Of.(*batchv1.CronJob).DeepCopy()
+	report.Set(after)
+	if statusLine(report.Of.(*batchv1.CronJob).Status) != statusLine(after.Status) {
+		did = append(did, s.write(version, after.Status))
+	}
+	return did
+}
+
+func (s *sim) take(step act.Step) act.Result {
+	at := slices.IndexFunc(s.jobs, func(j *batchv1.Job) bool { return j.Name == step.About().GetName() })
+	switch wanted := step.(type) {
+	case act.Check:
+		if at < 0 {
+			return act.Result{Became: act.Refused, Err: wanted.Is(nil)}
+		}
+		return act.Result{Became: act.Done, Object: s.jobs[at]}
+	case act.Delete:
+		if at < 0 || s.jobs[at].UID != wanted.Of.GetUID() {
+			return act.Result{Became: act.WasGone}
+		}
+		s.remove(wanted.Of.GetName())
+		return act.Result{Became: act.Done}
+	case act.Create:
+		if at >= 0 {
+			return act.Result{Became: act.Existed, Object: s.jobs[at]}
+		}
+		j := wanted.Object.(*batchv1.Job)
+		s.made[j.Name]++
+		j.UID = types.UID(fmt.Sprintf("%s-%d", j.Name, s.made[j.Name]))
+		j.Status.StartTime = &metav1.Time{Time: s.now}
+		s.jobs = append(slices.Clone(s.jobs), j)
+		return act.Result{Became: act.Done, Object: j}
+	}
+	return act.Result{} // an event
 }
 
 func (s *sim) remove(name string) []string {
