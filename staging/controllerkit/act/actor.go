@@ -153,15 +153,6 @@ func (a *Actor[K]) Take(ctx context.Context, key K, step Step) Result {
 	return a.hand(key).take(ctx, step)
 }
 
-// TakeBecause is Take with a record of the step, of why, and of what became of it, for
-// a controller that goes on by each answer.
-func (a *Actor[K]) TakeBecause(ctx context.Context, key K, why string, step Step) Result {
-	decision := a.history.begin(key, Plan{Why: why, Stages: Stages(step)})
-	result := a.Take(ctx, key, step)
-	a.history.end(key, decision, Results{result})
-	return result
-}
-
 func (a *Actor[K]) hand(key K) *hand {
 	h := &hand{
 		client: a.o.Client, events: a.o.Events, clock: a.o.Clock, limits: a.o.Limits,

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -145,4 +146,13 @@ func nameOf(o client.Object) string {
 		return o.GetGenerateName() + "*"
 	}
 	return o.GetName()
+}
+
+// TakeBecause is Take with a record of the step, of why, and of what became of it, for
+// a controller that goes on by each answer.
+func (a *Actor[K]) TakeBecause(ctx context.Context, key K, why string, step Step) Result {
+	decision := a.history.begin(key, Plan{Why: why, Stages: Stages(step)})
+	result := a.Take(ctx, key, step)
+	a.history.end(key, decision, Results{result})
+	return result
 }
