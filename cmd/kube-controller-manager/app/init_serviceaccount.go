@@ -25,13 +25,17 @@ func startServiceAccountTokenController(ctx context.Context, cc ControllerContex
 	if err != nil {
 		return nil, false, err
 	}
-	client, err := cc.RootClients.Client("tokens-controller")
+	config, err := cc.RootClients.Config("tokens-controller")
 	if err != nil {
-		return nil, false, fmt.Errorf("make the root client: %w", err)
+		return nil, false, fmt.Errorf("configure the root client: %w", err)
+	}
+	hand, err := cc.handOf(ctx, config, "")
+	if err != nil {
+		return nil, false, err
 	}
 	tokens := cc.narrowed(serviceaccounttoken.Informers).Core().V1().Secrets()
-	c, err := serviceaccounttoken.New(cc.Informers.Core().V1().ServiceAccounts(), tokens, client,
-		serviceaccounttoken.Options{Key: key, RootCA: rootCA, Workers: int(cc.Config.SAController.ConcurrentSATokenSyncs), Clock: cc.Clock})
+	c, err := serviceaccounttoken.New(cc.Informers.Core().V1().ServiceAccounts(), tokens, hand,
+		serviceaccounttoken.Options{Key: key, RootCA: rootCA, Workers: int(cc.Config.SAController.ConcurrentSATokenSyncs)})
 	return cc.run(ctx, c, err)
 }
 

@@ -1,24 +1,18 @@
 package serviceaccounttoken
 
 import (
-	"context"
 	"crypto"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -30,13 +24,8 @@ const (
 	maxRetries = 10
 )
 
-var secretResource = schema.GroupResource{Resource: "secrets"}
-
-// Informers returns informers whose secrets are only those of the token type.
-// The caller starts them.
-func Informers(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
-	return cache.Filtered(client, resync, fields.OneTermEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)).String())
-}
+// Informers makes informers whose secrets are only those of the token type.
+var Informers = cache.Only(metav1.NamespaceAll, "type", string(corev1.SecretTypeServiceAccountToken))
 
 // Options are the settings of the controller.
 type Options struct {
@@ -46,8 +35,6 @@ type Options struct {
 	RootCA []byte
 	// Workers is how many service accounts and how many secrets are worked on at once; 1 by default.
 	Workers int
-	// Clock is the process's clock; the real one by default.
-	Clock clock.WithTicker
 }
 
 // accountKey is a service account that was seen under a UID.
@@ -77,17 +64,17 @@ func keyOf(secret *corev1.Secret) secretKey {
 // Controller fills and deletes token secrets.
 type Controller struct {
 	*runner.Group
-	accounts corelisters.ServiceAccountLister
-	secrets  corelisters.SecretLister
-	indexer  toolscache.Indexer
-	client   kubernetes.Interface
-	issuer   *issuer
-	rootCA   []byte
-	writes   *consistency.Tracker[secretKey]
+	byAccount *reconcile.Controller[accountKey]
+	bySecret  *reconcile.Controller[secretKey]
+	accounts  corelisters.ServiceAccountLister
+	secrets   toolscache.Indexer
+	live      client.Reader
+	issuer    *issuer
+	rootCA    []byte
 }
 
 // New returns the controller, which is not running yet. The secrets may be those of Informers.
-func New(accounts coreinformers.ServiceAccountInformer, secrets coreinformers.SecretInformer, client kubernetes.Interface, o Options) (*Controller, error) {
+func New(accounts coreinformers.ServiceAccountInformer, secrets coreinformers.SecretInformer, hand reconcile.Hand, o Options) (*Controller, error) {
 	issuer, err := newIssuer(o.Key)
 	if err != nil {
 		return nil, err
@@ -96,26 +83,25 @@ func New(accounts coreinformers.ServiceAccountInformer, secrets coreinformers.Se
 		return nil, err
 	}
 	c := &Controller{
-		accounts: accounts.Lister(), secrets: secrets.Lister(), indexer: secrets.Informer().GetIndexer(),
-		client: client, issuer: issuer, rootCA: o.RootCA,
-		writes: consistency.NewTracker[secretKey](map[schema.GroupResource]consistency.Store{
-			secretResource: secrets.Informer().GetStore(),
-		}),
+		accounts: accounts.Lister(), secrets: secrets.Informer().GetIndexer(), live: hand.Reader(), issuer: issuer, rootCA: o.RootCA,
 	}
 	ready := []toolscache.InformerSynced{accounts.Informer().HasSynced, secrets.Informer().HasSynced}
-	byAccount := runner.New(runner.Options[accountKey]{
-		Name: name + "/accounts", Queue: queue, Workers: o.Workers, Clock: o.Clock, MaxRetries: maxRetries, Synced: ready,
-	}, c.syncAccount)
-	bySecret := runner.New(runner.Options[secretKey]{
-		Name: name + "/secrets", Queue: queue, Workers: o.Workers, Clock: o.Clock, MaxRetries: maxRetries, Synced: ready, Writes: c.writes,
-	}, c.syncSecret)
-	if err := runner.Watch(byAccount, accounts.Informer(), wakeAccount); err != nil {
+	written := reconcile.Caches{corev1.Resource("secrets"): c.secrets}
+	c.byAccount = reconcile.New(reconcile.Options[accountKey]{
+		Runner: runner.Options[accountKey]{Name: name + "/accounts", Queue: queue, Workers: o.Workers, MaxRetries: maxRetries, Synced: ready},
+		Hand:   hand, Name: name, Caches: written,
+	}, c.observeAccount, planAccount)
+	c.bySecret = reconcile.New(reconcile.Options[secretKey]{
+		Runner: runner.Options[secretKey]{Name: name + "/secrets", Queue: queue, Workers: o.Workers, MaxRetries: maxRetries, Synced: ready},
+		Hand:   hand, Name: name, Caches: written,
+	}, c.observeSecret, planSecret)
+	if err := runner.Watch(c.byAccount.Runner, accounts.Informer(), wakeAccount); err != nil {
 		return nil, err
 	}
-	if err := runner.Watch(bySecret, secrets.Informer(), wakeSecret); err != nil {
+	if err := runner.Watch(c.bySecret.Runner, secrets.Informer(), wakeSecret); err != nil {
 		return nil, err
 	}
-	c.Group = runner.NewGroup(name, byAccount, bySecret)
+	c.Group = runner.NewGroup(name, c.byAccount, c.bySecret)
 	return c, nil
 }
 
@@ -129,70 +115,7 @@ func wakeAccount(change runner.Change[corev1.ServiceAccount], wake runner.Wake[a
 }
 
 func wakeSecret(change runner.Change[corev1.Secret], wake runner.Wake[secretKey]) {
-	secret := change.Now()
-	if !isToken(secret) {
-		return
+	if secret := change.Now(); isToken(secret) {
+		wake.Add(keyOf(secret))
 	}
-	wake.Add(keyOf(secret))
-}
-
-// plan is shown at the debug endpoint.
-type plan struct {
-	Fill   *lack    `json:"fill,omitempty"`
-	Delete []string `json:"delete,omitempty"`
-	Unlist string   `json:"unlist,omitempty"`
-	Why    string   `json:"why"`
-}
-
-// syncAccount deletes the tokens of a service account that is gone.
-func (c *Controller) syncAccount(ctx context.Context, key accountKey) runner.Result {
-	account, err := c.account(ctx, key.namespace, key.name, key.uid)
-	if err != nil {
-		return runner.Done(err)
-	}
-	if account != nil {
-		return runner.Done().Because(plan{Why: "the service account is there"})
-	}
-	secrets, err := cache.Lookup[corev1.Secret](c.indexer, cache.TokensByServiceAccount, key.namespace+"/"+key.name)
-	if err != nil {
-		return runner.Done(err)
-	}
-	do := plan{Why: "the service account is gone"}
-	gone := &corev1.ServiceAccount{}
-	gone.Namespace, gone.Name, gone.UID = key.namespace, key.name, key.uid
-	var errs []error
-	for _, secret := range secrets {
-		if belongs(secret, gone) {
-			do.Delete = append(do.Delete, secret.Name)
-			errs = append(errs, c.deleteToken(ctx, secret))
-		}
-	}
-	return runner.Done(errs...).Because(do)
-}
-
-// syncSecret fills a token secret, deletes it when its service account is gone,
-// or takes a deleted one off its service account.
-func (c *Controller) syncSecret(ctx context.Context, key secretKey) runner.Result {
-	secret, err := c.secrets.Secrets(key.namespace).Get(key.name)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return runner.Done(err)
-	}
-	if err != nil || secret.UID != key.uid || !isToken(secret) {
-		c.writes.Forget(key)
-		return c.unlist(ctx, key)
-	}
-	account, err := c.account(ctx, secret.Namespace, secret.Annotations[corev1.ServiceAccountNameKey],
-		types.UID(secret.Annotations[corev1.ServiceAccountUIDKey]))
-	if err != nil {
-		return runner.Done(err)
-	}
-	if account == nil {
-		do := plan{Delete: []string{secret.Name}, Why: "its service account is gone"}
-		return runner.Done(c.deleteToken(ctx, secret)).Because(do)
-	}
-	missing := lacking(secret, c.rootCA)
-	if missing == (lack{}) {
-		return runner.Done().Because(plan{Why: "nothing is missing"})
-	}
-	return runner.Done(c.fill(ctx, key, secret, account, missing)).Because(plan{Fill: &missing, Why: "the secret is not complete"})
 }

@@ -1,8 +1,11 @@
 package serviceaccounttoken
 
 import (
+	"encoding/base64"
 	"errors"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,7 +25,7 @@ func world(t *testing.T, cached, live []runtime.Object) (*Controller, *fake.Clie
 	t.Helper()
 	client := fake.NewClientset(live...)
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Core().V1().ServiceAccounts(), shared.Core().V1().Secrets(), client, Options{Key: rsaKey, RootCA: ca})
+	c, err := New(shared.Core().V1().ServiceAccounts(), shared.Core().V1().Secrets(), testrig.Hand(client, nil), Options{Key: rsaKey, RootCA: ca})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +82,7 @@ func TestSyncSecret(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, client := world(t, tc.cached, tc.live)
-			if err := c.syncSecret(t.Context(), keyOf(secret(nil))).Err(); err != nil {
+			if err := c.bySecret.Reconcile(t.Context(), keyOf(secret(nil))).Err(); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, did(client)); diff != "" {
@@ -91,7 +94,7 @@ func TestSyncSecret(t *testing.T) {
 
 func TestDeletedTokensAreDeletedAsTheyWereJudged(t *testing.T) {
 	c, client := world(t, objects(secret(nil)), objects(secret(nil)))
-	if err := c.syncAccount(t.Context(), accountKey{"team", "builder", "uid-1"}).Err(); err != nil {
+	if err := c.byAccount.Reconcile(t.Context(), accountKey{"team", "builder", "uid-1"}).Err(); err != nil {
 		t.Fatal(err)
 	}
 	last := client.Actions()[len(client.Actions())-1].(clienttesting.DeleteActionImpl)
@@ -118,7 +121,7 @@ func TestSyncAccount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, client := world(t, tc.cached, tc.live)
-			if err := c.syncAccount(t.Context(), accountKey{"team", "builder", "uid-1"}).Err(); err != nil {
+			if err := c.byAccount.Reconcile(t.Context(), accountKey{"team", "builder", "uid-1"}).Err(); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, did(client)); diff != "" {
@@ -148,7 +151,7 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, client := world(t, tc.cached, nil)
 			client.PrependReactor(tc.verb, tc.on, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
-			got := c.syncSecret(t.Context(), keyOf(secret(nil))).Err()
+			got := c.bySecret.Reconcile(t.Context(), keyOf(secret(nil))).Err()
 			if (got != nil) != tc.fail {
 				t.Errorf("got %v, want an error: %v", got, tc.fail)
 			}
@@ -162,7 +165,7 @@ func TestFaults(t *testing.T) {
 func TestFromNewSecretToDeletedAccount(t *testing.T) {
 	client := fake.NewClientset(account("builder", "1"))
 	shared, own := informers.NewSharedInformerFactory(client, 0), Informers(client, 0)
-	c, err := New(shared.Core().V1().ServiceAccounts(), own.Core().V1().Secrets(), client, Options{Key: rsaKey, RootCA: ca, Workers: 2})
+	c, err := New(shared.Core().V1().ServiceAccounts(), own.Core().V1().Secrets(), testrig.Hand(client, nil), Options{Key: rsaKey, RootCA: ca, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,6 +188,31 @@ func TestFromNewSecretToDeletedAccount(t *testing.T) {
 	})
 }
 
+func TestTheDebugPageShowsNoToken(t *testing.T) {
+	client := fake.NewClientset(account("builder", "1"), secret(empty))
+	shared, own := informers.NewSharedInformerFactory(client, 0), Informers(client, 0)
+	c, err := New(shared.Core().V1().ServiceAccounts(), own.Core().V1().Secrets(), testrig.Hand(client, nil), Options{Key: rsaKey, RootCA: ca})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testrig.Run(t, client, c.Run, shared, own)
+	var page, token string
+	testrig.Eventually(t, "the page shows that the secret was filled", func() bool {
+		s, err := client.CoreV1().Secrets("team").Get(t.Context(), "builder-token", metav1.GetOptions{})
+		w := httptest.NewRecorder()
+		c.ServeHTTP(w, httptest.NewRequest("GET", "/?key=team/builder-token", nil))
+		if page = w.Body.String(); err == nil {
+			token = string(s.Data["token"])
+		}
+		return token != "" && strings.Contains(page, "update Secret: done")
+	})
+	for _, value := range []string{token, string(ca), base64.StdEncoding.EncodeToString([]byte(token)), base64.StdEncoding.EncodeToString(ca)} {
+		if strings.Contains(page, value) {
+			t.Errorf("shows %q: %s", value, page)
+		}
+	}
+}
+
 func TestARefusedDeletionIsTriedAgain(t *testing.T) {
 	gone := accountKey{"team", "builder", "uid-1"}
 	for name, refusal := range map[string]error{
@@ -196,13 +224,14 @@ func TestARefusedDeletionIsTriedAgain(t *testing.T) {
 			c.LookLive(testrig.Live(client))
 			refuse := true
 			client.PrependReactor("delete", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return refuse, nil, refusal })
-			for _, err := range []error{c.syncAccount(t.Context(), gone).Err(), c.syncSecret(t.Context(), keyOf(secret(nil))).Err()} {
-				if !errors.Is(err, refusal) || len(c.writes.Behind(keyOf(secret(nil)))) > 0 {
-					t.Errorf("got %v, and waits for %v", err, c.writes.Behind(keyOf(secret(nil))))
+			for _, err := range []error{c.byAccount.Reconcile(t.Context(), gone).Err(), c.bySecret.Reconcile(t.Context(), keyOf(secret(nil))).Err()} {
+				behind := append(c.bySecret.Behind(keyOf(secret(nil))), c.byAccount.Behind(gone)...)
+				if !errors.Is(err, refusal) || len(behind) > 0 {
+					t.Errorf("got %v, and waits for %v", err, behind)
 				}
 			}
 			refuse = false
-			if err := c.syncAccount(t.Context(), gone).Err(); err != nil {
+			if err := c.byAccount.Reconcile(t.Context(), gone).Err(); err != nil {
 				t.Error(err)
 			}
 			if _, err := client.CoreV1().Secrets("team").Get(t.Context(), "builder-token", metav1.GetOptions{}); !apierrors.IsNotFound(err) {

@@ -1,80 +1,90 @@
 package serviceaccounttoken
 
 import (
-	"bytes"
-	"maps"
-	"slices"
+	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// lack is what a token secret lacks.
-type lack struct {
-	RootCA    bool `json:"rootCA,omitempty"`
-	Namespace bool `json:"namespace,omitempty"`
-	Token     bool `json:"token,omitempty"`
+// accountObserved is a service account, and its token secrets if it is gone.
+type accountObserved struct {
+	key     accountKey
+	there   bool
+	secrets []*corev1.Secret
 }
 
-// lacking compares the secret with what it must hold. A namespace and a token
-// that are there stay, whatever they are; a root CA follows the configured one.
-// The annotations alone are no reason to write.
-func lacking(secret *corev1.Secret, rootCA []byte) lack {
-	return lack{
-		RootCA:    len(rootCA) > 0 && !bytes.Equal(secret.Data[corev1.ServiceAccountRootCAKey], rootCA),
-		Namespace: len(secret.Data[corev1.ServiceAccountNamespaceKey]) == 0,
-		Token:     len(secret.Data[corev1.ServiceAccountTokenKey]) == 0,
+// secretObserved is a token secret, nil if it is gone, is another one or is no token any
+// more, and its service account, nil if that is gone.
+type secretObserved struct {
+	key     secretKey
+	secret  *corev1.Secret
+	account *corev1.ServiceAccount
+	rootCA  []byte
+	// token is signed for a secret that lacks one.
+	token string
+	// taken: another secret has the name of the one that is gone. The account is nil when
+	// it does not list that name.
+	taken bool
+}
+
+// planAccount deletes the tokens of a service account that is gone. A second deletion
+// of the version that was looked at is harmless.
+func planAccount(o accountObserved, _ time.Time) act.Plan {
+	if o.there {
+		return act.Plan{Why: "the service account is there"}
+	}
+	gone := &corev1.ServiceAccount{}
+	gone.Namespace, gone.Name, gone.UID = o.key.namespace, o.key.name, o.key.uid
+	var steps []act.Step
+	for _, secret := range o.secrets {
+		if belongs(secret, gone) && secret.DeletionTimestamp == nil {
+			steps = append(steps, act.Delete{Of: secret, Unchanged: true, MayRepeat: true})
+		}
+	}
+	if len(steps) == 0 {
+		return act.Plan{Why: "the service account is gone, and so are its tokens"}
+	}
+	return act.Plan{
+		Why:    fmt.Sprintf("the service account is gone: deleting its %d token secrets", len(steps)),
+		Stages: []act.Stage{act.EachInTurn(steps...)},
 	}
 }
 
-// filled returns the secret with everything it lacks, and the annotations that
-// tie it to its service account.
-func filled(secret *corev1.Secret, account *corev1.ServiceAccount, missing lack, rootCA []byte, token string) *corev1.Secret {
-	full := secret.DeepCopy()
-	if full.Data == nil {
-		full.Data = map[string][]byte{}
+// planSecret fills a token secret, deletes it when its service account is gone,
+// or takes a deleted one off its service account.
+func planSecret(o secretObserved, _ time.Time) act.Plan {
+	switch {
+	case o.secret == nil:
+		return unlisting(o)
+	case o.account == nil && o.secret.DeletionTimestamp != nil:
+		return act.Plan{Why: "its service account is gone, and it is being deleted"}
+	case o.account == nil:
+		return act.Plan{Why: "its service account is gone", Stages: act.Stages(act.Delete{Of: o.secret, Unchanged: true})}
 	}
-	if missing.RootCA {
-		full.Data[corev1.ServiceAccountRootCAKey] = rootCA
+	missing := lacking(o.secret, o.rootCA)
+	if missing == (lack{}) {
+		return act.Plan{Why: "it is complete"}
 	}
-	if missing.Namespace {
-		full.Data[corev1.ServiceAccountNamespaceKey] = []byte(full.Namespace)
+	return act.Plan{
+		Why:    "it lacks " + missing.String(),
+		Stages: act.Stages(act.Update{Object: filled(o.secret, o.account, missing, o.rootCA, o.token)}),
 	}
-	if missing.Token {
-		full.Data[corev1.ServiceAccountTokenKey] = []byte(token)
-	}
-	if full.Annotations == nil {
-		full.Annotations = map[string]string{}
-	}
-	maps.Copy(full.Annotations, map[string]string{
-		corev1.ServiceAccountNameKey: account.Name,
-		corev1.ServiceAccountUIDKey:  string(account.UID),
-	})
-	return full
 }
 
-// belongs tells whether a token secret is of this service account. One without
-// the UID annotation belongs to whoever has the name.
-func belongs(secret *corev1.Secret, account *corev1.ServiceAccount) bool {
-	uid := types.UID(secret.Annotations[corev1.ServiceAccountUIDKey])
-	return secret.Namespace == account.Namespace &&
-		secret.Annotations[corev1.ServiceAccountNameKey] == account.Name &&
-		(uid == "" || uid == account.UID)
-}
-
-// isToken tells whether a secret is a token of some service account.
-func isToken(secret *corev1.Secret) bool {
-	return secret.Type == corev1.SecretTypeServiceAccountToken && secret.Annotations[corev1.ServiceAccountNameKey] != ""
-}
-
-// refers tells whether the service account lists a secret of this name.
-func refers(account *corev1.ServiceAccount, secretName string) bool {
-	return slices.ContainsFunc(account.Secrets, func(r corev1.ObjectReference) bool { return r.Name == secretName })
-}
-
-// without returns the service account with the secret off its list.
-func without(account *corev1.ServiceAccount, secretName string) *corev1.ServiceAccount {
-	next := account.DeepCopy()
-	next.Secrets = slices.DeleteFunc(next.Secrets, func(r corev1.ObjectReference) bool { return r.Name == secretName })
-	return next
+// unlisting updates the account as it was looked at: the role of the process has no
+// patch. After a conflict it is looked at again.
+func unlisting(o secretObserved) act.Plan {
+	switch {
+	case o.account == nil:
+		return act.Plan{Why: "the secret is gone and not listed"}
+	case o.taken:
+		return act.Plan{Why: "the secret is gone, and another one has taken the name"}
+	}
+	return act.Plan{
+		Why:    "the secret is gone, and its service account lists it",
+		Stages: act.Stages(act.Update{Object: without(o.account, o.key.name)}),
+	}
 }

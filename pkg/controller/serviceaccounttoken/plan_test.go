@@ -1,135 +1,81 @@
 package serviceaccounttoken
 
 import (
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"math/big"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-func selfSigned(t *testing.T) []byte {
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, IsCA: true, BasicConstraintsValid: true,
-		NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, rsaKey.Public(), rsaKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pemOf("CERTIFICATE", der)
-}
-
-var ca = []byte("the CA")
-
-// secret is a complete token secret of account builder with UID uid-1.
-func secret(change func(*corev1.Secret)) *corev1.Secret {
-	s := &corev1.Secret{Type: corev1.SecretTypeServiceAccountToken, Data: map[string][]byte{
-		"ca.crt": ca, "namespace": []byte("team"), "token": []byte("signed"),
-	}}
-	s.Namespace, s.Name, s.UID, s.ResourceVersion = "team", "builder-token", "s-1", "5"
-	s.Annotations = map[string]string{
-		"kubernetes.io/service-account.name": "builder", "kubernetes.io/service-account.uid": "uid-1",
-	}
-	if change != nil {
-		change(s)
-	}
-	return s
-}
-
-func empty(s *corev1.Secret) {
-	s.Data = nil
-	delete(s.Annotations, "kubernetes.io/service-account.uid")
-}
-
-func TestLacking(t *testing.T) {
+func TestPlanOfASecret(t *testing.T) {
+	builder := account("builder", "1")
+	leaving := secret(func(s *corev1.Secret) { s.DeletionTimestamp = &metav1.Time{} })
+	tokenless := secret(func(s *corev1.Secret) { delete(s.Data, "token") })
 	for name, tc := range map[string]struct {
-		secret *corev1.Secret
-		ca     []byte
-		want   lack
+		observed   secretObserved
+		plans, why string
 	}{
-		"a complete secret lacks nothing":       {secret(nil), ca, lack{}},
-		"a new secret lacks all":                {secret(empty), ca, lack{RootCA: true, Namespace: true, Token: true}},
-		"another root CA is replaced":           {secret(func(s *corev1.Secret) { s.Data["ca.crt"] = []byte("old") }), ca, lack{RootCA: true}},
-		"without a configured CA any CA stays":  {secret(func(s *corev1.Secret) { s.Data["ca.crt"] = []byte("old") }), nil, lack{}},
-		"without a configured CA none is added": {secret(empty), nil, lack{Namespace: true, Token: true}},
-		"an empty namespace is filled":          {secret(func(s *corev1.Secret) { s.Data["namespace"] = nil }), ca, lack{Namespace: true}},
-		"a namespace in other words stays":      {secret(func(s *corev1.Secret) { s.Data["namespace"] = []byte("x") }), ca, lack{}},
-		"a removed token is signed again":       {secret(func(s *corev1.Secret) { delete(s.Data, "token") }), ca, lack{Token: true}},
-		"a removed UID annotation alone is no reason to write": {
-			secret(func(s *corev1.Secret) { delete(s.Annotations, "kubernetes.io/service-account.uid") }), ca, lack{}},
+		"a complete one is left alone":        {secretObserved{secret: secret(nil), account: builder}, "", "it is complete"},
+		"an empty one is filled":              {secretObserved{secret: secret(empty), account: builder, token: "signed"}, "update Secret builder-token", "it lacks the root CA, the namespace, a token"},
+		"one without a token gets one":        {secretObserved{secret: tokenless, account: builder, token: "signed"}, "update Secret builder-token", "it lacks a token"},
+		"one without an account is deleted":   {secretObserved{secret: secret(nil)}, "delete Secret builder-token unchanged", "its service account is gone"},
+		"one on its way out is not":           {secretObserved{secret: leaving}, "", "its service account is gone, and it is being deleted"},
+		"one that is gone is taken off":       {secretObserved{account: listing()}, "update ServiceAccount builder", "the secret is gone, and its service account lists it"},
+		"one whose name is taken stays there": {secretObserved{account: listing(), taken: true}, "", "the secret is gone, and another one has taken the name"},
+		"one that nobody lists is done":       {secretObserved{}, "", "the secret is gone and not listed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := lacking(tc.secret, tc.ca); got != tc.want {
-				t.Errorf("got %+v, want %+v", got, tc.want)
+			tc.observed.key, tc.observed.rootCA = keyOf(secret(nil)), ca
+			p := planSecret(tc.observed, time.Time{})
+			if got := testrig.Planned(p); got != tc.plans || p.Why != tc.why {
+				t.Errorf("plans %q because %q", got, p.Why)
+			}
+			if len(p.Stages) > 0 {
+				checkWritten(t, p.Stages[0].Steps[0])
 			}
 		})
 	}
 }
 
-func TestFilled(t *testing.T) {
-	for name, tc := range map[string]struct {
-		secret  *corev1.Secret
-		missing lack
-		want    *corev1.Secret
-	}{
-		"everything is filled in": {secret(empty), lack{RootCA: true, Namespace: true, Token: true}, secret(nil)},
-		"what is there stays": {
-			secret(func(s *corev1.Secret) { s.Data["extra"], s.Data["ca.crt"] = []byte("e"), nil }), lack{RootCA: true},
-			secret(func(s *corev1.Secret) { s.Data["extra"] = []byte("e") })},
-		"the UID annotation comes with any other write": {
-			secret(func(s *corev1.Secret) {
-				delete(s.Annotations, "kubernetes.io/service-account.uid")
-				delete(s.Data, "token")
-			}),
-			lack{Token: true}, secret(nil)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			before := tc.secret.DeepCopy()
-			if diff := cmp.Diff(tc.want, filled(tc.secret, account("builder", "1"), tc.missing, ca, "signed")); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(before, tc.secret); diff != "" {
-				t.Errorf("the cached object was changed: %s", diff)
-			}
-		})
+// checkWritten wants a secret complete, and a service account without it.
+func checkWritten(t *testing.T, step act.Step) {
+	t.Helper()
+	switch o := step.About().(type) {
+	case *corev1.Secret:
+		if got := string(o.Data["token"]); got != "signed" || lacking(o, ca) != (lack{}) {
+			t.Errorf("it still lacks %s", lacking(o, ca))
+		}
+	case *corev1.ServiceAccount:
+		if refers(o, "builder-token") || !refers(o, "other") {
+			t.Errorf("lists %v", o.Secrets)
+		}
 	}
 }
 
-func TestBelongs(t *testing.T) {
+func TestPlanOfAnAccount(t *testing.T) {
+	leaving := secret(func(s *corev1.Secret) { s.DeletionTimestamp = &metav1.Time{} })
+	newer := secret(func(s *corev1.Secret) { s.Annotations["kubernetes.io/service-account.uid"] = "uid-2" })
+	second := secret(func(s *corev1.Secret) { s.Name = "second" })
 	for name, tc := range map[string]struct {
-		secret  *corev1.Secret
-		account *corev1.ServiceAccount
-		want    bool
+		observed   accountObserved
+		plans, why string
 	}{
-		"name and UID agree":                      {secret(nil), account("builder", "1"), true},
-		"a new account of the name is another":    {secret(nil), account("builder", "2"), false},
-		"another name is another account":         {secret(nil), account("deployer", "1"), false},
-		"without a UID the name decides":          {secret(empty), account("builder", "2"), true},
-		"the same name elsewhere is not the same": {secret(func(s *corev1.Secret) { s.Namespace = "other" }), account("builder", "1"), false},
+		"one that is there":        {accountObserved{there: true}, "", "the service account is there"},
+		"one that had no tokens":   {accountObserved{}, "", "the service account is gone, and so are its tokens"},
+		"one whose tokens go":      {accountObserved{secrets: []*corev1.Secret{leaving}}, "", "the service account is gone, and so are its tokens"},
+		"one whose name was taken": {accountObserved{secrets: []*corev1.Secret{newer}}, "", "the service account is gone, and so are its tokens"},
+		"one with two tokens": {accountObserved{secrets: []*corev1.Secret{secret(nil), newer, second}},
+			"delete Secret builder-token unchanged, delete Secret second unchanged", "the service account is gone: deleting its 2 token secrets"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := belongs(tc.secret, tc.account); got != tc.want {
-				t.Errorf("got %v", got)
+			tc.observed.key = accountKey{"team", "builder", "uid-1"}
+			if p := planAccount(tc.observed, time.Time{}); testrig.Planned(p) != tc.plans || p.Why != tc.why {
+				t.Errorf("plans %q because %q", testrig.Planned(p), p.Why)
 			}
 		})
-	}
-}
-
-func TestWithout(t *testing.T) {
-	given := listing()
-	got := without(given, "builder-token")
-	if diff := cmp.Diff([]corev1.ObjectReference{{Name: "other"}}, got.Secrets); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(listing(), given); diff != "" {
-		t.Errorf("the cached object was changed: %s", diff)
-	}
-	if refers(got, "builder-token") || !refers(given, "builder-token") {
-		t.Error("refers does not agree")
 	}
 }

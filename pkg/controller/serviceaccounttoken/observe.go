@@ -1,0 +1,89 @@
+package serviceaccounttoken
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+)
+
+func (c *Controller) observeAccount(ctx context.Context, key accountKey) (accountObserved, error) {
+	o := accountObserved{key: key}
+	account, err := c.account(ctx, key.namespace, key.name, key.uid)
+	if err != nil || account != nil {
+		o.there = account != nil
+		return o, err
+	}
+	o.secrets, err = cache.Lookup[corev1.Secret](c.secrets, cache.TokensByServiceAccount, key.String())
+	return o, err
+}
+
+// observeSecret reads a token secret and its service account, and signs the token that
+// it lacks: keys are not for a plan.
+func (c *Controller) observeSecret(ctx context.Context, key secretKey) (secretObserved, error) {
+	o := secretObserved{key: key, rootCA: c.rootCA}
+	secret, err := reconcile.Cached[corev1.Secret](c.secrets, key)
+	if err != nil && !errors.Is(err, reconcile.ErrAbsent) {
+		return o, err
+	}
+	if err != nil || secret.UID != key.uid || !isToken(secret) {
+		return o, c.observeGone(ctx, key, &o)
+	}
+	o.secret = secret
+	o.account, err = c.account(ctx, secret.Namespace, secret.Annotations[corev1.ServiceAccountNameKey],
+		types.UID(secret.Annotations[corev1.ServiceAccountUIDKey]))
+	if err == nil && o.account != nil && lacking(secret, c.rootCA).Token {
+		o.token, err = c.issuer.token(o.account, secret.Name)
+	}
+	return o, err
+}
+
+// observeGone reads what may still list a secret that is gone.
+func (c *Controller) observeGone(ctx context.Context, key secretKey, o *secretObserved) error {
+	account, err := c.accounts.ServiceAccounts(key.namespace).Get(key.account)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil || !refers(account, key.name) {
+		return err
+	}
+	another := &metav1.PartialObjectMetadata{}
+	another.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	err = c.live.Get(ctx, client.ObjectKey{Namespace: key.namespace, Name: key.name}, another)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("get secret %s: %w", key, err)
+	}
+	o.account, o.taken = account, err == nil
+	return nil
+}
+
+// account finds the service account of this name and, if given, this UID. What
+// the cache does not have is looked up live: nil means that it is really gone.
+func (c *Controller) account(ctx context.Context, namespace, name string, uid types.UID) (*corev1.ServiceAccount, error) {
+	cached, err := c.accounts.ServiceAccounts(namespace).Get(name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	if err == nil && (uid == "" || cached.UID == uid) {
+		return cached, nil
+	}
+	live := &corev1.ServiceAccount{}
+	err = c.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, live)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("get service account %s/%s: %w", namespace, name, err)
+	case uid != "" && live.UID != uid:
+		return nil, nil
+	}
+	return live, nil
+}
