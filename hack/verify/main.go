@@ -56,6 +56,7 @@ func main() {
 		measure(s, sizes)
 	}
 	modules(found)
+	differences(sources, found)
 	byTypes(found, "./pkg/...")
 	if len(os.Args) > 1 && os.Args[1] == "-record" {
 		record(sizes)
