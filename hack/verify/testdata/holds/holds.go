@@ -3,6 +3,7 @@ package holds
 
 import (
 	"context"
+	"net"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,5 +30,5 @@ func (c *controller) observe(ctx context.Context, name string) (*corev1.Pod, err
 }
 
 func plan(pod *corev1.Pod, now time.Time) act.Plan {
-	return act.Plan{Why: pod.Name, RequeueAfter: now.Sub(pod.CreationTimestamp.Time)}
+	return act.Plan{Why: pod.Name + net.IP(nil).String(), RequeueAfter: now.Sub(pod.CreationTimestamp.Time)}
 }
