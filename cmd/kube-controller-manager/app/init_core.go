@@ -47,14 +47,13 @@ func startNamespaceController(ctx context.Context, cc ControllerContext) (http.H
 }
 
 func startEndpointsController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	client, events, err := cc.clientAndEvents(ctx, "endpoint-controller", "endpoint-controller")
+	hand, err := cc.hand(ctx, "endpoint-controller", "endpoint-controller")
 	if err != nil {
 		return nil, false, err
 	}
 	core := cc.Informers.Core().V1()
-	c, err := endpoints.New(core.Services(), core.Pods(), core.Endpoints(), client, events, endpoints.Options{
+	c, err := endpoints.New(core.Services(), core.Pods(), core.Endpoints(), hand, endpoints.Options{
 		Workers:     int(cc.Config.EndpointController.ConcurrentEndpointSyncs),
-		Clock:       cc.Clock,
 		BatchPeriod: cc.Config.EndpointController.EndpointUpdatesBatchPeriod.Duration,
 	})
 	return cc.run(ctx, c, err)

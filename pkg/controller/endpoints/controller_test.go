@@ -37,17 +37,18 @@ type shell struct {
 	client *fake.Clientset
 	core   coreinformers.Interface
 	events *record.FakeRecorder
+	clock  *testclock.FakeClock
 }
 
 func newShell(t testing.TB, o Options, cached ...runtime.Object) *shell {
 	t.Helper()
-	if o.Clock == nil {
-		o.Clock = testclock.NewFakeClock(noon) // no reconcile takes any time
-	}
 	client := fake.NewClientset()
-	s := &shell{client: client, core: informers.NewSharedInformerFactory(client, 0).Core().V1(), events: record.NewFakeRecorder(100)}
+	s := &shell{client: client, core: informers.NewSharedInformerFactory(client, 0).Core().V1(), events: record.NewFakeRecorder(100),
+		clock: testclock.NewFakeClock(noon)} // no reconcile takes any time
+	hand := testrig.Hand(client, s.events)
+	hand.Clock = s.clock
 	var err error
-	if s.Controller, err = New(s.core.Services(), s.core.Pods(), s.core.Endpoints(), client, s.events, o); err != nil {
+	if s.Controller, err = New(s.core.Services(), s.core.Pods(), s.core.Endpoints(), hand, o); err != nil {
 		t.Fatal(err)
 	}
 	for _, object := range cached {
@@ -95,7 +96,7 @@ func (s *shell) event() string {
 }
 
 func settled(pods ...*corev1.Pod) *corev1.Endpoints {
-	e := planFor(service(), pods, nil, noon).want
+	e := wanted(planFor(service(), pods, nil, noon))
 	e.UID, e.ResourceVersion = "e1", "7"
 	return e
 }
@@ -132,15 +133,15 @@ func TestSync(t *testing.T) {
 				}
 				return true, &corev1.Endpoints{}, nil
 			})
-			result := s.sync(context.Background(), web)
+			result := s.Reconcile(context.Background(), web)
 			if result.Err() != nil {
 				t.Fatal(result.Err())
 			}
 			if got := strings.Join(s.writes(), " "); got != tc.want {
 				t.Errorf("wrote %q, want %q", got, tc.want)
 			}
-			if p, ok := result.Plan().(plan); !ok || p.Why == "" || p.want != nil {
-				t.Errorf("the plan shown is %+v", result.Plan())
+			if o, err := s.observe(t.Context(), web); err != nil || plan(o, noon).Why == "" {
+				t.Errorf("%v, and no reason", err)
 			}
 		})
 	}
@@ -174,7 +175,7 @@ func TestRefusedWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t, Options{}, tc.cached...)
 			s.refuse(tc.verb, tc.err)
-			err := s.sync(context.Background(), web).Err()
+			err := s.Reconcile(context.Background(), web).Err()
 			if (err != nil) != tc.failed || tc.failed && !errors.Is(err, tc.err) {
 				t.Errorf("returned %v", err)
 			}
@@ -199,12 +200,12 @@ func TestARefusedDeletionIsNoDeletion(t *testing.T) {
 				}
 				return true, nil, nil
 			})
-			if err := s.sync(context.Background(), web).Err(); !errors.Is(err, refusal) || len(s.Controller.writes.Behind(web)) != 0 {
-				t.Errorf("returned %v, behind %v", err, s.Controller.writes.Behind(web))
+			if err := s.Reconcile(context.Background(), web).Err(); !errors.Is(err, refusal) || len(s.Behind(web)) != 0 {
+				t.Errorf("returned %v, behind %v", err, s.Behind(web))
 			}
 			refuse = false
-			if err := s.sync(context.Background(), web).Err(); err != nil || len(s.Controller.writes.Behind(web)) != 1 {
-				t.Errorf("the next try: %v, behind %v", err, s.Controller.writes.Behind(web))
+			if err := s.Reconcile(context.Background(), web).Err(); err != nil || len(s.Behind(web)) != 1 {
+				t.Errorf("the next try: %v, behind %v", err, s.Behind(web))
 			}
 		})
 	}
@@ -212,12 +213,12 @@ func TestARefusedDeletionIsNoDeletion(t *testing.T) {
 
 func TestDeletesOnlyWhatItSaw(t *testing.T) {
 	s := newShell(t, Options{}, settled())
-	s.sync(context.Background(), web)
+	s.Reconcile(context.Background(), web)
 	deletion, ok := s.client.Actions()[0].(clienttesting.DeleteActionImpl)
 	if !ok || deletion.DeleteOptions.Preconditions == nil || *deletion.DeleteOptions.Preconditions.UID != "e1" {
 		t.Errorf("deleted with %+v", deletion.DeleteOptions)
 	}
-	if behind := s.Controller.writes.Behind(web); len(behind) != 1 {
+	if behind := s.Behind(web); len(behind) != 1 {
 		t.Errorf("behind %v until the cache shows what the API server said", behind)
 	}
 }
@@ -236,8 +237,8 @@ func TestAWriteHoldsTheKey(t *testing.T) {
 			s.client.PrependReactor("*", "endpoints", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "e1", ResourceVersion: "41"}}, nil
 			})
-			s.sync(context.Background(), web)
-			behind := s.Controller.writes.Behind(web)
+			s.Reconcile(context.Background(), web)
+			behind := s.Behind(web)
 			if len(behind) != 1 || behind[0].String() != tc.want {
 				t.Errorf("behind %v, want %q", behind, tc.want)
 			}
@@ -282,19 +283,18 @@ func TestWhatWakes(t *testing.T) {
 }
 
 func TestAnAddressThatLeavesDoesNotWait(t *testing.T) {
-	clock := testclock.NewFakeClock(noon)
-	s := newShell(t, Options{Clock: clock}, service(), pod(1), settled(pod(1)))
+	s := newShell(t, Options{}, service(), pod(1), settled(pod(1)))
 	s.client.PrependReactor("*", "endpoints", func(clienttesting.Action) (bool, runtime.Object, error) { return true, &corev1.Endpoints{}, nil })
-	s.spacing.Done(web, clock.Now().Add(-time.Second), nil) // a reconcile that took a second
+	s.spacing.Done(web, s.clock.Now().Add(-time.Second), nil) // a reconcile that took a second
 
 	s.cache(t, pod(2))
 	s.onPod(runner.Change[corev1.Pod]{New: pod(2)}, s)
-	if result := s.sync(context.Background(), web); result.Err() != nil || result.After() != 500*time.Millisecond || len(s.writes()) != 0 {
+	if result := s.Reconcile(context.Background(), web); result.Err() != nil || result.After() != 500*time.Millisecond || len(s.writes()) != 0 {
 		t.Errorf("a pod that joins: %v, again in %v, wrote %v", result.Err(), result.After(), s.writes())
 	}
 	s.cache(t, pod(1, unready))
 	s.onPod(runner.Change[corev1.Pod]{Old: pod(1), New: pod(1, unready)}, s)
-	if result := s.sync(context.Background(), web); result.Err() != nil || result.After() != 0 || len(s.writes()) != 1 {
+	if result := s.Reconcile(context.Background(), web); result.Err() != nil || result.After() != 0 || len(s.writes()) != 1 {
 		t.Errorf("a pod that leaves: %v, again in %v, wrote %v", result.Err(), result.After(), s.writes())
 	}
 }
@@ -339,14 +339,10 @@ func BenchmarkOnePodChange(b *testing.B) {
 				if len(w) != 1 {
 					b.Fatalf("woke %v", w)
 				}
-				p, err := s.observe(key)
-				if err != nil || p.Action == nothing {
-					b.Fatalf("%s, %v", p.Action, err)
+				if err := s.Reconcile(context.Background(), key).Err(); err != nil || len(s.writes()) != 1 {
+					b.Fatalf("wrote %v, %v", s.writes(), err)
 				}
-				if err := s.apply(context.Background(), key, p); err != nil {
-					b.Fatal(err)
-				}
-				s.cache(b, p.want)
+				s.cache(b, s.client.Actions()[0].(clienttesting.CreateAction).GetObject())
 				s.client.ClearActions()
 			}
 		})

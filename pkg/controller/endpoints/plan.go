@@ -3,12 +3,15 @@ package endpoints
 //lint:file-ignore SA1019 the old API is what this controller keeps
 
 import (
+	"fmt"
 	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 const (
@@ -21,66 +24,90 @@ const (
 	truncatedValue = "truncated"
 )
 
-// action is what is to be done with the Endpoints of a Service.
-type action string
-
-const (
-	nothing action = "nothing"
-	create  action = "create"
-	update  action = "update"
-	remove  action = "delete"
-)
-
-// plan is what to do about one Service, and why.
-type plan struct {
-	Action   action `json:"action"`
-	Why      string `json:"why"`
-	Ready    int    `json:"ready,omitempty"`
-	NotReady int    `json:"notReady,omitempty"`
-	// want is the whole object to write, or the one to delete; not shown, because it is large.
-	want *corev1.Endpoints
+// observed is what a plan is made of.
+type observed struct {
+	// service and its current endpoints are nil if there are none.
+	service *corev1.Service
+	current *corev1.Endpoints
+	pods    []*corev1.Pod
+	// trigger is when what made the difference happened, zero if unknown.
+	trigger time.Time
+	// wait is how long the Service has to wait for its turn.
+	wait  time.Duration
+	began time.Time
 }
 
-// withoutWant is the plan as it is kept for the debug endpoint.
-func (p plan) withoutWant() plan {
-	p.want = nil
+// turn is what is noted of a reconcile.
+type turn struct {
+	began time.Time
+	err   error
+}
+
+// plan brings the Endpoints of a Service to the wanted state.
+func plan(o observed, _ time.Time) act.Plan {
+	if o.wait > 0 {
+		return act.Plan{Why: "addresses that join are gathered", RequeueAfter: o.wait}
+	}
+	p := o.decide()
+	p.Note = func(r act.Results) any { return turn{o.began, r.Err()} }
 	return p
 }
 
-// planFor decides about the Endpoints of a Service that exists. Current is nil
-// if there are none yet; trigger is when what made the difference happened, zero
-// if unknown.
-func planFor(service *corev1.Service, pods []*corev1.Pod, current *corev1.Endpoints, trigger time.Time) plan {
+func (o observed) decide() act.Plan {
+	switch {
+	case o.service == nil && o.current == nil:
+		return act.Plan{Why: "neither service nor endpoints exist"}
+	case o.service == nil:
+		return act.Plan{Why: "the service is gone", Stages: act.Stages(act.Delete{Of: o.current})}
+	case o.service.Spec.Type == corev1.ServiceTypeExternalName:
+		return act.Plan{Why: "an external name has no endpoints"}
+	case !selects(o.service):
+		return act.Plan{Why: "without a selector its endpoints are written by others"}
+	}
+	return planFor(o.service, o.pods, o.current, o.trigger)
+}
+
+// selects reports whether the Service takes its endpoints from pods.
+func selects(service *corev1.Service) bool {
+	return service.Spec.Type != corev1.ServiceTypeExternalName && len(service.Spec.Selector) > 0
+}
+
+// planFor decides about the Endpoints of a Service that selects pods. Current is nil
+// if there are none yet.
+func planFor(service *corev1.Service, pods []*corev1.Pod, current *corev1.Endpoints, trigger time.Time) act.Plan {
 	subsets, overCapacity := truncated(subsetsOf(service, pods), maxAddresses)
-	p := plan{Action: nothing, Why: "the endpoints are as they should be"}
-	p.Ready, p.NotReady = count(subsets)
 	labels := labelsFor(service)
+	ready, notReady := count(subsets)
+	numbers := fmt.Sprintf(": %d addresses are ready, %d are not", ready, notReady)
+	var p act.Plan
 	switch {
 	case current == nil:
-		p.Action, p.Why = create, "the service has no endpoints object"
-		current = &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
+		p.Why = "the service has no endpoints object" + numbers
 	case !sameSubsets(current.Subsets, subsets):
-		p.Action, p.Why = update, "the addresses or ports differ"
+		p.Why = "the addresses or ports differ" + numbers
 	case !sameLabels(current.Labels, labels):
-		p.Action, p.Why = update, "the labels differ"
+		p.Why = "the labels differ" + numbers
 	case !saysCapacity(current, overCapacity):
-		p.Action, p.Why = update, "the over-capacity annotation differs"
+		p.Why = "the over-capacity annotation differs" + numbers
 	default:
+		return act.Plan{Why: "the endpoints are as they should be" + numbers}
+	}
+	wanted := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
+	if current != nil {
+		wanted = current.DeepCopy()
+	}
+	wanted.Subsets = subsets
+	wanted.Labels = labels
+	wanted.Annotations = annotationsFor(wanted.Annotations, trigger, overCapacity)
+	name := service.Namespace + "/" + service.Name
+	if current == nil {
+		p.Stages = act.Stages(act.Create{Object: wanted, Events: act.Events{On: wanted,
+			FailedReason: "FailedToCreateEndpoint", Failed: "Failed to create endpoint for service " + name + ": %v"}})
 		return p
 	}
-	p.want = current.DeepCopy()
-	p.want.Subsets = subsets
-	p.want.Labels = labels
-	p.want.Annotations = annotationsFor(p.want.Annotations, trigger, overCapacity)
+	p.Stages = act.Stages(act.Update{Object: wanted, Required: true, Events: act.Events{On: wanted,
+		FailedReason: "FailedToUpdateEndpoint", Failed: "Failed to update endpoint " + name + ": %v"}})
 	return p
-}
-
-// planWithout decides about the Endpoints of a Service that is gone.
-func planWithout(current *corev1.Endpoints) plan {
-	if current == nil {
-		return plan{Action: nothing, Why: "neither service nor endpoints exist"}
-	}
-	return plan{Action: remove, Why: "the service is gone", want: current}
 }
 
 // equality compares endpoints as the API means them; a pod's resource version
@@ -139,7 +166,7 @@ func annotationsFor(annotations map[string]string, trigger time.Time, overCapaci
 	return annotations
 }
 
-// saysCapacity tells whether the over-capacity annotation is as it should be:
+// saysCapacity reports whether the over-capacity annotation is as it should be:
 // absent unless addresses were left out.
 func saysCapacity(endpoints *corev1.Endpoints, overCapacity bool) bool {
 	value, set := endpoints.Annotations[corev1.EndpointsOverCapacity]

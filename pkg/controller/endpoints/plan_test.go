@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
@@ -182,8 +184,8 @@ func TestASettledClusterIsLeftAlone(t *testing.T) {
 	for name, current := range settled {
 		t.Run(name, func(t *testing.T) {
 			p := planFor(services[name], pods, current, noon)
-			if p.Action != nothing {
-				t.Errorf("%s because %s: %s", p.Action, p.Why, cmp.Diff(current.Subsets, p.want.Subsets))
+			if does := testrig.Planned(p); does != "" {
+				t.Errorf("%s because %s: %s", does, p.Why, cmp.Diff(current.Subsets, wanted(p).Subsets))
 			}
 		})
 	}
@@ -229,10 +231,18 @@ func read[T any](t *testing.T, item json.RawMessage, into *T) *T {
 	return into
 }
 
+// wanted are the endpoints that a plan writes, nil if it writes none.
+func wanted(p act.Plan) *corev1.Endpoints {
+	if p.Stages == nil {
+		return nil
+	}
+	return p.Stages[0].Steps[0].About().(*corev1.Endpoints)
+}
+
 func TestPlan(t *testing.T) {
 	pods := []*corev1.Pod{pod(1), pod(2, unready)}
 	settled := func(change ...func(*corev1.Endpoints)) *corev1.Endpoints {
-		e := planFor(service(), pods, nil, noon).want
+		e := wanted(planFor(service(), pods, nil, noon))
 		e.ResourceVersion = "7"
 		for _, f := range change {
 			f(e)
@@ -242,27 +252,27 @@ func TestPlan(t *testing.T) {
 	for name, tc := range map[string]struct {
 		service *corev1.Service
 		current *corev1.Endpoints
-		want    action
+		want    string
 		why     string
 	}{
-		"no endpoints yet":                       {service(), nil, create, "the service has no endpoints object"},
-		"all is said already":                    {service(), settled(), nothing, "the endpoints are as they should be"},
-		"a pod's resource version is no change":  {service(), settled(func(e *corev1.Endpoints) { e.Subsets[0].Addresses[0].TargetRef.ResourceVersion = "9" }), nothing, "the endpoints are as they should be"},
-		"an annotation of others is no change":   {service(), settled(func(e *corev1.Endpoints) { e.Annotations["note"] = "x" }), nothing, "the endpoints are as they should be"},
-		"a lost address is put back":             {service(), settled(func(e *corev1.Endpoints) { e.Subsets[0].Addresses = nil }), update, "the addresses or ports differ"},
-		"a label of the service is followed":     {service(func(s *corev1.Service) { s.Labels["tier"] = "1" }), settled(), update, "the labels differ"},
-		"a label the service lacks is removed":   {service(), settled(func(e *corev1.Endpoints) { e.Labels["foo"] = "bar" }), update, "the labels differ"},
-		"the managing label is put back":         {service(), settled(func(e *corev1.Endpoints) { delete(e.Labels, LabelManagedBy) }), update, "the labels differ"},
-		"a lost word headless is no change":      {service(headless), settled(), nothing, "the endpoints are as they should be"},
-		"a wrong word headless is no change":     {service(), settled(func(e *corev1.Endpoints) { e.Labels[corev1.IsHeadlessService] = "" }), nothing, "the endpoints are as they should be"},
-		"a wrong claim of truncation is removed": {service(), settled(func(e *corev1.Endpoints) { e.Annotations[corev1.EndpointsOverCapacity] = "warning" }), update, "the over-capacity annotation differs"},
+		"no endpoints yet":                       {service(), nil, "create Endpoints web", "the service has no endpoints object"},
+		"all is said already":                    {service(), settled(), "", "the endpoints are as they should be"},
+		"a pod's resource version is no change":  {service(), settled(func(e *corev1.Endpoints) { e.Subsets[0].Addresses[0].TargetRef.ResourceVersion = "9" }), "", "the endpoints are as they should be"},
+		"an annotation of others is no change":   {service(), settled(func(e *corev1.Endpoints) { e.Annotations["note"] = "x" }), "", "the endpoints are as they should be"},
+		"a lost address is put back":             {service(), settled(func(e *corev1.Endpoints) { e.Subsets[0].Addresses = nil }), "update Endpoints web", "the addresses or ports differ"},
+		"a label of the service is followed":     {service(func(s *corev1.Service) { s.Labels["tier"] = "1" }), settled(), "update Endpoints web", "the labels differ"},
+		"a label the service lacks is removed":   {service(), settled(func(e *corev1.Endpoints) { e.Labels["foo"] = "bar" }), "update Endpoints web", "the labels differ"},
+		"the managing label is put back":         {service(), settled(func(e *corev1.Endpoints) { delete(e.Labels, LabelManagedBy) }), "update Endpoints web", "the labels differ"},
+		"a lost word headless is no change":      {service(headless), settled(), "", "the endpoints are as they should be"},
+		"a wrong word headless is no change":     {service(), settled(func(e *corev1.Endpoints) { e.Labels[corev1.IsHeadlessService] = "" }), "", "the endpoints are as they should be"},
+		"a wrong claim of truncation is removed": {service(), settled(func(e *corev1.Endpoints) { e.Annotations[corev1.EndpointsOverCapacity] = "warning" }), "update Endpoints web", "the over-capacity annotation differs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := planFor(tc.service, pods, tc.current, noon)
-			if got.Action != tc.want || got.Why != tc.why {
-				t.Errorf("got %s because %s", got.Action, got.Why)
+			if testrig.Planned(got) != tc.want || got.Why != tc.why+": 1 addresses are ready, 1 are not" {
+				t.Errorf("got %s because %s", testrig.Planned(got), got.Why)
 			}
-			if tc.current != nil && got.want != nil && (got.want.ResourceVersion != "7" || got.want == tc.current) {
+			if e := wanted(got); tc.current != nil && e != nil && (e.ResourceVersion != "7" || e == tc.current) {
 				t.Error("an update must carry the version it was decided on, and leave the cached object alone")
 			}
 		})
@@ -273,7 +283,7 @@ func TestWhatIsWritten(t *testing.T) {
 	s := service(headless, func(s *corev1.Service) { s.Labels[corev1.IsHeadlessService] = "mine"; s.Labels[LabelManagedBy] = "me" })
 	current := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: map[string]string{
 		"note": "x", corev1.EndpointsLastChangeTriggerTime: "old", corev1.EndpointsOverCapacity: "truncated"}}}
-	got := planFor(s, []*corev1.Pod{pod(1)}, current, time.Time{}).want
+	got := wanted(planFor(s, []*corev1.Pod{pod(1)}, current, time.Time{}))
 	want := metav1.ObjectMeta{
 		Namespace: "shop", Name: "web",
 		Labels:      map[string]string{"team": "x", corev1.IsHeadlessService: "", LabelManagedBy: ManagedBy},
@@ -282,7 +292,7 @@ func TestWhatIsWritten(t *testing.T) {
 	if diff := cmp.Diff(want, got.ObjectMeta); diff != "" {
 		t.Error(diff)
 	}
-	if got := planFor(s, nil, nil, noon).want.Annotations[corev1.EndpointsLastChangeTriggerTime]; got != "2026-05-01T12:00:00.000000005Z" {
+	if got := wanted(planFor(s, nil, nil, noon)).Annotations[corev1.EndpointsLastChangeTriggerTime]; got != "2026-05-01T12:00:00.000000005Z" {
 		t.Errorf("trigger time %q", got)
 	}
 }
@@ -324,11 +334,11 @@ func TestTruncatedEndpointsAreNotWrittenAgain(t *testing.T) {
 	for i := range 1200 {
 		pods = append(pods, pod(i))
 	}
-	first := planFor(service(), pods, nil, noon)
-	if r, _ := count(first.want.Subsets); r != maxAddresses || first.want.Annotations[corev1.EndpointsOverCapacity] != truncatedValue {
-		t.Errorf("%d addresses, annotations %v", r, first.want.Annotations)
+	first := wanted(planFor(service(), pods, nil, noon))
+	if r, _ := count(first.Subsets); r != maxAddresses || first.Annotations[corev1.EndpointsOverCapacity] != truncatedValue {
+		t.Errorf("%d addresses, annotations %v", r, first.Annotations)
 	}
-	if again := planFor(service(), pods, first.want, noon); again.Action != nothing {
-		t.Errorf("again: %s because %s", again.Action, again.Why)
+	if again := planFor(service(), pods, first, noon); again.Stages != nil {
+		t.Errorf("again: %s because %s", testrig.Planned(again), again.Why)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 func TestWhatMeansTheSameIsLeftAlone(t *testing.T) {
@@ -20,7 +22,7 @@ func TestWhatMeansTheSameIsLeftAlone(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change func([]corev1.EndpointSubset) []corev1.EndpointSubset
-		want   action
+		want   string
 	}{
 		"another order of everything": {func(s []corev1.EndpointSubset) []corev1.EndpointSubset {
 			slices.Reverse(s)
@@ -29,53 +31,53 @@ func TestWhatMeansTheSameIsLeftAlone(t *testing.T) {
 				slices.Reverse(s[i].Addresses)
 			}
 			return s
-		}, nothing},
+		}, ""},
 		"a subset divided by its addresses": {func(s []corev1.EndpointSubset) []corev1.EndpointSubset {
 			i := shared(s)
 			part := corev1.EndpointSubset{Addresses: s[i].Addresses[:1], Ports: s[i].Ports}
 			s[i].Addresses = s[i].Addresses[1:]
 			return append(s, part)
-		}, nothing},
+		}, ""},
 		"a subset divided by its ports": {func(s []corev1.EndpointSubset) []corev1.EndpointSubset {
 			i := shared(s)
 			part := s[i]
 			part.Ports = part.Ports[:1]
 			s[i].Ports = s[i].Ports[1:]
 			return append(s, part)
-		}, nothing},
+		}, ""},
 		"an address listed twice": {func(s []corev1.EndpointSubset) []corev1.EndpointSubset {
 			s[0].Addresses = append(s[0].Addresses, s[0].Addresses[0])
 			return s
-		}, nothing},
+		}, ""},
 		"another version of a pod": {func(s []corev1.EndpointSubset) []corev1.EndpointSubset {
 			slices.Reverse(s)
 			s[0].Addresses[0].TargetRef.ResourceVersion = "77"
 			return s
-		}, nothing},
+		}, ""},
 		"an address written in another way": {func(s []corev1.EndpointSubset) []corev1.EndpointSubset {
 			s[0].Addresses[0].IP = "0" + s[0].Addresses[0].IP
 			return s
-		}, update},
+		}, "update Endpoints web"},
 		"an address that is ready and is not": {func(s []corev1.EndpointSubset) []corev1.EndpointSubset {
 			s[0].NotReadyAddresses = append(s[0].NotReadyAddresses, s[0].Addresses[0])
 			return s
-		}, update},
+		}, "update Endpoints web"},
 		"the pod of an address is another": {func(s []corev1.EndpointSubset) []corev1.EndpointSubset {
 			s[0].Addresses[0].TargetRef.UID = "other"
 			return s
-		}, update},
+		}, "update Endpoints web"},
 		"no node of an address": {func(s []corev1.EndpointSubset) []corev1.EndpointSubset {
 			s[0].Addresses[0].NodeName = nil
 			return s
-		}, update},
+		}, "update Endpoints web"},
 		"a port of another protocol": {func(s []corev1.EndpointSubset) []corev1.EndpointSubset {
 			s[0].Ports[0].Protocol = corev1.ProtocolSCTP
 			return s
-		}, update},
+		}, "update Endpoints web"},
 		"ports without addresses": {func(s []corev1.EndpointSubset) []corev1.EndpointSubset {
 			s[0].Addresses = nil
 			return s
-		}, update},
+		}, "update Endpoints web"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			current := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: labelsFor(web)}}
@@ -84,8 +86,8 @@ func TestWhatMeansTheSameIsLeftAlone(t *testing.T) {
 			}
 			current.Subsets = tc.change(current.Subsets)
 			before := current.DeepCopy()
-			if got := planFor(web, pods, current, noon); got.Action != tc.want {
-				t.Errorf("got %s: %s; want %s", got.Action, got.Why, tc.want)
+			if got := planFor(web, pods, current, noon); testrig.Planned(got) != tc.want {
+				t.Errorf("got %s: %s; want %s", testrig.Planned(got), got.Why, tc.want)
 			}
 			if diff := cmp.Diff(before, current); diff != "" {
 				t.Errorf("the cached object was changed: %s", diff)

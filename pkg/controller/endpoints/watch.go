@@ -37,7 +37,7 @@ func (c *Controller) onService(change runner.Change[corev1.Service], w wake) {
 }
 
 func (c *Controller) onPod(change runner.Change[corev1.Pod], w wake) {
-	services.WakeTouched(c.serviceIdx, c.batchPeriod, c.spacing, change, w)
+	services.WakeTouched(c.services, c.batchPeriod, c.spacing, change, w)
 }
 
 // onEndpoints restores Endpoints that were deleted and looks once at all that
