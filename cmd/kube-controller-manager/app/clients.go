@@ -122,15 +122,6 @@ func (cc ControllerContext) Recorder(ctx context.Context, client kubernetes.Inte
 	return events.recorder
 }
 
-// clientAndEvents makes the client of a service account and a recorder that writes with it.
-func (cc ControllerContext) clientAndEvents(ctx context.Context, serviceAccount, source string) (kubernetes.Interface, record.EventRecorder, error) {
-	client, err := cc.Client(serviceAccount)
-	if err != nil {
-		return nil, nil, err
-	}
-	return client, cc.Recorder(ctx, client, source), nil
-}
-
 // require skips the controller, with the reason, when a resource it cannot do
 // without is not served.
 func (cc ControllerContext) require(resources ...schema.GroupVersionResource) error {

@@ -63,15 +63,14 @@ func startEndpointSliceController(ctx context.Context, cc ControllerContext) (ht
 	if err := cc.require(endpointSlicesResource); err != nil {
 		return nil, false, err
 	}
-	client, events, err := cc.clientAndEvents(ctx, "endpointslice-controller", "endpoint-slice-controller")
+	hand, err := cc.hand(ctx, "endpointslice-controller", "endpoint-slice-controller")
 	if err != nil {
 		return nil, false, err
 	}
 	core := cc.Informers.Core().V1()
 	config := cc.Config.EndpointSliceController
-	c, err := endpointslice.New(core.Services(), core.Pods(), core.Nodes(), cc.Informers.Discovery().V1().EndpointSlices(), client, events, endpointslice.Options{
+	c, err := endpointslice.New(core.Services(), core.Pods(), core.Nodes(), cc.Informers.Discovery().V1().EndpointSlices(), hand, endpointslice.Options{
 		Workers:              int(config.ConcurrentServiceEndpointSyncs),
-		Clock:                cc.Clock,
 		MaxEndpointsPerSlice: config.MaxEndpointsPerSlice,
 		BatchPeriod:          config.EndpointUpdatesBatchPeriod.Duration,
 	})

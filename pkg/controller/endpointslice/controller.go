@@ -12,31 +12,30 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	discoveryinformers "k8s.io/client-go/informers/discovery/v1"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	reconcilers "k8s.io/endpointslice"
 	"k8s.io/endpointslice/metrics"
 	"k8s.io/endpointslice/topologycache"
 	endpointsliceutil "k8s.io/endpointslice/util"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/services"
+	"github.com/kube-kcm/kube-controller-manager/pkg/slicewriter"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
 const (
-	// Name is the controller's canonical name.
-	Name = "endpointslice-controller"
+	name = "endpointslice-controller"
 	// ManagedBy is the value of the label endpointslice.kubernetes.io/managed-by
 	// on every slice this controller keeps.
 	ManagedBy = "endpointslice-controller.k8s.io"
@@ -50,14 +49,10 @@ const (
 // without a namespace.
 var nodesKey = types.NamespacedName{Name: "nodes"}
 
-var endpointSlices = schema.GroupResource{Group: discoveryv1.GroupName, Resource: "endpointslices"}
-
 // Options are the plain values a Controller runs with.
 type Options struct {
 	// Workers is how many Services are reconciled at once.
 	Workers int
-	// Clock serves the queue; the real one by default.
-	Clock clock.WithTicker
 	// MaxEndpointsPerSlice is how many endpoints one slice may hold.
 	MaxEndpointsPerSlice int32
 	// BatchPeriod is how long changes of pods are gathered before their Services are reconciled.
@@ -73,7 +68,6 @@ type Controller struct {
 	serviceIdx  toolscache.Indexer
 	pods        toolscache.Indexer
 	slices      toolscache.Indexer
-	recorder    record.EventRecorder
 	batchPeriod time.Duration
 
 	spacing     *services.Spacing
@@ -82,9 +76,8 @@ type Controller struct {
 	triggers    *endpointsliceutil.TriggerTimeTracker
 	topology    *topologycache.TopologyCache
 	reconciler  *reconcilers.Reconciler
-	// contexts holds the context of each Service in work, for the writes of the
-	// library, which has no parameter for it.
-	contexts sync.Map
+	writer      *slicewriter.Writer
+	actor       *act.Actor[types.NamespacedName]
 	// firstNodes loads the topology before the first Service, so that a restart
 	// does not take away hints that stand.
 	firstNodes sync.Once
@@ -94,7 +87,7 @@ type Controller struct {
 func New(
 	serviceInformer coreinformers.ServiceInformer, podInformer coreinformers.PodInformer,
 	nodeInformer coreinformers.NodeInformer, sliceInformer discoveryinformers.EndpointSliceInformer,
-	client kubernetes.Interface, recorder record.EventRecorder, o Options,
+	hand reconcile.Hand, o Options,
 ) (*Controller, error) {
 	metrics.RegisterMetrics()
 	c := &Controller{
@@ -103,23 +96,27 @@ func New(
 		serviceIdx:  serviceInformer.Informer().GetIndexer(),
 		pods:        podInformer.Informer().GetIndexer(),
 		slices:      sliceInformer.Informer().GetIndexer(),
-		recorder:    recorder,
 		batchPeriod: o.BatchPeriod,
 		generations: endpointsliceutil.NewEndpointSliceTracker(),
 		triggers:    endpointsliceutil.NewTriggerTimeTracker(),
 		topology:    topologycache.NewTopologyCache(),
 	}
-	c.writes = consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{endpointSlices: c.slices})
-	c.reconciler = reconcilers.NewReconciler(trackedClient{client, c}, c.nodes, o.MaxEndpointsPerSlice, c.generations,
-		c.topology, recorder, ManagedBy, reconcilers.WithPreferSameTrafficDistributionEnabled(true))
-	c.spacing = services.NewSpacing(o.Clock)
+	c.writes = consistency.NewTracker[types.NamespacedName](reconcile.Caches{discoveryv1.Resource("endpointslices"): c.slices})
+	c.actor = reconcile.NewActor(reconcile.Options[types.NamespacedName]{
+		Name: name, Hand: hand, Runner: runner.Options[types.NamespacedName]{Writes: c.writes},
+	})
+	c.writer = slicewriter.New(c.actor, c.slices)
+	c.reconciler = reconcilers.NewReconciler(c.writer.Client(), c.nodes, o.MaxEndpointsPerSlice, c.generations,
+		c.topology, c.writer.Recorder(), ManagedBy, reconcilers.WithPreferSameTrafficDistributionEnabled(true))
+	c.spacing = services.NewSpacing(hand.Clock)
 	c.Runner = runner.New(runner.Options[types.NamespacedName]{
-		Name:       Name,
+		Name:       name,
 		Queue:      "endpoint_slice",
 		Workers:    o.Workers,
-		Clock:      o.Clock,
+		Clock:      hand.Clock,
 		MaxRetries: maxRetries,
 		Writes:     c.writes,
+		Decisions:  func(key types.NamespacedName) any { return c.actor.Decisions(key) },
 		OnHeld:     func([]consistency.Behind) { metrics.EndpointSliceSyncs.WithLabelValues("stale").Inc() },
 		// A sync may write many slices, so retries start later than elsewhere.
 		RateLimiter: workqueue.NewTypedMaxOfRateLimiter(
@@ -142,8 +139,6 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 		return runner.Done().LookAgain(wait).Because(picture{Why: "endpoints that join are gathered"})
 	}
 	began := c.spacing.Now()
-	c.contexts.Store(key, ctx)
-	defer c.contexts.Delete(key)
 	did, err := c.syncService(ctx, key)
 	c.spacing.Done(key, began, err)
 	result := "success"
@@ -178,23 +173,29 @@ func (c *Controller) syncService(ctx context.Context, key types.NamespacedName) 
 	}
 	pods, err := cache.Selected[corev1.Pod](c.pods, key.Namespace, service.Spec.Selector)
 	if err != nil {
-		c.recorder.Eventf(service, corev1.EventTypeWarning, "FailedToListPods", "Error listing Pods for Service %s: %v", key, err)
+		c.tell(ctx, service, "FailedToListPods", "Error listing Pods for Service %s: %v", key, err)
 		return picture{}, fmt.Errorf("list pods of service %s: %w", key, err)
 	}
 	existing, err := c.slicesOf(key)
 	if err != nil {
-		c.recorder.Eventf(service, corev1.EventTypeWarning, "FailedToListEndpointSlices",
-			"Error listing Endpoint Slices for Service %s: %v", key, err)
+		c.tell(ctx, service, "FailedToListEndpointSlices", "Error listing Endpoint Slices for Service %s: %v", key, err)
 		return picture{}, fmt.Errorf("list endpoint slices of service %s: %w", key, err)
 	}
 	trigger := c.triggers.ComputeEndpointLastChangeTriggerTime(key.Namespace, service, pods)
-	saw := picture{Why: "slices follow the selected pods", Pods: len(pods), Slices: len(existing)}
-	if err := c.reconciler.Reconcile(klog.FromContext(ctx), service, pods, existing, trigger); err != nil {
-		c.recorder.Eventf(service, corev1.EventTypeWarning, "FailedToUpdateEndpointSlices",
-			"Error updating Endpoint Slices for Service %s: %v", key, err)
+	saw := picture{Why: fmt.Sprintf("%d slices follow the %d selected pods", len(existing), len(pods)), Pods: len(pods), Slices: len(existing)}
+	err = c.writer.During(ctx, key, func() error {
+		return c.reconciler.Reconcile(klog.FromContext(ctx), service, pods, existing, trigger)
+	})
+	if err != nil {
+		c.tell(ctx, service, "FailedToUpdateEndpointSlices", "Error updating Endpoint Slices for Service %s: %v", key, err)
 		return saw, fmt.Errorf("reconcile endpoint slices of service %s: %w", key, err)
 	}
 	return saw, nil
+}
+
+// tell warns about a Service.
+func (c *Controller) tell(ctx context.Context, service *corev1.Service, reason, format string, args ...any) {
+	c.actor.Take(ctx, client.ObjectKeyFromObject(service), act.Event{On: service, Type: corev1.EventTypeWarning, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
 // slicesOf returns the slices that this controller manages for a Service and

@@ -29,7 +29,10 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
-var web = types.NamespacedName{Namespace: "shop", Name: "web"}
+var (
+	web            = types.NamespacedName{Namespace: "shop", Name: "web"}
+	endpointSlices = discoveryv1.Resource("endpointslices")
+)
 
 // shell is a controller whose caches the test fills by hand. Slices it writes
 // get the next version and are cached when the test says so.
@@ -38,6 +41,7 @@ type shell struct {
 	client  *fake.Clientset
 	factory informers.SharedInformerFactory
 	events  *record.FakeRecorder
+	clock   *testclock.FakeClock
 	version int
 	written []*discoveryv1.EndpointSlice
 	deleted []clienttesting.DeleteActionImpl
@@ -48,15 +52,15 @@ func newShell(t testing.TB, o Options, cached ...runtime.Object) *shell {
 	if o.MaxEndpointsPerSlice == 0 {
 		o.MaxEndpointsPerSlice = 100
 	}
-	if o.Clock == nil {
-		o.Clock = testclock.NewFakeClock(time.Unix(9, 0)) // no reconcile takes any time
-	}
 	client := fake.NewClientset()
-	s := &shell{client: client, factory: informers.NewSharedInformerFactory(client, 0), events: record.NewFakeRecorder(1000), version: 100}
+	s := &shell{client: client, factory: informers.NewSharedInformerFactory(client, 0), events: record.NewFakeRecorder(1000), version: 100,
+		clock: testclock.NewFakeClock(time.Unix(9, 0))} // no reconcile takes any time
+	hand := testrig.Hand(client, s.events)
+	hand.Clock = s.clock
 	client.PrependReactor("*", "endpointslices", s.serve)
 	core := s.factory.Core().V1()
 	var err error
-	s.Controller, err = New(core.Services(), core.Pods(), core.Nodes(), s.factory.Discovery().V1().EndpointSlices(), client, s.events, o)
+	s.Controller, err = New(core.Services(), core.Pods(), core.Nodes(), s.factory.Discovery().V1().EndpointSlices(), hand, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,15 +357,6 @@ func TestAWriteHoldsTheKeyUntilTheCacheShowsIt(t *testing.T) {
 	s.sync(context.Background(), web)
 	if behind := s.writes.Behind(web); len(behind) != 1 || behind[0].Wrote != "102" {
 		t.Errorf("behind %v after an update", behind)
-	}
-}
-
-func TestWritesEndWithTheSync(t *testing.T) {
-	s := newShell(t, Options{})
-	type mark struct{}
-	s.contexts.Store(web, context.WithValue(context.Background(), mark{}, true))
-	if s.contextOf(context.Background(), web).Value(mark{}) == nil {
-		t.Error("a write of the library does not end with the sync it belongs to")
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
-	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
@@ -66,10 +65,9 @@ func TestALostAnswerMakesNoSecondSlice(t *testing.T) {
 }
 
 func TestAnEndpointThatLeavesDoesNotWait(t *testing.T) {
-	clock := testclock.NewFakeClock(time.Unix(9, 0))
-	s := newShell(t, Options{Clock: clock}, service(), node("n", "a"), pod(1, "n"))
+	s := newShell(t, Options{}, service(), node("n", "a"), pod(1, "n"))
 	s.settle(t)
-	s.spacing.Done(web, clock.Now().Add(-time.Second), nil) // as if that had taken a second
+	s.spacing.Done(web, s.clock.Now().Add(-time.Second), nil) // as if that had taken a second
 
 	s.cache(t, pod(2, "n"))
 	s.onPod(runner.Change[corev1.Pod]{New: pod(2, "n")}, s)
