@@ -6,8 +6,7 @@ import (
 	"net/http"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/discovery"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/endpoints"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/endpointslice"
@@ -30,18 +29,18 @@ func startNamespaceController(ctx context.Context, cc ControllerContext) (http.H
 	}
 	config.QPS *= namespaceQPSFactor
 	config.Burst *= namespaceBurstFactor
-	client, err := kubernetes.NewForConfig(config)
+	kinds, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return nil, false, fmt.Errorf("make the client of namespace-controller: %w", err)
+		return nil, false, fmt.Errorf("make the discovery client of namespace-controller: %w", err)
 	}
-	meta, err := metadata.NewForConfig(config)
+	hand, err := cc.handOf(ctx, config, "")
 	if err != nil {
-		return nil, false, fmt.Errorf("make the metadata client of namespace-controller: %w", err)
+		return nil, false, err
 	}
-	c, err := namespace.New(cc.Informers.Core().V1().Namespaces(), client, meta, namespace.Options{
-		Workers: int(cc.Config.NamespaceController.ConcurrentNamespaceSyncs),
-		Resync:  cc.Config.NamespaceController.NamespaceSyncPeriod.Duration,
-		Clock:   cc.Clock,
+	c, err := namespace.New(cc.Informers.Core().V1().Namespaces(), hand, namespace.Options{
+		Workers:  int(cc.Config.NamespaceController.ConcurrentNamespaceSyncs),
+		Resync:   cc.Config.NamespaceController.NamespaceSyncPeriod.Duration,
+		Discover: kinds.ServerPreferredNamespacedResources,
 	})
 	return cc.run(ctx, c, err)
 }

@@ -21,7 +21,7 @@ func TestAnEmptyNamespaceCostsOneListAKind(t *testing.T) {
 	if got := p.pass(t.Context()); got.Err() != nil || got.After() != 0 {
 		t.Fatalf("got %v, look again after %v", got.Err(), got.After())
 	}
-	want := []string{"get namespaces", "update namespaces/status", "create namespaces/finalize", "list configmaps", "list pods", "list widgets"}
+	want := []string{"get namespaces", "update namespaces/status", "update namespaces/finalize", "list configmaps", "list pods", "list widgets"}
 	if diff := cmp.Diff(want, p.requests()); diff != "" {
 		t.Error(diff)
 	}
@@ -36,7 +36,7 @@ func TestContentIsDeletedAndTheNamespaceFinalized(t *testing.T) {
 		t.Fatal(got.Err())
 	}
 	want := []string{
-		"get namespaces", "update namespaces/status", "create namespaces/finalize",
+		"get namespaces", "update namespaces/status", "update namespaces/finalize",
 		"list configmaps", "list pods", "list widgets",
 		"delete-collection configmaps", "list configmaps",
 		"list widgets", "delete widgets", "list widgets", // a kind that has no collection to delete
@@ -125,7 +125,7 @@ func TestABrokenKindDoesNotHoldUpTheOthers(t *testing.T) {
 				t.Error(diff)
 			}
 			done := p.requests()
-			if !slices.Contains(done, "delete-collection configmaps") || slices.Contains(done, "create namespaces/finalize") {
+			if !slices.Contains(done, "delete-collection configmaps") || slices.Contains(done, "update namespaces/finalize") {
 				t.Errorf("requests %v", done)
 			}
 		})
@@ -143,7 +143,7 @@ func TestDiscoveryThatIsNotCompleteDeletesTheRestAndDoesNotFinalize(t *testing.T
 		t.Error(diff)
 	}
 	done := p.requests()
-	if !slices.Contains(done, "delete-collection configmaps") || slices.Contains(done, "create namespaces/finalize") {
+	if !slices.Contains(done, "delete-collection configmaps") || slices.Contains(done, "update namespaces/finalize") {
 		t.Errorf("requests %v", done)
 	}
 	p.incomplete = nil
@@ -158,7 +158,7 @@ func TestDiscoveryThatIsNotCompleteDeletesTheRestAndDoesNotFinalize(t *testing.T
 	if diff := cmp.Diff([]string{"list things"}, p.requests()); diff != "" || p.discovered != 2 {
 		t.Errorf("the probe reads what was missing: %s", diff)
 	}
-	if got := p.pass(t.Context()); got.Err() != nil || !slices.Contains(p.requests(), "create namespaces/finalize") {
+	if got := p.pass(t.Context()); got.Err() != nil || !slices.Contains(p.requests(), "update namespaces/finalize") {
 		t.Errorf("not finalized once discovery is complete: %v", got.Err())
 	}
 }
@@ -170,7 +170,7 @@ func TestGroupVersionsNotUnderstoodKeepTheNamespace(t *testing.T) {
 	if got := p.conditions(t); got != "GroupVersionParsingFailed: unexpected GroupVersion string: a/b/c" {
 		t.Error(got)
 	}
-	if done := p.requests(); slices.Contains(done, "create namespaces/finalize") || !slices.Contains(done, "delete-collection configmaps") {
+	if done := p.requests(); slices.Contains(done, "update namespaces/finalize") || !slices.Contains(done, "delete-collection configmaps") {
 		t.Errorf("requests %v", done)
 	}
 }
@@ -185,7 +185,7 @@ func TestAKindThatAppearsMeanwhileIsEmptiedToo(t *testing.T) {
 	p.library.since(p.clock.Now()) // another namespace is looked at
 	_ = p.meta.Tracker().Delete(configMaps.gvr, "team", "a")
 	p.pass(t.Context())
-	if done := p.requests(); slices.Contains(done, "create namespaces/finalize") {
+	if done := p.requests(); slices.Contains(done, "update namespaces/finalize") {
 		t.Errorf("finalized without a look at the new kind: %v", done)
 	}
 	p.look(t.Context(), false)
@@ -193,7 +193,7 @@ func TestAKindThatAppearsMeanwhileIsEmptiedToo(t *testing.T) {
 		t.Error(diff)
 	}
 	p.pass(t.Context())
-	if done := p.requests(); !slices.Contains(done, "create namespaces/finalize") {
+	if done := p.requests(); !slices.Contains(done, "update namespaces/finalize") {
 		t.Errorf("requests %v", done)
 	}
 }
@@ -212,7 +212,7 @@ func TestWhatWasSeenTooLongAgoIsLookedAtAnew(t *testing.T) {
 	}
 	p.pass(t.Context())
 	done := p.requests()
-	if !slices.Contains(done, "list widgets") || !slices.Contains(done, "create namespaces/finalize") {
+	if !slices.Contains(done, "list widgets") || !slices.Contains(done, "update namespaces/finalize") {
 		t.Errorf("requests %v", done)
 	}
 }
@@ -250,8 +250,11 @@ func TestFinalizing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, ending(func(ns *corev1.Namespace) { ns.Spec.Finalizers = append(ns.Spec.Finalizers, "x/y") }))
 			times := 0
-			p.client.PrependReactor("create", "namespaces", func(action clienttesting.Action) (bool, runtime.Object, error) {
-				sent := action.(clienttesting.CreateAction).GetObject().(*corev1.Namespace)
+			p.client.PrependReactor("update", "namespaces", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				if action.GetSubresource() != "finalize" {
+					return false, nil, nil
+				}
+				sent := action.(clienttesting.UpdateAction).GetObject().(*corev1.Namespace)
 				if !slices.Equal(sent.Spec.Finalizers, []corev1.FinalizerName{"x/y"}) {
 					t.Errorf("sent finalizers %v", sent.Spec.Finalizers)
 				}

@@ -59,7 +59,7 @@ func TestManyNamespacesShareASurvey(t *testing.T) {
 	if count(done, "list configmaps") != 2 || count(done, "list widgets") != 1 || count(done, "list pods") != 1 || p.discovered != 1 {
 		t.Errorf("requests %v, %d discoveries", done, p.discovered)
 	}
-	if count(done, "delete-collection configmaps") != 1 || count(done, "create namespaces/finalize") != 19 {
+	if count(done, "delete-collection configmaps") != 1 || count(done, "update namespaces/finalize") != 19 {
 		t.Errorf("requests %v", done)
 	}
 }
@@ -72,7 +72,7 @@ func TestASilentAPIIsAskedOnceForAll(t *testing.T) {
 	})
 	p.round(t, names)
 	done := p.requests()
-	if count(done, "list widgets") != 1 || count(done, "create namespaces/finalize") != 0 || count(done, "delete-collection configmaps") != 1 {
+	if count(done, "list widgets") != 1 || count(done, "update namespaces/finalize") != 0 || count(done, "delete-collection configmaps") != 1 {
 		t.Errorf("requests %v", done)
 	}
 	for range 3 {
@@ -90,7 +90,7 @@ func TestASilentAPIIsAskedOnceForAll(t *testing.T) {
 	}
 	p.requests()
 	p.round(t, names)
-	if done := p.requests(); count(done, "create namespaces/finalize") != 20 {
+	if done := p.requests(); count(done, "update namespaces/finalize") != 20 {
 		t.Errorf("requests %v", done)
 	}
 }
@@ -105,14 +105,14 @@ func TestWhatIsOverSoonIsNoticedSoon(t *testing.T) {
 	p.round(t, names)
 	p.clock.Step(firstProbe)
 	p.look(t.Context(), false)
-	if done := p.requests(); count(done, "list widgets") != 2 || count(done, "create namespaces/finalize") != 0 {
+	if done := p.requests(); count(done, "list widgets") != 2 || count(done, "update namespaces/finalize") != 0 {
 		t.Errorf("requests %v", done)
 	}
 	down = false
 	p.clock.Step(firstProbe)
 	p.look(t.Context(), false)
 	p.round(t, names)
-	if done := p.requests(); count(done, "create namespaces/finalize") != 1 {
+	if done := p.requests(); count(done, "update namespaces/finalize") != 1 {
 		t.Errorf("requests %v", done)
 	}
 }
@@ -152,7 +152,7 @@ func TestAnAPIThatFallsSilentMidwayIsAskedOnceForAll(t *testing.T) {
 	})
 	p.requests()
 	p.round(t, names)
-	if done := p.requests(); count(done, "list widgets")+count(done, "delete widgets") != 1 || count(done, "create namespaces/finalize") != 0 {
+	if done := p.requests(); count(done, "list widgets")+count(done, "delete widgets") != 1 || count(done, "update namespaces/finalize") != 0 {
 		t.Errorf("requests %v", done)
 	}
 	silent = false
@@ -160,7 +160,7 @@ func TestAnAPIThatFallsSilentMidwayIsAskedOnceForAll(t *testing.T) {
 	p.look(t.Context(), false)
 	p.requests()
 	p.round(t, names)
-	if done := p.requests(); count(done, "delete widgets") != 3 || count(done, "create namespaces/finalize") != 3 {
+	if done := p.requests(); count(done, "delete widgets") != 3 || count(done, "update namespaces/finalize") != 3 {
 		t.Errorf("requests %v", done)
 	}
 }

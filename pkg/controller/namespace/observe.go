@@ -2,15 +2,21 @@ package namespace
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 const (
@@ -21,51 +27,90 @@ const (
 	readTimeout = 15 * time.Second
 )
 
-// survey is shown at the debug endpoint.
-type survey struct {
-	Namespaces   int               `json:"namespaces"`
-	Kinds        int               `json:"kinds"`
-	Lists        int               `json:"lists"`
-	Undiscovered string            `json:"undiscovered,omitempty"`
-	Unread       map[string]string `json:"unread,omitempty"`
+// observe reads what is known of a namespace, and the namespace itself live when
+// something is to be done about it; or makes the look of a key for many.
+func (c *Controller) observe(ctx context.Context, key string) (observed, error) {
+	if key == surveyKey || key == probeKey {
+		return observed{looked: c.look(ctx, key == surveyKey)}, nil
+	}
+	cached, err := reconcile.Cached[corev1.Namespace](c.namespaces, key)
+	if err != nil || !terminating(cached) {
+		c.waiting.forget(key)
+		return observed{}, err
+	}
+	if c.waiting.doubts(key) {
+		c.waiting.settle(key, c.library.since(c.Clock().Now()))
+	}
+	if c.waiting.loseSilent(key, c.Clock().Now()) {
+		c.probe()
+	}
+	o := observed{cached: cached, resync: c.resync}
+	o.found, o.surveyed = c.waiting.find(key, cached.UID, c.library.latest.Load())
+	if !o.surveyed || o.found.stale(c.Clock().Now()) {
+		return o, nil
+	}
+	o.live, err = c.confirm(ctx, cached)
+	return o, err
 }
 
-// look reads kinds for all namespaces at once and wakes those that can go on.
+// confirm returns the live namespace if it is to be emptied. The cache alone is
+// not enough: a new namespace may have taken the name.
+func (c *Controller) confirm(ctx context.Context, cached *corev1.Namespace) (*corev1.Namespace, error) {
+	live := &corev1.Namespace{}
+	err := c.live.Get(ctx, client.ObjectKeyFromObject(cached), live)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("get namespace %s: %w", cached.Name, err)
+	case live.UID != cached.UID || !terminating(live):
+		return nil, nil
+	}
+	return live, nil
+}
+
+// looked is what a look at many namespaces came to.
+type looked struct {
+	namespaces, kinds, lists int
+	undiscovered             string
+	unread                   map[string]string
+	// wake are the namespaces that can go on; blocked: something keeps one of them.
+	wake    []string
+	blocked bool
+}
+
+func (l *looked) String() string {
+	why := fmt.Sprintf("%d kinds of %d were listed for %d namespaces, %d of which can go on", l.lists, l.kinds, l.namespaces, len(l.wake))
+	if l.undiscovered != "" {
+		why += "; not discovered: " + l.undiscovered
+	}
+	for _, kind := range slices.Sorted(maps.Keys(l.unread)) {
+		why += fmt.Sprintf("; %s cannot be read: %s", kind, l.unread[kind])
+	}
+	return why
+}
+
+// look reads kinds for all namespaces at once and names those that can go on.
 // The first look at a namespace is at everything; another one is at what could
 // not be read, no more often than the pause between probes allows, and recurs
 // while that keeps a namespace.
-func (c *Controller) look(ctx context.Context, first bool) runner.Result {
+func (c *Controller) look(ctx context.Context, first bool) *looked {
 	l := c.waiting.begin(first, c.library.latest.Load())
 	if len(l.waiters) == 0 {
-		return runner.Done()
+		return &looked{}
 	}
-	oldest := c.clock.Now()
+	oldest := c.Clock().Now()
 	if !first {
 		oldest = oldest.Add(-fresh)
 	}
 	c.readErrands(ctx, l, oldest)
-	l.ended = c.clock.Now()
-	wake, blocked := c.waiting.end(l, c.library.latest.Load())
-	for _, name := range wake {
-		c.Add(name)
-	}
-	shown := survey{Namespaces: len(l.waiters), Kinds: len(l.known.resources), Lists: len(l.errands), Unread: c.waiting.unread()}
+	l.ended = c.Clock().Now()
+	came := &looked{namespaces: len(l.waiters), kinds: len(l.known.resources), lists: len(l.errands), unread: c.waiting.unread()}
+	came.wake, came.blocked = c.waiting.end(l, c.library.latest.Load())
 	if !l.known.whole() {
-		shown.Undiscovered = l.known.troubles()
+		came.undiscovered = l.known.troubles()
 	}
-	if blocked {
-		c.probe()
-	}
-	return runner.Done().Because(shown)
-}
-
-// probe has what could not be read looked at again, as soon as anything of it may be.
-func (c *Controller) probe() {
-	wait := c.waiting.next(c.clock.Now())
-	if discovery := c.library.next(); discovery > 0 {
-		wait = min(wait, discovery)
-	}
-	c.AddAfter(probeKey, wait)
+	return came
 }
 
 // readErrands makes the errands of a look and runs them. If a list that discovery
@@ -110,7 +155,7 @@ func (c *Controller) readErrands(ctx context.Context, l *look, oldest time.Time)
 // not served is a failure only the last time.
 func (c *Controller) read(ctx context.Context, e errand, last bool) reading {
 	r := e.resource.gvr
-	if err := c.waiting.claim(r, c.clock.Now()); err != nil {
+	if err := c.waiting.claim(r, c.Clock().Now()); err != nil {
 		return nothingRead(e, err)
 	}
 	got, err := c.readAll(ctx, e)
@@ -125,7 +170,7 @@ func (c *Controller) read(ctx context.Context, e errand, last bool) reading {
 			got.unread[name] = failed
 		}
 	}
-	if c.waiting.note(r, err, c.clock.Now()) {
+	if c.waiting.note(r, err, c.Clock().Now()) {
 		logger := klog.FromContext(ctx).WithValues("resource", r.GroupResource())
 		if err != nil {
 			logger.Info("Cannot be read, namespaces may have to wait for it", "err", err)
@@ -156,9 +201,9 @@ func (c *Controller) readCluster(ctx context.Context, e errand, limit int64) (go
 	for _, name := range e.namespaces {
 		held[name] = tally{}
 	}
-	options := metav1.ListOptions{Limit: limit}
+	next := ""
 	for pages := 1; ; pages++ {
-		found, err := c.page(ctx, "", e.resource, options)
+		found, err := c.page(ctx, "", e.resource, limit, next)
 		if err != nil {
 			return got, false, err
 		}
@@ -174,7 +219,7 @@ func (c *Controller) readCluster(ctx context.Context, e errand, limit int64) (go
 		if !readOn(len(e.namespaces), pages, found.RemainingItemCount) {
 			return got, false, nil
 		}
-		options.Continue, options.Limit = found.Continue, pageSize
+		next, limit = found.Continue, pageSize
 	}
 }
 
@@ -184,7 +229,7 @@ func (c *Controller) readEach(ctx context.Context, e errand) (reading, error) {
 	for _, name := range e.namespaces {
 		t, err := c.tally(ctx, name, e.resource)
 		if err != nil {
-			got.unread[name] = failure{err: err, at: c.clock.Now()}
+			got.unread[name] = failure{err: err, at: c.Clock().Now()}
 			return got, err
 		}
 		delete(got.unread, name)
@@ -198,48 +243,39 @@ func (c *Controller) readEach(ctx context.Context, e errand) (reading, error) {
 // tally counts the objects of a kind in a namespace. A list that expires between
 // two pages is made again in one piece.
 func (c *Controller) tally(ctx context.Context, namespace string, r resource) (tally, error) {
-	t := tally{}
-	count := func(o *metav1.PartialObjectMetadata) error {
-		t.add(o)
-		return nil
-	}
-	err := c.each(ctx, namespace, r, pageSize, count)
+	t, err := c.count(ctx, namespace, r, pageSize)
 	if apierrors.IsResourceExpired(err) {
-		t = tally{}
-		err = c.each(ctx, namespace, r, 0, count)
+		return c.count(ctx, namespace, r, 0)
 	}
 	return t, err
 }
 
-// each calls do for every object of a kind in a namespace, page by page.
-func (c *Controller) each(ctx context.Context, namespace string, r resource, limit int64, do func(*metav1.PartialObjectMetadata) error) error {
-	options := metav1.ListOptions{Limit: limit}
-	for {
-		found, err := c.page(ctx, namespace, r, options)
+// count counts them page by page.
+func (c *Controller) count(ctx context.Context, namespace string, r resource, limit int64) (t tally, err error) {
+	for next := ""; ; {
+		found, err := c.page(ctx, namespace, r, limit, next)
 		if err != nil {
-			return err
+			return t, err
 		}
 		for i := range found.Items {
-			if err := do(&found.Items[i]); err != nil {
-				return err
-			}
+			t.add(&found.Items[i])
 		}
-		if found.Continue == "" {
-			return nil
+		if next = found.Continue; next == "" {
+			return t, nil
 		}
-		options.Continue = found.Continue
 	}
 }
 
 // page makes one request.
-func (c *Controller) page(ctx context.Context, namespace string, r resource, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+func (c *Controller) page(ctx context.Context, namespace string, r resource, limit int64, next string) (*metav1.PartialObjectMetadataList, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	return c.metadata.Resource(r.gvr).Namespace(namespace).List(ctx, options)
+	found := act.ListOf(r.gvr)
+	return found, c.live.List(ctx, found, &client.ListOptions{Namespace: namespace, Limit: limit, Continue: next})
 }
 
 // answers reports whether a kind can be listed, as far as is known.
 func (c *Controller) answers(r resource) bool {
-	_, err := c.page(context.Background(), "", r, metav1.ListOptions{Limit: 1})
+	_, err := c.page(context.Background(), "", r, 1, "")
 	return !unserved(err)
 }

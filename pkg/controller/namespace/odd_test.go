@@ -32,7 +32,7 @@ func (p *place) answer(verb, resource string, odd *int, err error, when func(cli
 }
 
 func (p *place) finalized() bool {
-	return slices.Contains(p.requests(), "create namespaces/finalize")
+	return slices.Contains(p.requests(), "update namespaces/finalize")
 }
 
 func TestAListThatIsNotServedOnceSaysNothing(t *testing.T) {
@@ -60,7 +60,7 @@ func TestAListThatIsNotServedHoldsTheNamespace(t *testing.T) {
 	p.answer("list", "widgets", &odd, notServed, nil)
 	p.pass(t.Context())
 	done := p.requests()
-	if slices.Contains(done, "create namespaces/finalize") || !slices.Contains(done, "delete-collection configmaps") {
+	if slices.Contains(done, "update namespaces/finalize") || !slices.Contains(done, "delete-collection configmaps") {
 		t.Errorf("requests %v", done)
 	}
 	if got := p.conditions(t); !strings.HasPrefix(got, "ContentDeletionFailed: Failed to delete all resource types, 1 remaining: ") || !strings.Contains(got, "widgets") {
@@ -79,7 +79,7 @@ func TestAListThatIsNotServedHoldsTheNamespace(t *testing.T) {
 	p.sync(t.Context(), "team")
 	p.clock.Step(fresh)
 	p.pass(t.Context())
-	if done := p.requests(); !slices.Contains(done, "delete widgets") || !slices.Contains(done, "create namespaces/finalize") {
+	if done := p.requests(); !slices.Contains(done, "delete widgets") || !slices.Contains(done, "update namespaces/finalize") {
 		t.Errorf("requests %v", done)
 	}
 }
@@ -110,7 +110,7 @@ func TestAKindThatDiscoveryLacksAndThatIsListedIsServed(t *testing.T) {
 	p.waiting.renew("team")
 	p.clock.Step(fresh)
 	p.pass(t.Context())
-	if done := p.requests(); slices.Contains(done, "create namespaces/finalize") {
+	if done := p.requests(); slices.Contains(done, "update namespaces/finalize") {
 		t.Errorf("one answer of discovery is believed: %v", done)
 	}
 	if got := p.conditions(t); !strings.Contains(got, "widgets.example.com has 1 resource instances") {
@@ -125,7 +125,7 @@ func TestAClusterWideListThatIsNotServedIsReadInEachNamespace(t *testing.T) {
 			odd := -1
 			p.answer("list", "widgets", &odd, err, func(action clienttesting.Action) bool { return action.GetNamespace() == "" })
 			p.round(t, names)
-			if done := p.requests(); count(done, "delete widgets") != 1 || count(done, "create namespaces/finalize") != 20 || count(done, "list widgets") < 21 {
+			if done := p.requests(); count(done, "delete widgets") != 1 || count(done, "update namespaces/finalize") != 20 || count(done, "list widgets") < 21 {
 				t.Errorf("requests %v", done)
 			}
 		})
@@ -137,8 +137,10 @@ func TestAListThatIsNotServedForOneSaysNothingOfOthers(t *testing.T) {
 	odd := -1
 	p.answer("list", "widgets", &odd, notServed, func(action clienttesting.Action) bool { return action.GetNamespace() == "n-00" })
 	finalized := map[string]bool{}
-	p.client.PrependReactor("create", "namespaces", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		finalized[action.(clienttesting.CreateAction).GetObject().(*corev1.Namespace).Name] = true
+	p.client.PrependReactor("update", "namespaces", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetSubresource() == "finalize" {
+			finalized[action.(clienttesting.UpdateAction).GetObject().(*corev1.Namespace).Name] = true
+		}
 		return false, nil, nil
 	})
 	p.round(t, names)
@@ -168,7 +170,7 @@ func TestAKindThatIsNotServedWhenItComesToDeletingIsNotTakenForEmpty(t *testing.
 	odd = 0
 	p.look(t.Context(), false)
 	p.pass(t.Context())
-	if done := p.requests(); !slices.Contains(done, "delete widgets") || !slices.Contains(done, "create namespaces/finalize") {
+	if done := p.requests(); !slices.Contains(done, "delete widgets") || !slices.Contains(done, "update namespaces/finalize") {
 		t.Errorf("requests %v", done)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // gcGrace is how many seconds objects with finalizers are thought to take.
@@ -41,13 +43,52 @@ func newOutcome(f findings) *outcome {
 	o := &outcome{remaining: map[schema.GroupVersionResource]int{}, finalizers: map[string]int{},
 		undiscovered: f.known.incomplete, failing: len(f.known.failing), unparsed: f.known.unparsed}
 	for _, failed := range f.unread {
-		o.hold(failed.err)
+		o.failed = append(o.failed, failed.err)
 	}
 	return o
 }
 
-// hold takes in that a kind cannot be read.
-func (o *outcome) hold(err error) { o.failed = append(o.failed, err) }
+// outcome is what a pass has come to so far, and whether a kind was answered as if it
+// were not served.
+func (e emptying) outcome(so act.Results) (o *outcome, contradicted bool) {
+	o = newOutcome(e.found)
+	for _, r := range e.pods {
+		_, unread := e.found.unread[r.gvr]
+		failed := len(o.failed)
+		if _, held := e.found.held[r.gvr]; held {
+			contradicted = o.take(e.live.Name, e.came(r, so))
+		}
+		o.podsFirst = unread || contradicted || len(o.remaining) > 0 || len(o.failed) > failed
+	}
+	if o.podsFirst {
+		return o, contradicted
+	}
+	for _, r := range e.rest {
+		if _, held := e.found.held[r.gvr]; held {
+			contradicted = o.take(e.live.Name, e.came(r, so)) || contradicted
+		} else if e.unlisted(r) {
+			o.add(r, remainder{}, deletionErr(about(r, so)))
+		}
+	}
+	return o, contradicted
+}
+
+// take takes in what came of one kind, and reports whether it is answered as if it were
+// not served. One that does not answer is left to the probes.
+func (o *outcome) take(namespace string, c came) (unserved bool) {
+	switch {
+	case c.silent():
+		o.failed = append(o.failed, naming(c.gvr, c.err))
+	case c.unserved():
+		return true
+	case c.err != nil:
+		o.add(c.resource, remainder{}, c.err)
+	default:
+		left, err := judge(namespace, c.resource, c.tally, c.grace)
+		o.add(c.resource, left, err)
+	}
+	return false
+}
 
 // add takes in what is left of one kind.
 func (o *outcome) add(r resource, left remainder, err error) {
@@ -84,6 +125,25 @@ func (o *outcome) wait(resync time.Duration) time.Duration {
 	return wait
 }
 
+// why says what is in the way.
+func (o *outcome) why() string {
+	objects := 0
+	for _, n := range o.remaining {
+		objects += n
+	}
+	why := fmt.Sprintf("%d objects of %d kinds are left", objects, len(o.remaining))
+	if o.podsFirst {
+		why += ", pods before all else"
+	}
+	if len(o.failed) > 0 {
+		why += fmt.Sprintf("; %d kinds cannot be read or deleted", len(o.failed))
+	}
+	if o.undiscovered != nil || len(o.unparsed) > 0 {
+		why += "; discovery is not complete"
+	}
+	return why
+}
+
 // remainder is what a list shows after the deletion of one kind.
 type remainder struct {
 	count      int
@@ -107,9 +167,8 @@ func judge(namespace string, r resource, t tally, grace int64) (remainder, error
 	return left, nil
 }
 
-// podGrace is the longest grace period of pods that have not ended, in seconds;
-// none once the namespace has been terminating for that long.
-func podGrace(pods []corev1.Pod, deleted, now time.Time) int64 {
+// longestGrace is the longest grace period of pods that have not ended, in seconds.
+func longestGrace(pods []corev1.Pod) int64 {
 	var longest int64
 	for i := range pods {
 		pod := &pods[i]
@@ -118,6 +177,12 @@ func podGrace(pods []corev1.Pod, deleted, now time.Time) int64 {
 		}
 		longest = max(longest, *pod.Spec.TerminationGracePeriodSeconds)
 	}
+	return longest
+}
+
+// graceLeft is the longest grace period of pods, none once the namespace has been
+// terminating for that long.
+func graceLeft(longest int64, deleted, now time.Time) int64 {
 	if now.Sub(deleted) >= time.Duration(longest)*time.Second {
 		return 0
 	}

@@ -38,7 +38,7 @@ func TestPodGrace(t *testing.T) {
 		"pods to be killed at once take no time":     {[]corev1.Pod{pod(0, "")}, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := podGrace(tc.pods, noon, noon.Add(tc.age)); got != tc.want {
+			if got := graceLeft(longestGrace(tc.pods), noon, noon.Add(tc.age)); got != tc.want {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 		})

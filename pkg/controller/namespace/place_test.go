@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -95,7 +97,8 @@ func newPlace(t *testing.T, live *corev1.Namespace, content ...runtime.Object) *
 		return true, nil, nil
 	})
 	shared := informers.NewSharedInformerFactory(p.client, 0)
-	c, err := New(shared.Core().V1().Namespaces(), p.client, p.meta, Options{Clock: p.clock, Resync: 5 * time.Minute,
+	hand := reconcile.Hand{Client: testrig.WithMetadata(testrig.Client(p.client), p.meta), Clock: p.clock}
+	c, err := New(shared.Core().V1().Namespaces(), hand, Options{Resync: 5 * time.Minute,
 		Discover: func() ([]*metav1.APIResourceList, error) { p.discovered++; return p.lists, p.incomplete }})
 	if err != nil {
 		t.Fatal(err)
@@ -128,6 +131,17 @@ func object(resource, name string, finalizers ...string) *metav1.PartialObjectMe
 	o.SetGroupVersionKind(kinds[resource])
 	o.Namespace, o.Name, o.Finalizers = "team", name, finalizers
 	return o
+}
+
+// sync reconciles a key, also one that caches are behind for.
+func (p *place) sync(ctx context.Context, key string) runner.Result { return p.Reconcile(ctx, key) }
+
+// look has all namespaces looked at.
+func (p *place) look(ctx context.Context, first bool) runner.Result {
+	if first {
+		return p.sync(ctx, surveyKey)
+	}
+	return p.sync(ctx, probeKey)
 }
 
 // pass has the namespace looked at if need be, and works on it once.

@@ -73,6 +73,8 @@ type failure struct {
 	err error
 	// at is when the read for this very namespace failed; zero when it was that of another.
 	at time.Time
+	// doubted: discovery is to be asked whether the kind is served at all.
+	doubted bool
 }
 
 var errNotRead = errors.New("not read yet")
@@ -188,13 +190,4 @@ func surveyMissing(known *catalog, waiters map[string]*waiter) []errand {
 		errands = append(errands, errand{r, names})
 	}
 	return errands
-}
-
-// texts names what could not be read, and why.
-func texts(unread map[schema.GroupVersionResource]failure) map[string]string {
-	all := make(map[string]string, len(unread))
-	for r, failed := range unread {
-		all[r.GroupResource().String()] = failed.err.Error()
-	}
-	return all
 }

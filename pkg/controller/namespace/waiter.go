@@ -51,6 +51,17 @@ func (w *waiter) blocked(latest *catalog) bool {
 	return w.known != nil && (!w.known.whole() || len(w.unread) > 0 || !w.covers(latest))
 }
 
+// doubts reports whether a kind was answered as if it were not served, and discovery has
+// to say whether it is.
+func (w *waiter) doubts() bool {
+	for _, failed := range w.unread {
+		if failed.doubted {
+			return true
+		}
+	}
+	return false
+}
+
 // lose takes back that a kind was read: it does not answer any more.
 func (w *waiter) lose(r schema.GroupVersionResource, failed failure) {
 	if _, shared := w.read[r]; shared {
@@ -144,6 +155,9 @@ type findings struct {
 func (f findings) clear() bool {
 	return f.known.whole() && len(f.held) == 0 && len(f.unread) == 0 && !f.more
 }
+
+// stale reports whether nothing is known to be left, but by a look of too long ago.
+func (f findings) stale(now time.Time) bool { return f.clear() && now.After(f.until) }
 
 func (w *waiter) findings(latest *catalog) findings {
 	return findings{known: w.known, until: w.looked.Add(w.patience), held: maps.Clone(w.held), unread: maps.Clone(w.unread),

@@ -84,7 +84,7 @@ func TestAFirstLookIsForAllNewNamespaces(t *testing.T) {
 
 func TestWhatCannotBeReadHoldsOnlyWhomItConcerns(t *testing.T) {
 	w, known := waitingFor("a", "b", "c"), served()
-	broken := reading{held: map[string]tally{}, unread: map[string]failure{"b": {errDown, noon}, "c": {err: errDown}}}
+	broken := reading{held: map[string]tally{}, unread: map[string]failure{"b": {err: errDown, at: noon}, "c": {err: errDown}}}
 	wake, blocked := conclude(w, known, true, map[string]reading{"widgets": broken})
 	if !slices.Equal(wake, []string{"a", "b", "c"}) || !blocked {
 		t.Errorf("woken %v, blocked %v", wake, blocked)
@@ -98,7 +98,7 @@ func TestWhatCannotBeReadHoldsOnlyWhomItConcerns(t *testing.T) {
 	if diff := cmp.Diff(want, w.missing(l), cmp.AllowUnexported(errand{}, resource{})); diff != "" {
 		t.Error(diff)
 	}
-	still := reading{held: map[string]tally{}, unread: map[string]failure{"b": {errors.New("still down"), noon.Add(time.Minute)}}}
+	still := reading{held: map[string]tally{}, unread: map[string]failure{"b": {err: errors.New("still down"), at: noon.Add(time.Minute)}}}
 	if wake, blocked := conclude(w, known, false, map[string]reading{"widgets": still}); !slices.Equal(wake, []string{"c"}) || !blocked {
 		t.Errorf("woken %v, blocked %v; for b nothing has changed", wake, blocked)
 	}

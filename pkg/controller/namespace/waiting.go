@@ -85,7 +85,45 @@ func (w *waiting) lose(name string, uid types.UID, r schema.GroupVersionResource
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if one := w.waiters[name]; one != nil && one.uid == uid && one.known != nil {
-		one.lose(r, failure{err, now})
+		one.lose(r, failure{err: err, at: now})
+	}
+}
+
+// doubt notes that a kind of a namespace is answered as if it were not served.
+func (w *waiting) doubt(name string, uid types.UID, r schema.GroupVersionResource, err error, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if one := w.waiters[name]; one != nil && one.uid == uid && one.known != nil {
+		one.lose(r, failure{err: err, at: now, doubted: true})
+	}
+}
+
+// doubts reports whether discovery has to say which kinds of a namespace are served.
+func (w *waiting) doubts(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one := w.waiters[name]
+	return one != nil && one.doubts()
+}
+
+// settle ends the doubts about a namespace: what is served no more holds nothing.
+func (w *waiting) settle(name string, latest *catalog) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one := w.waiters[name]
+	if one == nil {
+		return
+	}
+	for r, failed := range one.unread {
+		switch {
+		case !failed.doubted:
+		case latest.serves(r.GroupResource()):
+			failed.doubted = false
+			one.unread[r] = failed
+		default:
+			delete(one.unread, r)
+			one.own[r] = struct{}{}
+		}
 	}
 }
 
@@ -165,14 +203,23 @@ func (w *waiting) next(now time.Time) time.Duration {
 	return wait
 }
 
-// silent returns why a kind does not answer at all, nil if it does as far as is known.
-func (w *waiting) silent(r schema.GroupVersionResource) error {
+// loseSilent takes back what is known of kinds of a namespace that do not answer at all
+// now, and reports whether there are any.
+func (w *waiting) loseSilent(name string, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if t := w.trouble(r); t != nil && unreachable(t.err) {
-		return t.err
+	one := w.waiters[name]
+	if one == nil {
+		return false
 	}
-	return nil
+	lost := false
+	for r := range one.held {
+		if t := w.trouble(r); t != nil && unreachable(t.err) {
+			one.lose(r, failure{err: t.err, at: now})
+			lost = true
+		}
+	}
+	return lost
 }
 
 // partly tells whether a kind is known to answer for some namespaces only.

@@ -57,7 +57,7 @@ func newOddCrowd(t *testing.T, seed uint64) *crowd {
 		c.note("     %s %s in %q: %v", action.GetVerb(), action.GetResource().Resource, action.GetNamespace(), err)
 		return true, nil, err
 	})
-	c.client.PrependReactor("create", "namespaces", c.finalize)
+	c.client.PrependReactor("update", "namespaces", c.finalize)
 	c.library.since(noon) // what was never discovered cannot be missed
 	c.library.discover = c.discover
 	return c
@@ -94,7 +94,10 @@ func (c *crowd) discover() ([]*metav1.APIResourceList, error) {
 
 // finalize removes a namespace, which must be empty.
 func (c *crowd) finalize(action clienttesting.Action) (bool, runtime.Object, error) {
-	ns := action.(clienttesting.CreateAction).GetObject().(*corev1.Namespace)
+	if action.GetSubresource() != "finalize" {
+		return false, nil, nil
+	}
+	ns := action.(clienttesting.UpdateAction).GetObject().(*corev1.Namespace)
 	for _, r := range []resource{configMaps, widgets} {
 		if _, err := c.meta.Tracker().Get(r.gvr, ns.Name, "o"); err == nil {
 			c.broke = fmt.Sprintf("%s is finalized with %s in it", ns.Name, r.gvr.Resource)
@@ -114,7 +117,7 @@ func (c *crowd) step(t *testing.T) {
 	}
 	key := keys[c.rand.IntN(len(keys))]
 	result := c.sync(t.Context(), key)
-	c.note("%s: %+v %v", key, result.Plan(), result.Err())
+	c.note("%s: again after %v, %v", key, result.After(), result.Err())
 }
 
 func TestNothingIsFinalizedWithObjectsInIt(t *testing.T) {
