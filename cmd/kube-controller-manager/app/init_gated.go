@@ -9,8 +9,7 @@ import (
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/discovery"
 	"k8s.io/component-base/featuregate"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/clustertrustbundlepublisher"
@@ -61,32 +60,25 @@ func startStorageVersionMigratorController(ctx context.Context, cc ControllerCon
 	if err := cc.require(storagemigrationv1beta1.SchemeGroupVersion.WithResource("storageversionmigrations")); err != nil {
 		return nil, false, err
 	}
-	clients, err := cc.migratorClients()
-	if err != nil {
-		return nil, false, err
-	}
-	c, err := storageversionmigrator.New(cc.Informers.Storagemigration().V1beta1().StorageVersionMigrations(), clients,
-		storageversionmigrator.Options{Clock: cc.Clock})
-	return cc.run(ctx, c, err)
-}
-
-func (cc ControllerContext) migratorClients() (storageversionmigrator.Clients, error) {
-	var clients storageversionmigrator.Clients
 	const account = "storage-version-migrator-controller"
 	config, err := cc.Clients.Config(account)
 	if err != nil {
-		return clients, fmt.Errorf("configure the client of %s: %w", account, err)
+		return nil, false, fmt.Errorf("configure the client of %s: %w", account, err)
 	}
-	if clients.Kubernetes, err = kubernetes.NewForConfig(config); err != nil {
-		return clients, fmt.Errorf("make the client of %s: %w", account, err)
-	}
-	if clients.Metadata, err = metadata.NewForConfig(config); err != nil {
-		return clients, fmt.Errorf("make the metadata client of %s: %w", account, err)
+	kinds, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, false, fmt.Errorf("make the discovery client of %s: %w", account, err)
 	}
 	definitions, err := apiextensionsclient.NewForConfig(config)
 	if err != nil {
-		return clients, fmt.Errorf("make the client for definitions of %s: %w", account, err)
+		return nil, false, fmt.Errorf("make the client for definitions of %s: %w", account, err)
 	}
-	clients.Definitions = definitions.ApiextensionsV1().CustomResourceDefinitions()
-	return clients, nil
+	hand, err := cc.handOf(ctx, config, "")
+	if err != nil {
+		return nil, false, err
+	}
+	c, err := storageversionmigrator.New(cc.Informers.Storagemigration().V1beta1().StorageVersionMigrations(), hand, storageversionmigrator.Options{
+		Discovery: kinds, Definitions: definitions.ApiextensionsV1().CustomResourceDefinitions(),
+	})
+	return cc.run(ctx, c, err)
 }

@@ -29,7 +29,7 @@ func running(m *migration) bool { return is(m, storagemigrationv1beta1.Migration
 
 func succeeded(m *migration) bool { return is(m, storagemigrationv1beta1.MigrationSucceeded) }
 
-// finished tells whether there is nothing left to migrate.
+// finished reports whether there is nothing left to migrate.
 func finished(m *migration) bool {
 	return succeeded(m) || is(m, storagemigrationv1beta1.MigrationFailed)
 }

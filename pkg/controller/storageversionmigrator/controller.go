@@ -3,22 +3,16 @@ package storageversionmigrator
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
+	"sync"
 
 	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
-	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	storagemigrationinformers "k8s.io/client-go/informers/storagemigration/v1beta1"
-	"k8s.io/client-go/kubernetes"
-	storagemigrationlisters "k8s.io/client-go/listers/storagemigration/v1beta1"
-	"k8s.io/client-go/metadata"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -26,9 +20,6 @@ const (
 	name         = "storage-version-migrator-controller"
 	turnQueue    = "migration-runner-controller"
 	versionQueue = "resource-version-controller"
-
-	// nextPage lets other migrations go first.
-	nextPage = time.Millisecond
 )
 
 var resource = storagemigrationv1beta1.Resource("storageversionmigrations")
@@ -41,65 +32,60 @@ var byResource = cache.NewIndex("migratedResource", func(object any) ([]string, 
 	return nil, nil
 })
 
-// Clients are what the controller asks with.
-type Clients struct {
-	// Kubernetes is for migrations and discovery.
-	Kubernetes kubernetes.Interface
-	// Metadata is for the objects that are migrated.
-	Metadata metadata.Interface
-	// Definitions is for the status of custom resource definitions.
-	Definitions apiextensionsclient.CustomResourceDefinitionInterface
+// Discovery is asked which versions of a resource are served.
+type Discovery interface {
+	ServerGroups() (*metav1.APIGroupList, error)
+	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// Options are the settings of the controller.
+// Definitions are read live.
+type Definitions interface {
+	Get(ctx context.Context, name string, o metav1.GetOptions) (*definition, error)
+}
+
+// Options are what the controller reads, besides migrations and objects. Both are required.
 type Options struct {
-	// Clock is the process's clock; the real one by default.
-	Clock clock.WithTicker
+	Discovery   Discovery
+	Definitions Definitions
 }
 
 // Controller carries out migrations. Each of its loops does one part: whose turn
 // it is, from which version on, and the objects. The keys are names of migrations.
 type Controller struct {
 	*runner.Group
-	migrations  storagemigrationlisters.StorageVersionMigrationLister
-	indexer     toolscache.Indexer
-	client      kubernetes.Interface
-	metadata    metadata.Interface
-	definitions apiextensionsclient.CustomResourceDefinitionInterface
-	clock       clock.PassiveClock
-	places      places
+	turns, versions, objects *reconcile.Controller[string]
 
-	turns, versions, objects *consistency.Tracker[string]
+	migrations  toolscache.Indexer
+	live        client.Reader
+	discovery   Discovery
+	definitions Definitions
+	places      places
 }
 
-// New returns the controller, which is not running yet.
-func New(migrations storagemigrationinformers.StorageVersionMigrationInformer, clients Clients, o Options) (*Controller, error) {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+// New returns the controller, which is not running yet. The hand knows the objects of
+// any resource.
+func New(migrations storagemigrationinformers.StorageVersionMigrationInformer, hand reconcile.Hand, o Options) (*Controller, error) {
 	if err := cache.Ensure(migrations.Informer(), byResource); err != nil {
 		return nil, err
 	}
-	tracker := func() *consistency.Tracker[string] {
-		return consistency.NewTracker[string](map[schema.GroupResource]consistency.Store{resource: migrations.Informer().GetStore()})
-	}
 	c := &Controller{
-		migrations: migrations.Lister(), indexer: migrations.Informer().GetIndexer(),
-		client: clients.Kubernetes, metadata: clients.Metadata, definitions: clients.Definitions,
-		clock: o.Clock, places: places{of: map[string]*place{}},
-		turns: tracker(), versions: tracker(), objects: tracker(),
+		migrations: migrations.Informer().GetIndexer(), live: hand.Reader(),
+		discovery: o.Discovery, definitions: o.Definitions, places: places{of: map[string]*place{}},
 	}
-	loop := func(name string, writes *consistency.Tracker[string], sync runner.Sync[string]) *runner.Runner[string] {
-		return runner.New(runner.Options[string]{Name: name, Clock: o.Clock, Writes: writes}, sync)
+	options := func(loop string) reconcile.Options[string] {
+		return reconcile.Options[string]{
+			Runner: runner.Options[string]{Name: loop}, Name: name, Hand: hand,
+			Caches: reconcile.Caches{resource: c.migrations}, Note: c.note,
+		}
 	}
-	turns := loop(turnQueue, c.turns, c.syncTurn)
-	versions := loop(versionQueue, c.versions, c.syncVersion)
-	objects := loop(name, c.objects, c.syncObjects)
-	c.Group = runner.NewGroup(name, turns, versions, objects)
+	c.turns = reconcile.New(options(turnQueue), c.observeTurn, planTurn)
+	c.versions = reconcile.New(options(versionQueue), c.observeVersion, planVersion)
+	c.objects = reconcile.New(options(name), c.observePage, planPage)
+	c.Group = runner.NewGroup(name, c.turns, c.versions, c.objects)
 	return c, errors.Join(
-		runner.Watch(turns, migrations.Informer(), c.wakeTurns),
-		runner.Watch(versions, migrations.Informer(), wakeIf(wantsVersion)),
-		runner.Watch(objects, migrations.Informer(), wakeIf(wantsObjects)))
+		runner.Watch(c.turns.Runner, migrations.Informer(), c.wakeTurns),
+		runner.Watch(c.versions.Runner, migrations.Informer(), wakeIf(wantsVersion)),
+		runner.Watch(c.objects.Runner, migrations.Informer(), wakeIf(wantsObjects)))
 }
 
 // wakeTurns wakes the migration itself and, when it has ended, those that wait for it.
@@ -108,7 +94,7 @@ func (c *Controller) wakeTurns(change runner.Change[migration], wake runner.Wake
 	if change.New != nil && (!finished(change.New) || running(change.New)) {
 		return
 	}
-	peers, err := cache.Lookup[migration](c.indexer, byResource, change.Now().Spec.Resource.String())
+	peers, err := cache.Lookup[migration](c.migrations, byResource, change.Now().Spec.Resource.String())
 	if err != nil {
 		return // the index has been ensured
 	}
@@ -125,108 +111,34 @@ func wakeIf(wants func(*migration) bool) func(runner.Change[migration], runner.W
 	}
 }
 
-// get returns a migration, nil if it is gone.
-func (c *Controller) get(name string, writes *consistency.Tracker[string]) (*migration, error) {
-	m, err := c.migrations.Get(name)
-	if apierrors.IsNotFound(err) {
-		writes.Forget(name)
-		return nil, nil
+// note keeps how far a migration has come.
+func (c *Controller) note(key string, noted any) {
+	if at, is := noted.(*place); is {
+		c.places.move(key, at)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("get migration %s: %w", name, err)
-	}
-	return m, nil
 }
 
-// syncTurn starts a migration when it is its turn, and closes it when it is done.
-func (c *Controller) syncTurn(ctx context.Context, name string) runner.Result {
-	m, err := c.get(name, c.turns)
-	if m == nil || err != nil {
-		return runner.Done(err)
-	}
-	peers, err := cache.Lookup[migration](c.indexer, byResource, m.Spec.Resource.String())
-	if err != nil {
-		return runner.Done(err)
-	}
-	do, now := turn(m, peers), c.clock.Now()
-	switch do.Step {
-	case start:
-		if err = c.writeReport(ctx, m, func(d *definition) *report { return beginning(d, m, now) }); err == nil {
-			err = c.writeStatus(ctx, started(m, now), c.turns)
-		}
-	case finish:
-		if err = c.writeReport(ctx, m, func(d *definition) *report { return ending(d, m, now) }); err == nil {
-			err = c.writeStatus(ctx, completed(m, now), c.turns)
-		}
-	case nothing:
-	}
-	return runner.Done(err).Because(do)
+// places are the migrations under way, by name.
+type places struct {
+	mu sync.Mutex
+	of map[string]*place
 }
 
-// syncVersion writes down from which version on objects need no migration.
-func (c *Controller) syncVersion(ctx context.Context, name string) runner.Result {
-	m, err := c.get(name, c.versions)
-	if m == nil || err != nil || !wantsVersion(m) {
-		return runner.Done(err)
+func (p *places) get(m *migration) *place {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if found := p.of[m.Name]; found != nil && found.uid == m.UID {
+		return found
 	}
-	found, err := c.discover(m)
-	if err != nil {
-		return runner.Done(err)
-	}
-	if found == nil {
-		return c.notFound(ctx, m, c.versions)
-	}
-	if why := unable(*found); why != "" {
-		return runner.Done(c.writeStatus(ctx, failure(m, c.clock.Now(), why), c.versions)).Because(plan{Why: why})
-	}
-	version, err := c.presentVersion(ctx, *found)
-	if err != nil {
-		return runner.Done(err)
-	}
-	m = m.DeepCopy()
-	m.Status.ResourceVersion = version
-	return runner.Done(c.writeStatus(ctx, m, c.versions)).Because(plan{Why: "objects older than " + version + " are migrated"})
+	return nil
 }
 
-// notFound fails a migration whose resource does not come.
-func (c *Controller) notFound(ctx context.Context, m *migration, writes *consistency.Tracker[string]) runner.Result {
-	giveUp, again := missing(m, c.clock.Now())
-	if !giveUp {
-		return runner.Done().LookAgain(again).Because(plan{Why: messageUnknown})
+// move replaces a place; with nil it is forgotten.
+func (p *places) move(name string, to *place) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.of[name] = to
+	if to == nil {
+		delete(p.of, name)
 	}
-	return runner.Done(c.writeStatus(ctx, failure(m, c.clock.Now(), messageUnknown), writes)).Because(plan{Why: messageUnknown})
-}
-
-// syncObjects migrates a page of objects.
-func (c *Controller) syncObjects(ctx context.Context, name string) runner.Result {
-	m, err := c.get(name, c.objects)
-	if m == nil || err != nil || !wantsObjects(m) {
-		c.places.forget(name)
-		return runner.Done(err)
-	}
-	at := c.places.get(m)
-	if at == nil {
-		found, err := c.discover(m)
-		if err != nil {
-			return runner.Done(err)
-		}
-		if found == nil {
-			return c.notFound(ctx, m, c.objects)
-		}
-		at = c.places.set(m, *found)
-	}
-	done, err := c.migratePage(ctx, m, at)
-	because := plan{Why: fmt.Sprintf("%d objects were migrated", at.migrated)}
-	switch {
-	case errors.Is(err, errRefused):
-		c.places.forget(name)
-		return runner.Done(c.writeStatus(ctx, failure(m, c.clock.Now(), refusal(err)), c.objects)).Because(because)
-	case apierrors.IsNotFound(err):
-		c.places.forget(name) // the resource may be gone, or served in another version
-		return runner.Done(err).Because(because)
-	case err != nil || !done:
-		return runner.Done(err).LookAgain(nextPage).Because(because)
-	}
-	c.places.forget(name)
-	return runner.Done(c.writeStatus(ctx, success(m, c.clock.Now()), c.objects)).Because(because)
 }

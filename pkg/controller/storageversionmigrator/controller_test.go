@@ -17,13 +17,16 @@ import (
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 // world is a controller with one migration and an API server that serves things.
 type world struct {
 	*Controller
-	client  *fake.Clientset
-	objects *metadatafake.FakeMetadataClient
+	client *fake.Clientset
+	meta   *metadatafake.FakeMetadataClient
 	// pages are what lists answer, one after the other.
 	pages   []any
 	patched []string
@@ -31,10 +34,10 @@ type world struct {
 
 func newWorld(t *testing.T, m *migration, answer func(name string) error, pages ...any) *world {
 	t.Helper()
-	w := &world{client: fake.NewClientset(m), objects: metadatafake.NewSimpleMetadataClient(metadatafake.NewTestScheme()), pages: pages}
+	w := &world{client: fake.NewClientset(m), meta: metadatafake.NewSimpleMetadataClient(metadatafake.NewTestScheme()), pages: pages}
 	w.client.Resources = []*metav1.APIResourceList{{GroupVersion: "example.com/v2", APIResources: []metav1.APIResource{
 		{Name: "things", Kind: "Thing", Namespaced: true, Verbs: []string{"list", "patch", "update"}}}}}
-	w.objects.PrependReactor("list", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+	w.meta.PrependReactor("list", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
 		next := w.pages[0]
 		w.pages = w.pages[1:]
 		if err, ok := next.(error); ok {
@@ -42,7 +45,7 @@ func newWorld(t *testing.T, m *migration, answer func(name string) error, pages 
 		}
 		return true, next.(*metav1.List), nil
 	})
-	w.objects.PrependReactor("patch", "things", func(a clienttesting.Action) (bool, runtime.Object, error) {
+	w.meta.PrependReactor("patch", "things", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		name := a.(clienttesting.PatchAction).GetName()
 		w.patched = append(w.patched, name)
 		return true, thing(name, "9"), answer(name)
@@ -50,8 +53,9 @@ func newWorld(t *testing.T, m *migration, answer func(name string) error, pages 
 	shared := informers.NewSharedInformerFactory(w.client, 0)
 	migrations := shared.Storagemigration().V1beta1().StorageVersionMigrations()
 	var err error
-	w.Controller, err = New(migrations, Clients{Kubernetes: w.client, Metadata: w.objects,
-		Definitions: apiextensionsfake.NewClientset().ApiextensionsV1().CustomResourceDefinitions()}, Options{Clock: testingclock.NewFakeClock(noon)})
+	hand := reconcile.Hand{Client: testrig.WithMetadata(testrig.Client(w.client), w.meta), Clock: testingclock.NewFakeClock(noon)}
+	w.Controller, err = New(migrations, hand, Options{Discovery: w.client.Discovery(),
+		Definitions: apiextensionsfake.NewClientset().ApiextensionsV1().CustomResourceDefinitions()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +127,7 @@ func TestObjectsAreMigrated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, made("m", 0, isRunning, from("5")), tc.answer, tc.pages...)
 			for range tc.syncs {
-				if got := w.syncObjects(t.Context(), "m"); (got.Err() != nil) != tc.fail {
+				if got := w.objects.Reconcile(t.Context(), "m"); (got.Err() != nil) != tc.fail {
 					t.Fatalf("got %v, want an error: %v", got.Err(), tc.fail)
 				}
 			}
@@ -140,13 +144,13 @@ func TestObjectsAreMigrated(t *testing.T) {
 
 func TestTheVersionIsWrittenDown(t *testing.T) {
 	w := newWorld(t, made("m", 0, isRunning), fine, page(""))
-	if err := w.syncVersion(t.Context(), "m").Err(); err != nil {
+	if err := w.versions.Reconcile(t.Context(), "m").Err(); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.reached(t).Status.ResourceVersion; got != "9" {
 		t.Errorf("got %q", got)
 	}
-	list := w.objects.Actions()[0]
+	list := w.meta.Actions()[0]
 	if list.GetNamespace() != nowhere {
 		t.Errorf("listed in %q, which may hold many objects", list.GetNamespace())
 	}
@@ -165,7 +169,7 @@ func TestAResourceThatDoesNotCome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, made("m", tc.since, isRunning), fine)
 			w.client.Resources = nil
-			got := w.syncVersion(t.Context(), "m")
+			got := w.versions.Reconcile(t.Context(), "m")
 			if got.Err() != nil || got.After() != tc.again {
 				t.Errorf("got %v, %v", got.Err(), got.After())
 			}
@@ -179,11 +183,23 @@ func TestAResourceThatDoesNotCome(t *testing.T) {
 
 func TestATurnBeginsAndEnds(t *testing.T) {
 	w := newWorld(t, made("m", 0), fine)
-	if err := w.syncTurn(t.Context(), "m").Err(); err != nil || !running(w.reached(t)) {
+	if err := w.turns.Reconcile(t.Context(), "m").Err(); err != nil || !running(w.reached(t)) {
 		t.Errorf("got %v, %v", err, w.reached(t).Status)
 	}
 	w = newWorld(t, made("m", 0, isRunning, isSucceeded), fine)
-	if err := w.syncTurn(t.Context(), "m").Err(); err != nil || running(w.reached(t)) {
+	if err := w.turns.Reconcile(t.Context(), "m").Err(); err != nil || running(w.reached(t)) {
 		t.Errorf("got %v, %v", err, w.reached(t).Status)
+	}
+}
+
+func TestOneThatIsGoneNeedsNothing(t *testing.T) {
+	w := newWorld(t, made("m", 0, isRunning, from("5")), fine)
+	for _, loop := range []*reconcile.Controller[string]{w.turns, w.versions, w.objects} {
+		if err := loop.Reconcile(t.Context(), "gone").Err(); err != nil {
+			t.Error(err)
+		}
+	}
+	if done := append(w.client.Actions(), w.meta.Actions()...); len(done) > 0 {
+		t.Errorf("asked for %v", done)
 	}
 }

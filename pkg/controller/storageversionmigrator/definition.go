@@ -1,13 +1,14 @@
 package storageversionmigrator
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 const (
@@ -79,17 +80,26 @@ func storageVersion(d *definition) []string {
 	return d.Status.StoredVersions
 }
 
-// statusPatch applies the report to the version of the definition that it was
-// made from. The stored versions are always in it: a field that its manager
-// leaves out would be removed.
-func statusPatch(d *definition, r *report) ([]byte, error) {
-	patch, err := json.Marshal(map[string]any{
+// runnerManager owns what is said in the status of definitions, as it does with
+// the original.
+const runnerManager = "migration-runner-controller"
+
+var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+
+// tell applies the report to the version of the definition that it was made from. The
+// stored versions are always in it: a field that its manager leaves out would be removed.
+func tell(d *definition, r *report) act.Apply {
+	of := act.InResource(definitions, "", d.Name)
+	of.UID = d.UID
+	return act.Apply{Of: of, Subresource: "status", Manager: runnerManager, Force: true, Configuration: configuration{
 		"kind": "CustomResourceDefinition", "apiVersion": apiextensionsv1.SchemeGroupVersion.String(),
 		"metadata": map[string]any{"name": d.Name, "uid": d.UID, "resourceVersion": d.ResourceVersion},
 		"status":   map[string]any{"conditions": []metav1.Condition{r.condition}, "storedVersions": r.stored},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encode the status of %s: %w", d.Name, err)
-	}
-	return patch, nil
+	}}
 }
+
+// configuration is what is applied.
+type configuration map[string]any
+
+// IsApplyConfiguration says so.
+func (configuration) IsApplyConfiguration() {}

@@ -1,6 +1,7 @@
 package storageversionmigrator
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -74,11 +75,15 @@ func TestBeginning(t *testing.T) {
 
 func TestStatusPatch(t *testing.T) {
 	d := defined([]string{"v1", "v2"}, at(4, "True"))
-	got, err := statusPatch(d, ending(d, made("m", 0, isRunning, isSucceeded), noon))
+	step := tell(d, ending(d, made("m", 0, isRunning, isSucceeded), noon))
+	got, err := json.Marshal(step.Configuration)
 	want := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",` +
 		`"metadata":{"name":"things.example.com","resourceVersion":"9","uid":"d"},` +
 		`"status":{"conditions":[{"type":"StorageMigrating","status":"False","observedGeneration":4,"lastTransitionTime":"2026-01-01T12:00:00Z",` +
 		`"reason":"MigrationSucceeded","message":"The migration has succeeded and the stored versions have been updated"}],"storedVersions":["v2"]}}`
+	if !step.Force || step.Manager != "migration-runner-controller" || step.Subresource != "status" || step.Of.GetName() != d.Name {
+		t.Errorf("applied as %+v", step)
+	}
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v\nwant %s", got, err, want)
 	}

@@ -1,9 +1,7 @@
 package storageversionmigrator
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,24 +21,25 @@ type target struct {
 // emptyPatch is a server-side apply without any field: the API server writes
 // the object as it is, in the present storage version. It only works on the
 // object that was listed, and cannot make a new one.
-func emptyPatch(t target, object metav1.Object) ([]byte, error) {
-	patch, err := json.Marshal(struct {
-		Kind       string   `json:"kind"`
-		APIVersion string   `json:"apiVersion"`
-		Metadata   identity `json:"metadata"`
-	}{t.kind, t.gvr.GroupVersion().String(), identity{object.GetUID(), object.GetResourceVersion()}})
-	if err != nil {
-		return nil, fmt.Errorf("encode the patch of %s: %w", object.GetName(), err)
-	}
-	return patch, nil
+func emptyPatch(t target, object metav1.Object) emptyConfiguration {
+	return emptyConfiguration{t.kind, t.gvr.GroupVersion().String(), identity{object.GetUID(), object.GetResourceVersion()}}
 }
+
+type emptyConfiguration struct {
+	Kind       string   `json:"kind"`
+	APIVersion string   `json:"apiVersion"`
+	Metadata   identity `json:"metadata"`
+}
+
+// IsApplyConfiguration says so.
+func (emptyConfiguration) IsApplyConfiguration() {}
 
 type identity struct {
 	UID             types.UID `json:"uid"`
 	ResourceVersion string    `json:"resourceVersion"`
 }
 
-// stored tells whether an object was written after the migration began, and so
+// stored reports whether an object was written after the migration began, and so
 // in the present storage version. Versions that cannot be ordered are migrated.
 func stored(object metav1.Object, since string) bool {
 	c, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), since)
@@ -56,8 +55,8 @@ const (
 	refused
 )
 
-// judge tells what the answer to the patch of an object means. One that was
-// changed, deleted or made again since it was listed has been written anew.
+// judge says what the answer to the patch of an object means. One that was
+// changed, deleted or made again since it was listed has been written since.
 func judge(err error) verdict {
 	var status apierrors.APIStatus
 	switch {

@@ -2,22 +2,94 @@ package storageversionmigrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 // nowhere is the name of a namespace that cannot exist: a list in it has the
 // present resource version and costs nothing.
 const nowhere = "@fake:svm_ns!"
 
+// observeTurn reads a migration and its peers, and the definition live when there is
+// something to tell of.
+func (c *Controller) observeTurn(ctx context.Context, key string) (turnObserved, error) {
+	m, err := reconcile.Cached[migration](c.migrations, key)
+	if err != nil {
+		return turnObserved{}, err
+	}
+	o := turnObserved{m: m}
+	if o.peers, err = cache.Lookup[migration](c.migrations, byResource, m.Spec.Resource.String()); err != nil {
+		return o, err
+	}
+	if do, _ := turn(m, o.peers); do != nothing {
+		o.definition, err = c.definitionOf(ctx, m)
+	}
+	return o, err
+}
+
+// observeVersion reads a migration, and live what there is of its resource.
+func (c *Controller) observeVersion(ctx context.Context, key string) (versionObserved, error) {
+	m, err := reconcile.Cached[migration](c.migrations, key)
+	o := versionObserved{m: m}
+	if err != nil || !wantsVersion(m) {
+		return o, err
+	}
+	if o.found, err = c.discover(m); err == nil && o.found != nil && unable(*o.found) == "" {
+		o.version, err = c.presentVersion(ctx, *o.found)
+	}
+	return o, err
+}
+
+// observePage reads a migration, and live the next page of its objects.
+func (c *Controller) observePage(ctx context.Context, key string) (pageObserved, error) {
+	m, err := reconcile.Cached[migration](c.migrations, key)
+	o := pageObserved{m: m}
+	if err != nil || !wantsObjects(m) {
+		c.places.move(key, nil)
+		return o, err
+	}
+	if o.at = c.places.get(m); o.at == nil {
+		found, err := c.discover(m)
+		if found == nil || err != nil {
+			return o, err
+		}
+		o.at = &place{uid: m.UID, target: *found}
+		c.places.move(key, o.at)
+	}
+	list := act.ListOf(o.at.target.gvr)
+	err = c.live.List(ctx, list, &client.ListOptions{Limit: pageSize, Continue: o.at.next})
+	switch {
+	case apierrors.IsResourceExpired(err):
+		// The snapshot is gone; the token in the answer goes on in the present.
+		if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+			o.next = status.Status().ListMeta.Continue
+		}
+		o.expired = true
+		return o, nil
+	case apierrors.IsNotFound(err):
+		c.places.move(key, nil) // the resource may be gone, or served in another version
+	}
+	if err != nil {
+		return o, fmt.Errorf("list %s: %w", o.at.target.gvr.GroupResource(), err)
+	}
+	o.objects, o.next = list.Items, list.Continue
+	return o, nil
+}
+
 // discover asks for the resource in the versions that serve it, the preferred
 // first; nil if none does.
 func (c *Controller) discover(m *migration) (*target, error) {
-	groups, err := c.client.Discovery().ServerGroups()
+	groups, err := c.discovery.ServerGroups()
 	if err != nil {
 		return nil, fmt.Errorf("discover the API groups: %w", err)
 	}
@@ -42,7 +114,7 @@ func (c *Controller) discoverIn(groupVersion, resource string) (*target, error) 
 	if err != nil || gv.Version == "" {
 		return nil, nil
 	}
-	list, err := c.client.Discovery().ServerResourcesForGroupVersion(groupVersion)
+	list, err := c.discovery.ServerResourcesForGroupVersion(groupVersion)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -59,15 +131,12 @@ func (c *Controller) discoverIn(groupVersion, resource string) (*target, error) 
 
 // presentVersion is the resource version of the resource at this moment.
 func (c *Controller) presentVersion(ctx context.Context, t target) (string, error) {
-	options := metav1.ListOptions{Limit: 1}
-	var list *metav1.PartialObjectMetadataList
-	var err error
+	options := &client.ListOptions{Limit: 1}
 	if t.namespaced {
-		list, err = c.metadata.Resource(t.gvr).Namespace(nowhere).List(ctx, options)
-	} else {
-		list, err = c.metadata.Resource(t.gvr).List(ctx, options)
+		options.Namespace = nowhere
 	}
-	if err != nil {
+	list := act.ListOf(t.gvr)
+	if err := c.live.List(ctx, list, options); err != nil {
 		return "", fmt.Errorf("list %s: %w", t.gvr.GroupResource(), err)
 	}
 	return list.ResourceVersion, nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 const (
@@ -23,33 +25,62 @@ const (
 	finish  step = "finish"
 )
 
-// plan says what one of the loops decided.
-type plan struct {
-	Step step   `json:"step,omitempty"`
-	Why  string `json:"why"`
+// turnObserved is what the plan for the turn of a migration needs to know.
+type turnObserved struct {
+	m *migration
+	// peers are the migrations of the same resource.
+	peers []*migration
+	// definition is that of a custom resource, nil for any other one.
+	definition *definition
 }
+
+// planTurn starts a migration when it is its turn, and closes it when it is done.
+func planTurn(o turnObserved, now time.Time) act.Plan {
+	do, why := turn(o.m, o.peers)
+	switch do {
+	case start:
+		return o.written(why, started(o.m, now), beginning, now)
+	case finish:
+		return o.written(why, completed(o.m, now), ending, now)
+	}
+	return act.Plan{Why: why}
+}
+
+// written writes the status of the definition, if there is one to be told, and then
+// that of the migration.
+func (o turnObserved) written(why string, m *migration, of func(*definition, *migration, time.Time) *report, now time.Time) act.Plan {
+	p := act.Plan{Why: why}
+	if o.definition != nil {
+		if r := of(o.definition, o.m, now); r != nil {
+			p.Stages = act.Stages(tell(o.definition, r))
+		}
+	}
+	p.Stages = append(p.Stages, act.Stages(put(m))...)
+	return p
+}
+
+// put writes the status of a migration under the version that was looked at.
+func put(m *migration) act.Step { return act.Update{Object: m, Subresource: "status"} }
 
 // turn decides whether a migration may begin or has to be closed. Peers are the
 // migrations of the same resource; of those that wait the oldest is next.
-func turn(m *migration, peers []*migration) plan {
+func turn(m *migration, peers []*migration) (do step, why string) {
 	switch {
-	case m == nil:
-		return plan{Why: "the migration is gone"}
 	case finished(m) && running(m):
-		return plan{Step: finish, Why: "its objects are done"}
+		return finish, "its objects are done"
 	case finished(m):
-		return plan{Why: "it has ended"}
+		return nothing, "it has ended"
 	case running(m):
-		return plan{Why: "it is running"}
+		return nothing, "it is running"
 	}
 	for _, peer := range peers {
 		switch {
 		case peer.Name == m.Name || finished(peer) && !running(peer):
 		case running(peer) || before(peer, m):
-			return plan{Why: fmt.Sprintf("%s comes first", peer.Name)}
+			return nothing, fmt.Sprintf("%s comes first", peer.Name)
 		}
 	}
-	return plan{Step: start, Why: "it is its turn"}
+	return start, "it is its turn"
 }
 
 // before orders migrations that wait.
@@ -60,12 +91,36 @@ func before(a, b *migration) bool {
 	return a.Name < b.Name
 }
 
-// wantsVersion tells whether the migration waits for its resource version.
+// versionObserved is what the plan for the version of a migration needs to know.
+type versionObserved struct {
+	m *migration
+	// found is the resource, nil if discovery does not have it, and version its present one.
+	found   *target
+	version string
+}
+
+// planVersion writes down from which version on objects need no migration.
+func planVersion(o versionObserved, now time.Time) act.Plan {
+	switch {
+	case !wantsVersion(o.m):
+		return act.Plan{Why: "it does not wait for a resource version"}
+	case o.found == nil:
+		return missing(o.m, now)
+	}
+	if why := unable(*o.found); why != "" {
+		return act.Plan{Why: why, Stages: act.Stages(put(failure(o.m, now, why)))}
+	}
+	m := o.m.DeepCopy()
+	m.Status.ResourceVersion = o.version
+	return act.Plan{Why: "objects older than " + o.version + " are migrated", Stages: act.Stages(put(m))}
+}
+
+// wantsVersion reports whether the migration waits for its resource version.
 func wantsVersion(m *migration) bool {
 	return running(m) && !finished(m) && m.Status.ResourceVersion == ""
 }
 
-// wantsObjects tells whether objects are to be migrated.
+// wantsObjects reports whether objects are to be migrated.
 func wantsObjects(m *migration) bool {
 	return running(m) && !finished(m) && m.Status.ResourceVersion != ""
 }
@@ -81,9 +136,11 @@ func unable(t target) string {
 	return ""
 }
 
-// missing decides about a resource that discovery does not have: give up, or
-// look again after a while.
-func missing(m *migration, now time.Time) (giveUp bool, again time.Duration) {
-	left := runningSince(m).Add(untilUnknown).Sub(now)
-	return left <= 0, min(max(left, 0), discoverAgain)
+// missing looks again after a while for a resource that discovery does not have, and
+// fails the migration when it does not come.
+func missing(m *migration, now time.Time) act.Plan {
+	if left := runningSince(m).Add(untilUnknown).Sub(now); left > 0 {
+		return act.Plan{Why: messageUnknown, RequeueAfter: min(left, discoverAgain)}
+	}
+	return act.Plan{Why: messageUnknown, Stages: act.Stages(put(failure(m, now, messageUnknown)))}
 }

@@ -1,6 +1,7 @@
 package storageversionmigrator
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -11,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 var (
@@ -41,12 +44,15 @@ func from(version string) func(*migration) *migration {
 func TestTurn(t *testing.T) {
 	waiting := made("b", time.Minute)
 	type peers = []*migration
+	type plan struct {
+		Step step
+		Why  string
+	}
 	for name, tc := range map[string]struct {
 		m     *migration
 		peers peers
 		want  plan
 	}{
-		"one that is gone":                        {nil, nil, plan{Why: "the migration is gone"}},
 		"one alone begins":                        {waiting, peers{waiting}, plan{Step: start, Why: "it is its turn"}},
 		"one that runs goes on":                   {made("b", 0, isRunning), nil, plan{Why: "it is running"}},
 		"one that succeeded is closed":            {made("b", 0, isRunning, isSucceeded), nil, plan{Step: finish, Why: "its objects are done"}},
@@ -62,8 +68,16 @@ func TestTurn(t *testing.T) {
 			plan{Step: start, Why: "it is its turn"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, turn(tc.m, tc.peers)); diff != "" {
+			do, why := turn(tc.m, tc.peers)
+			if diff := cmp.Diff(tc.want, plan{do, why}); diff != "" {
 				t.Error(diff)
+			}
+			wants := ""
+			if do != nothing {
+				wants = "update StorageVersionMigration b"
+			}
+			if p := planTurn(turnObserved{m: tc.m, peers: tc.peers}, noon); testrig.Planned(p) != wants || p.Why != why {
+				t.Errorf("wants %q because %q", testrig.Planned(p), p.Why)
 			}
 		})
 	}
@@ -121,9 +135,9 @@ func TestMissing(t *testing.T) {
 		"and so it is after a restart":    {time.Hour, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			giveUp, again := missing(made("m", tc.since, isRunning), noon)
-			if giveUp != tc.giveUp || again != tc.again {
-				t.Errorf("got %v, %v", giveUp, again)
+			p := planVersion(versionObserved{m: made("m", tc.since, isRunning)}, noon)
+			if giveUp := testrig.Planned(p) == "update StorageVersionMigration m"; giveUp != tc.giveUp || p.RequeueAfter != tc.again {
+				t.Errorf("wants %q, again after %v", testrig.Planned(p), p.RequeueAfter)
 			}
 		})
 	}
@@ -159,7 +173,7 @@ func TestJudge(t *testing.T) {
 
 func TestEmptyPatchAndStored(t *testing.T) {
 	object := &metav1.ObjectMeta{Name: "a", Namespace: "team", UID: "u", ResourceVersion: "7", Labels: map[string]string{"x": "y"}}
-	got, err := emptyPatch(target{gvr: things, kind: "Thing"}, object)
+	got, err := json.Marshal(emptyPatch(target{gvr: things, kind: "Thing"}, object))
 	if want := `{"kind":"Thing","apiVersion":"example.com/v2","metadata":{"uid":"u","resourceVersion":"7"}}`; err != nil || string(got) != want {
 		t.Errorf("got %s, %v", got, err)
 	}
@@ -167,5 +181,26 @@ func TestEmptyPatchAndStored(t *testing.T) {
 		if got := stored(object, since); got != want {
 			t.Errorf("written at 7, migrated since %q: got %v", since, got)
 		}
+	}
+}
+
+func TestTheDefinitionIsToldFirst(t *testing.T) {
+	d := defined([]string{"v1", "v2"}, at(4, "True"))
+	for name, tc := range map[string]struct {
+		m     *migration
+		d     *definition
+		wants string
+	}{
+		"of a beginning": {made("m", 0), d, "apply PartialObjectMetadata things.example.com; update StorageVersionMigration m"},
+		"of an end":      {made("m", 0, isRunning, isSucceeded), d, "apply PartialObjectMetadata things.example.com; update StorageVersionMigration m"},
+		"of an end that has been told": {made("m", 0, isRunning, isSucceeded), defined([]string{"v2"}, at(4, "False")),
+			"update StorageVersionMigration m"},
+		"of one that goes on, nothing": {made("m", 0, isRunning), d, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := testrig.Planned(planTurn(turnObserved{m: tc.m, definition: tc.d}, noon)); got != tc.wants {
+				t.Errorf("wants %q", got)
+			}
+		})
 	}
 }

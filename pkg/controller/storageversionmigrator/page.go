@@ -1,0 +1,125 @@
+package storageversionmigrator
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+)
+
+const (
+	// pageSize is how many objects are migrated in one go; between two pages other
+	// migrations have their turn, and a stop comes through.
+	pageSize = 500
+	// nextPage lets other migrations go first.
+	nextPage = time.Millisecond
+)
+
+// place is how far a migration has come. It is not kept over a restart: what is
+// stored already costs a patch that writes nothing.
+type place struct {
+	uid      types.UID
+	target   target
+	next     string
+	migrated int
+}
+
+// pageObserved is what the plan for a page of objects needs to know.
+type pageObserved struct {
+	m *migration
+	// at is nil while discovery does not have the resource.
+	at *place
+	// objects are those of the page, and next is where it goes on; nowhere if empty.
+	objects []metav1.PartialObjectMetadata
+	next    string
+	// expired: the list has, and goes on in the present.
+	expired bool
+}
+
+// planPage migrates the objects of a page.
+func planPage(o pageObserved, now time.Time) act.Plan {
+	switch {
+	case !wantsObjects(o.m):
+		return act.Plan{Why: "no objects are to be migrated"}
+	case o.at == nil:
+		return missing(o.m, now)
+	case o.expired:
+		return o.goOn("the list has expired and goes on in the present", o.at.migrated)
+	}
+	var todo []act.Step
+	for i := range o.objects {
+		if object := &o.objects[i]; !stored(object, o.m.Status.ResourceVersion) {
+			todo = append(todo, act.Apply{
+				Of: act.InResource(o.at.target.gvr, object.Namespace, object.Name), Configuration: emptyPatch(o.at.target, object),
+				Manager: name, Required: true,
+			})
+		}
+	}
+	if len(todo) == 0 {
+		return o.ended(nil, now)
+	}
+	then := func(so act.Results) act.Plan { return o.ended(so, so[len(so)-1].At) }
+	return act.Plan{
+		Why:    fmt.Sprintf("%d of %d objects of this page are migrated, %d were before", len(todo), len(o.objects), o.at.migrated),
+		Stages: act.Stages(act.Part{Of: act.InResource(o.at.target.gvr, "", ""), Then: func(so act.Results) []act.Stage { return following(todo, so) }}),
+		Then:   then, Else: then,
+	}
+}
+
+// following takes one object after the other, up to the first that is refused for good.
+func following(todo []act.Step, so act.Results) []act.Stage {
+	if len(so) == len(todo) || len(so) > 0 && judge(so[len(so)-1].Err) == refused {
+		return nil
+	}
+	return act.Stages(todo[len(so)])
+}
+
+// ended is what follows from what became of the objects of a page.
+func (o pageObserved) ended(so act.Results, now time.Time) act.Plan {
+	migratedNow, again := 0, error(nil)
+	for _, result := range so {
+		switch judge(result.Err) {
+		case migrated:
+			migratedNow++
+		case retry:
+			again = errors.Join(again, result.Err)
+		case refused:
+			return o.closed("an object was refused", failure(o.m, now, refusal(result.Err)))
+		}
+	}
+	all := o.at.migrated + migratedNow
+	switch {
+	case again != nil:
+		p := o.goOn("some objects could not be written now", all)
+		p.Note, p.Retry = o.moved(o.at.next, all), func(act.Results) error { return again }
+		return p
+	case o.next != "":
+		return o.goOn("there are more objects", all)
+	}
+	return o.closed(fmt.Sprintf("all objects are done, %d were migrated", all), success(o.m, now))
+}
+
+// goOn comes back for the next page.
+func (o pageObserved) goOn(why string, all int) act.Plan {
+	return act.Plan{
+		Why:  fmt.Sprintf("%s: %d objects were migrated", why, all),
+		Note: o.moved(o.next, all), RequeueAfter: nextPage, Retry: func(act.Results) error { return nil },
+	}
+}
+
+// closed writes how the migration has ended; what was said to its objects is past.
+func (o pageObserved) closed(why string, m *migration) act.Plan {
+	return act.Plan{
+		Why: why, Stages: act.Stages(put(m)), Note: func(act.Results) any { return (*place)(nil) },
+		Retry: func(so act.Results) error { return so[len(so)-1:].Err() },
+	}
+}
+
+// moved notes the place.
+func (o pageObserved) moved(next string, all int) func(act.Results) any {
+	return func(act.Results) any { return &place{uid: o.at.uid, target: o.at.target, next: next, migrated: all} }
+}
