@@ -6,8 +6,6 @@ import (
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/garbagecollector"
@@ -26,19 +24,14 @@ func startGarbageCollectorController(ctx context.Context, cc ControllerContext) 
 		return nil, false, fmt.Errorf("configure the client of generic-garbage-collector: %w", err)
 	}
 	config.QPS *= collectorQPSFactor
-	meta, err := metadata.NewForConfig(config)
+	hand, err := cc.handOf(ctx, config, garbagecollector.EventComponent)
 	if err != nil {
-		return nil, false, fmt.Errorf("make the metadata client of generic-garbage-collector: %w", err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, false, fmt.Errorf("make the client of generic-garbage-collector: %w", err)
+		return nil, false, err
 	}
 	var ignored []schema.GroupResource
 	for _, r := range settings.GCIgnoredResources {
 		ignored = append(ignored, schema.GroupResource{Group: r.Group, Resource: r.Resource})
 	}
-	c := garbagecollector.New(cc.Monitors(), cc.RESTMapper, meta, cc.Recorder(ctx, client, garbagecollector.EventComponent),
-		garbagecollector.Options{Workers: int(settings.ConcurrentGCSyncs), Ignored: ignored, Clock: cc.Clock})
+	c := garbagecollector.New(cc.Monitors(), cc.RESTMapper, hand, garbagecollector.Options{Workers: int(settings.ConcurrentGCSyncs), Ignored: ignored})
 	return cc.run(ctx, c, nil)
 }

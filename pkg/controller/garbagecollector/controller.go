@@ -2,6 +2,7 @@ package garbagecollector
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -13,13 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -43,8 +43,6 @@ type Options struct {
 	Workers int
 	// Ignored are the resources that are not followed.
 	Ignored []schema.GroupResource
-	// Clock is the process's clock; the real one by default.
-	Clock clock.WithTicker
 }
 
 // Controller collects garbage; its keys are a namespace and a UID.
@@ -56,7 +54,6 @@ type Controller struct {
 	collector *collector
 	followed  *monitor.Followed
 	mapper    meta.RESTMapper
-	recorder  record.EventRecorder
 
 	mu sync.Mutex
 	// kinds holds one kind for each version of a resource.
@@ -69,12 +66,11 @@ type Controller struct {
 }
 
 // New returns the controller, which is not running yet, and is to be made before
-// the monitors run.
-func New(monitors *monitor.Set, mapper meta.RESTMapper, client metadata.Interface, recorder record.EventRecorder, o Options) *Controller {
+// the monitors run. The mapper knows what is served.
+func New(monitors *monitor.Set, mapper meta.RESTMapper, hand reconcile.Hand, o Options) *Controller {
 	register()
 	c := &Controller{
-		graph: newGraph(), mapper: mapper, recorder: recorder,
-		kinds: map[schema.GroupVersionResource]*kind{}, waiting: map[key]struct{}{}, held: map[key]struct{}{},
+		graph: newGraph(), mapper: mapper, kinds: map[schema.GroupVersionResource]*kind{}, waiting: map[key]struct{}{}, held: map[key]struct{}{},
 		served: map[string]bool{}, broken: map[string]bool{},
 	}
 	ignored := map[schema.GroupResource]bool{}
@@ -89,15 +85,19 @@ func New(monitors *monitor.Set, mapper meta.RESTMapper, client metadata.Interfac
 		Changed: c.changed, Missing: c.missing, Served: c.servedChanged,
 	})
 	ready := []cache.InformerSynced{c.followed.Ready}
-	options := func(part, queue string, workers int) runner.Options[key] {
-		return runner.Options[key]{Name: name + "/" + part, Queue: queue, Workers: workers, Clock: o.Clock, Synced: ready, StuckAfter: stuckAfter}
+	options := func(part, queue string, workers int, actor *act.Actor[key]) runner.Options[key] {
+		o := runner.Options[key]{Name: name + "/" + part, Queue: queue, Workers: workers, Clock: hand.Clock, Synced: ready, StuckAfter: stuckAfter}
+		if actor != nil {
+			o.Decisions = func(k key) any { return actor.Decisions(k) }
+		}
+		return o
 	}
-	c.looks = runner.New(options("delete", deleteQueue, o.Workers), c.look)
-	c.orphans = runner.New(options("orphan", orphanQueue, o.Workers), c.part)
-	c.findings = runner.New(options("graph", graphQueue, 1), c.find)
-	c.Group = runner.NewGroup(name, c.looks, c.orphans, c.findings)
-	c.collector = newCollector(live{client, mapper}, c.graph, c.cached, c.findings.Add)
+	c.findings = runner.New(options("graph", graphQueue, 1, nil), c.find)
+	c.collector = newCollector(hand, mapper, c.graph, c.cached, c.findings.Add)
 	c.collector.unread = c.followed.Unread
+	c.looks = runner.New(options("delete", deleteQueue, o.Workers, c.collector.looking), c.look)
+	c.orphans = runner.New(options("orphan", orphanQueue, o.Workers, c.collector.parting), c.part)
+	c.Group = runner.NewGroup(name, c.looks, c.orphans, c.findings)
 	return c
 }
 
@@ -148,11 +148,14 @@ func (c *Controller) follow(e effects) {
 
 // report tells of a reference to an owner in another namespace.
 func (c *Controller) report(m *mistake) {
-	version, kind := m.kind.resource.GroupVersion().String(), m.kind.kind
-	about := &corev1.ObjectReference{APIVersion: version, Kind: kind, Namespace: m.dependent.Namespace, Name: m.dependent.Name, UID: m.dependent.UID}
-	c.recorder.Eventf(about, corev1.EventTypeWarning, "OwnerRefInvalidNamespace",
-		"ownerRef [%s/%s, namespace: %s, name: %s, uid: %s] does not exist in namespace %q",
-		m.ref.APIVersion, m.ref.Kind, m.dependent.Namespace, m.ref.Name, m.ref.UID, m.dependent.Namespace)
+	d := m.dependent
+	on := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: d.name, UID: d.uid}}
+	on.SetGroupVersionKind(d.kind.resource.GroupVersion().WithKind(d.kind.kind))
+	c.collector.looking.Take(context.Background(), key{Namespace: on.Namespace, Name: string(on.UID)}, act.Event{
+		On: on, Type: corev1.EventTypeWarning, Reason: "OwnerRefInvalidNamespace",
+		Message: fmt.Sprintf("ownerRef [%s/%s, namespace: %s, name: %s, uid: %s] does not exist in namespace %q",
+			m.ref.APIVersion, m.ref.Kind, on.Namespace, m.ref.Name, m.ref.UID, on.Namespace),
+	})
 }
 
 func (c *Controller) look(ctx context.Context, k key) runner.Result {
@@ -183,12 +186,12 @@ func (c *Controller) find(_ context.Context, k key) runner.Result {
 
 // cached returns an object as its watch showed it last. Only built-in APIs are
 // trusted to refuse a deletion when it is no longer so; others are asked first.
-func (c *Controller) cached(at location) *metav1.PartialObjectMetadata {
-	store, followed := c.followed.Store(at.resource.GroupResource())
-	if !followed || !scheme.Scheme.IsGroupRegistered(at.resource.Group) {
+func (c *Controller) cached(v view) *metav1.PartialObjectMetadata {
+	store, followed := c.followed.Store(v.kind.resource.GroupResource())
+	if !followed || !scheme.Scheme.IsGroupRegistered(v.kind.resource.Group) {
 		return nil
 	}
-	found, exists, err := store.GetByKey(cache.NewObjectName(at.namespace, at.name).String())
+	found, exists, err := store.GetByKey(cache.NewObjectName(v.namespace, v.name).String())
 	o, ok := found.(metav1.Object)
 	if err != nil || !exists || !ok {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
@@ -19,6 +20,8 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 // cluster is an API server that serves things of group g in one version.
@@ -70,14 +73,33 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 		t.Fatal(err)
 	}
 	c := &cluster{client: fake.NewSimpleMetadataClient(scheme, objects...), version: "v1"}
-	mapper := meta.NewDefaultRESTMapper(nil)
+	kinds := meta.NewDefaultRESTMapper(nil)
 	for _, version := range []string{"v1", "v2"} {
-		mapper.Add(schema.GroupVersionKind{Group: "g", Version: version, Kind: "Thing"}, meta.RESTScopeNamespace)
+		kinds.Add(schema.GroupVersionKind{Group: "g", Version: version, Kind: "Thing"}, meta.RESTScopeNamespace)
 	}
 	c.monitors = monitor.New(monitor.Options{Discover: c.discover, Metadata: c.client, Period: 50 * time.Millisecond,
 		Whole: func(monitor.Resource) (cache.SharedIndexInformer, bool) { return nil, false }})
-	c.Controller = New(c.monitors, mapper, c.client, record.NewFakeRecorder(100), Options{})
+	c.Controller = New(c.monitors, kinds, reconcile.Hand{Client: clientOf{requests: things{c.client}, mapper: act.Resources(kinds)}, Events: record.NewFakeRecorder(100)}, Options{})
 	return c
+}
+
+// things are written to a fake of client-go.
+type things struct{ fake *fake.FakeMetadataClient }
+
+func (t things) at(at location) metadata.ResourceInterface {
+	return t.fake.Resource(at.resource).Namespace(at.namespace)
+}
+
+func (t things) get(ctx context.Context, at location) (*metav1.PartialObjectMetadata, error) {
+	return t.at(at).Get(ctx, at.name, metav1.GetOptions{})
+}
+
+func (t things) delete(ctx context.Context, at location, o metav1.DeleteOptions) error {
+	return t.at(at).Delete(ctx, at.name, o)
+}
+
+func (t things) patch(ctx context.Context, at location, form types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
+	return t.at(at).Patch(ctx, at.name, form, body, metav1.PatchOptions{})
 }
 
 // run starts it until the test ends.

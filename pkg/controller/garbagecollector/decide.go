@@ -1,10 +1,14 @@
 package garbagecollector
 
 import (
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // standing is what became of an owner.
@@ -19,46 +23,26 @@ const (
 	waiting
 )
 
-// deed is what is done to an object.
-type deed string
-
-const (
-	nothing deed = "nothing"
-	// disown takes references off the object.
-	disown deed = "disown"
-	// collect deletes it.
-	collect deed = "delete"
-)
-
-// decision is a deed and why it is done. It is shown at the debug endpoint.
-type decision struct {
-	Do deed `json:"do"`
-	// Drop are the owners to take off.
-	Drop []types.UID `json:"drop,omitempty"`
-	// Unblock tells that the object no longer holds up its owners, before it is deleted.
-	Unblock bool                       `json:"unblock,omitempty"`
-	Policy  metav1.DeletionPropagation `json:"policy,omitempty"`
-	Why     string                     `json:"why"`
-}
-
 // owner is a reference and what became of the object that it names.
 type owner struct {
 	ref      metav1.OwnerReference
 	standing standing
 }
 
-// decide says what to do with an object that is not being deleted, as it was
-// read, with these owners. dependents tells that it has some itself, and
-// deleting that one of them waits for its own.
-func decide(live metav1.Object, owners []owner, dependents, deleting bool) decision {
+// decide plans what to do with an object that is not being deleted, as it was read,
+// with these owners. dependents: it has some itself; deleting: one of them waits for
+// its own.
+func decide(live *metav1.PartialObjectMetadata, owners []owner, dependents, deleting bool) act.Plan {
 	var stay, drop []types.UID
-	var anySolid, anyWaiting bool
+	waits := 0
 	for _, o := range owners {
-		if o.standing == solid {
-			anySolid = true
+		switch o.standing {
+		case solid:
 			stay = append(stay, o.ref.UID)
+		case waiting:
+			waits++
+		case dangling:
 		}
-		anyWaiting = anyWaiting || o.standing == waiting
 	}
 	for _, o := range owners {
 		// References are taken off by UID: one that is right saves another with the same.
@@ -68,19 +52,37 @@ func decide(live metav1.Object, owners []owner, dependents, deleting bool) decis
 	}
 	switch {
 	case len(owners) == 0:
-		return decision{Do: nothing, Why: "it has no owner"}
-	case anySolid && len(drop) == 0:
-		return decision{Do: nothing, Why: "its owners are there"}
-	case anySolid:
-		return decision{Do: disown, Drop: drop, Why: "an owner is there, others are gone or wait for it to go"}
-	case anyWaiting && dependents:
+		return act.Plan{Why: "it has no owner"}
+	case len(stay) > 0 && len(drop) == 0:
+		return act.Plan{Why: "its owners are there"}
+	case len(stay) > 0:
+		part := disown(live, drop)
+		part.Required = true
+		return act.Plan{Why: fmt.Sprintf("an owner is there, %d others are gone or wait for it to go", len(drop)), Stages: act.Stages(part), Await: whenGone}
+	case waits > 0 && dependents:
 		// Its dependents go before it, as it goes before its owner.
-		return decision{Do: collect, Policy: metav1.DeletePropagationForeground, Unblock: deleting,
-			Why: "an owner waits for it, and its dependents come first"}
-	case anyWaiting:
-		return decision{Do: collect, Policy: policyOf(live), Why: "an owner waits for it"}
+		why := fmt.Sprintf("%d owners wait for it, and its dependents come first", waits)
+		if deleting && blocksAny(live) {
+			return unblock(live, why, func(r act.Results) act.Plan {
+				return deletion(r[len(r)-1].Object, metav1.DeletePropagationForeground, why)
+			})
+		}
+		return deletion(live, metav1.DeletePropagationForeground, why)
+	case waits > 0:
+		return deletion(live, policyOf(live), fmt.Sprintf("%d owners wait for it", waits))
 	}
-	return decision{Do: collect, Policy: policyOf(live), Why: "its owners are gone"}
+	return deletion(live, policyOf(live), fmt.Sprintf("its %d owners are gone", len(owners)))
+}
+
+// deletion is of the version that was judged. One that differs in nothing that the
+// decision was about does as well.
+func deletion(of client.Object, propagation metav1.DeletionPropagation, why string) act.Plan {
+	return act.Plan{
+		Why: why, Await: whenGone,
+		Stages: act.Stages(act.Delete{Of: of, Unchanged: true, Required: true, Propagation: propagation,
+			Holds: func(live metav1.Object) bool { return sameGround(live, of) }}),
+		Note: func(r act.Results) any { return note{asked: len(act.Succeeded[act.Delete](r)) > 0} },
+	}
 }
 
 // policyOf is what the finalizers of the object ask for.
@@ -94,7 +96,7 @@ func policyOf(o metav1.Object) metav1.DeletionPropagation {
 	return metav1.DeletePropagationBackground
 }
 
-// sameGround tells whether a decision about one version of an object holds for another.
+// sameGround reports whether a decision about one version of an object holds for another.
 func sameGround(a, b metav1.Object) bool {
 	return a.GetUID() == b.GetUID() && unchanged(a, b) && slices.Equal(a.GetFinalizers(), b.GetFinalizers())
 }

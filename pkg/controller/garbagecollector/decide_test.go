@@ -1,50 +1,66 @@
 package garbagecollector
 
 import (
-	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 func had(uid types.UID, s standing) owner { return owner{metav1.OwnerReference{UID: uid}, s} }
 
 func TestDecide(t *testing.T) {
-	const background, foreground, orphan = metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan
+	const (
+		dropsA    = `patch PartialObjectMetadata o {"metadata":{"uid":"o","ownerReferences":[{"$patch":"delete","uid":"a"}]}}`
+		unblocksA = `patch PartialObjectMetadata o {"metadata":{"uid":"o","resourceVersion":"7","ownerReferences":[{"apiVersion":"","kind":"","name":"","uid":"a","blockOwnerDeletion":false}]}}`
+		deletes   = "delete PartialObjectMetadata o unchanged "
+	)
 	for name, tc := range map[string]struct {
 		finalizers           []string
 		owners               []owner
 		dependents, deleting bool
-		want                 decision
+		want, then           string
 	}{
-		"an object without an owner stays":        {want: decision{Do: nothing}},
-		"one whose owners are there stays":        {owners: []owner{had("a", solid), had("b", solid)}, want: decision{Do: nothing}},
-		"one owner that is there keeps it":        {owners: []owner{had("a", dangling), had("b", solid)}, want: decision{Do: disown, Drop: []types.UID{"a"}}},
-		"an owner that waits is not kept waiting": {owners: []owner{had("a", waiting), had("b", solid)}, want: decision{Do: disown, Drop: []types.UID{"a"}}},
+		"an object without an owner stays":        {},
+		"one whose owners are there stays":        {owners: []owner{had("a", solid), had("b", solid)}},
+		"one owner that is there keeps it":        {owners: []owner{had("a", dangling), had("b", solid)}, want: dropsA},
+		"an owner that waits is not kept waiting": {owners: []owner{had("a", waiting), had("b", solid)}, want: dropsA},
 		"a right reference saves a wrong one of the same owner": {
-			owners: []owner{had("a", dangling), had("a", solid)}, want: decision{Do: nothing}},
-		"without owners it goes": {owners: []owner{had("a", dangling)}, want: decision{Do: collect, Policy: background}},
+			owners: []owner{had("a", dangling), had("a", solid)}},
+		"without owners it goes": {owners: []owner{had("a", dangling)}, want: deletes + "Background"},
 		"it goes in the way its finalizers ask for": {
-			finalizers: []string{metav1.FinalizerOrphanDependents}, owners: []owner{had("a", dangling)}, want: decision{Do: collect, Policy: orphan}},
+			finalizers: []string{metav1.FinalizerOrphanDependents}, owners: []owner{had("a", dangling)}, want: deletes + "Orphan"},
 		"or in the other": {
-			finalizers: []string{metav1.FinalizerDeleteDependents}, owners: []owner{had("a", dangling)}, want: decision{Do: collect, Policy: foreground}},
+			finalizers: []string{metav1.FinalizerDeleteDependents}, owners: []owner{had("a", dangling)}, want: deletes + "Foreground"},
 		"for an owner that waits, its dependents go first": {
-			owners: []owner{had("a", waiting), had("b", dangling)}, dependents: true, want: decision{Do: collect, Policy: foreground}},
+			owners: []owner{had("a", waiting), had("b", dangling)}, dependents: true, want: deletes + "Foreground"},
 		"in a cycle it holds nobody up": {
-			owners: []owner{had("a", waiting)}, dependents: true, deleting: true, want: decision{Do: collect, Policy: foreground, Unblock: true}},
+			owners: []owner{had("a", waiting)}, dependents: true, deleting: true, want: unblocksA, then: deletes + "Foreground"},
 		"for an owner that waits it goes at once if it has none": {
-			owners: []owner{had("a", waiting)}, want: decision{Do: collect, Policy: background}},
+			owners: []owner{had("a", waiting)}, want: deletes + "Background"},
 		"dependents do not matter when all owners are gone": {
-			owners: []owner{had("a", dangling)}, dependents: true, want: decision{Do: collect, Policy: background}},
+			owners: []owner{had("a", dangling)}, dependents: true, want: deletes + "Background"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := decide(&metav1.ObjectMeta{Finalizers: tc.finalizers}, tc.owners, tc.dependents, tc.deleting)
-			if got.Why == "" {
-				t.Error("no reason is given")
+			live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "o", UID: "o", ResourceVersion: "7", Finalizers: tc.finalizers}}
+			for _, o := range tc.owners {
+				live.OwnerReferences = append(live.OwnerReferences, blocking(o.ref))
 			}
-			if got.Do != tc.want.Do || got.Policy != tc.want.Policy || got.Unblock != tc.want.Unblock || !slices.Equal(got.Drop, tc.want.Drop) {
-				t.Errorf("got %+v, want %+v", got, tc.want)
+			p := decide(live, tc.owners, tc.dependents, tc.deleting)
+			if got := testrig.Planned(p); p.Why == "" || got != tc.want {
+				t.Errorf("plans %s because %q", got, p.Why)
+			}
+			if (p.Then != nil) != (tc.then != "") {
+				t.Fatal("goes on")
+			}
+			if p.Then == nil {
+				return
+			}
+			if got := testrig.Planned(p.Then(act.Results{{Became: act.Done, Object: live}})); got != tc.then {
+				t.Errorf("goes on with %s", got)
 			}
 		})
 	}

@@ -15,4 +15,8 @@
 // is not about the object, and one that its watch contradicts, are no proof: what
 // depends on it waits. An owner that goes without its dependents waits until all
 // that may hold one can be read.
+//
+// Where to look: graph.go has who owns whom, view.go what is known of one object,
+// observe.go what is read live, decide.go and plan.go what follows, which is pure, and
+// collector.go what becomes of a key.
 package garbagecollector

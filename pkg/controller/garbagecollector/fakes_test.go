@@ -5,13 +5,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 var (
@@ -20,7 +29,83 @@ var (
 	served = map[string]*kind{"g/v1/Box": boxes, "g/v1/Globe": globes}
 )
 
-var errBroken = errors.New("conversion webhook failed")
+var (
+	errBroken = errors.New("conversion webhook failed")
+	// errConflict: the object is not as the request expects it to be, or somebody
+	// refuses it in these words.
+	errConflict = errors.New("conflict")
+	// errPatchKind: the kind does not know this form of patch.
+	errPatchKind = errors.New("unsupported form of patch")
+)
+
+// requests are what the server answers.
+type requests interface {
+	get(context.Context, location) (*metav1.PartialObjectMetadata, error)
+	delete(context.Context, location, metav1.DeleteOptions) error
+	patch(ctx context.Context, at location, form types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error)
+}
+
+// clientOf makes requests as the collector and the kit do; all others panic.
+type clientOf struct {
+	client.Client
+	requests
+	mapper meta.RESTMapper
+}
+
+// said is the answer of an API server in its own words.
+func said(at location, err error) error {
+	resource := kindOf(at.resource).resource.GroupResource()
+	switch {
+	case errors.Is(err, errAbsent):
+		return apierrors.NewNotFound(resource, at.name)
+	case errors.Is(err, errConflict):
+		return apierrors.NewConflict(resource, at.name, err)
+	case errors.Is(err, errPatchKind):
+		return apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "patch", resource, at.name, "", 0, false)
+	}
+	return err
+}
+
+func (c clientOf) RESTMapper() meta.RESTMapper { return c.mapper }
+
+func (c clientOf) GroupVersionKindFor(o runtime.Object) (schema.GroupVersionKind, error) {
+	return o.GetObjectKind().GroupVersionKind(), nil
+}
+
+func (c clientOf) Get(ctx context.Context, name client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	at := location{act.ResourceOf(into), name.Namespace, name.Name}
+	o, err := c.get(ctx, at)
+	return answer(at, into, o, err)
+}
+
+func (c clientOf) Patch(ctx context.Context, into client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	body, err := patch.Data(into)
+	if err != nil {
+		return err
+	}
+	at := locationOf(into)
+	o, err := c.patch(ctx, at, patch.Type(), body)
+	return answer(at, into, o, err)
+}
+
+func answer(at location, into client.Object, o *metav1.PartialObjectMetadata, err error) error {
+	if err != nil {
+		return said(at, err)
+	}
+	into.(*metav1.PartialObjectMetadata).ObjectMeta = o.ObjectMeta
+	return nil
+}
+
+func (c clientOf) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
+	at := locationOf(o)
+	options := (&client.DeleteOptions{}).ApplyOptions(opts).AsDeleteOptions()
+	return said(at, c.delete(ctx, at, *options))
+}
+
+// handOf writes to a server.
+func handOf(s *server, r requests) reconcile.Hand {
+	return reconcile.Hand{Client: clientOf{requests: r, mapper: act.Resources(mapper{server: s})}, Events: record.NewFakeRecorder(100)}
+}
 
 // server is an API server in memory: UIDs, versions, preconditions, finalizers
 // and what deletion does with them, as the API conventions say.
@@ -55,17 +140,27 @@ func kindOf(r schema.GroupVersionResource) *kind {
 	return globes
 }
 
-func (s *server) resolve(apiVersion, kind string) (schema.GroupVersionResource, bool, error) {
-	k := served[apiVersion+"/"+kind]
-	if k == nil || s.unknown[kind] {
-		return schema.GroupVersionResource{}, false, fmt.Errorf("no matches for kind %s", kind)
+// mapper is what the server says that it serves.
+type mapper struct {
+	meta.RESTMapper
+	*server
+}
+
+func (m mapper) RESTMapping(of schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	k := served[of.WithVersion(versions[0]).GroupVersion().String()+"/"+of.Kind]
+	if k == nil || m.unknown[of.Kind] {
+		return nil, fmt.Errorf("no matches for kind %s", of.Kind)
 	}
-	return k.resource, k.namespaced, nil
+	scope := meta.RESTScope(meta.RESTScopeRoot)
+	if k.namespaced {
+		scope = meta.RESTScopeNamespace
+	}
+	return &meta.RESTMapping{Resource: k.resource, Scope: scope}, nil
 }
 
 func (s *server) at(verb string, at location) (*metav1.PartialObjectMetadata, error) {
 	s.requests[verb]++
-	if s.broken[at.resource.Resource] {
+	if s.broken[kindOf(at.resource).resource.Resource] {
 		return nil, errBroken
 	}
 	o := s.objects[at]

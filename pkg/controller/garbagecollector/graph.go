@@ -55,8 +55,7 @@ type effects struct {
 
 // mistake is a reference to an owner in a namespace where the dependent is not.
 type mistake struct {
-	dependent metav1.ObjectMeta
-	kind      *kind
+	dependent dependent
 	ref       metav1.OwnerReference
 }
 
@@ -115,13 +114,11 @@ func (n *node) judge(d *node, ref *metav1.OwnerReference, e *effects) {
 	}
 	e.lookAt(d)
 	if n.kind.namespaced && d.namespace != n.namespace {
-		e.mistakes = append(e.mistakes, mistake{
-			dependent: metav1.ObjectMeta{Namespace: d.namespace.Value(), Name: d.name, UID: d.uid}, kind: d.kind, ref: *ref,
-		})
+		e.mistakes = append(e.mistakes, mistake{d.dependent(), *ref})
 	}
 }
 
-// found tells whether the dependent finds the object where its reference says.
+// found reports whether the dependent finds the object where its reference says.
 func (n *node) found(d *node, ref *metav1.OwnerReference) bool {
 	return identity(n.kind, n.namespace.Value(), n.name, n.uid).soughtAt(sought(ref, d.namespace.Value()))
 }
@@ -182,7 +179,7 @@ func (g *graph) link(n *node, ref *metav1.OwnerReference, e *effects) {
 	}
 }
 
-// heardOf tells whether another dependent looks for the virtual owner in the
+// heardOf reports whether another dependent looks for the virtual owner in the
 // same place, so that this one changes nothing.
 func (n *node) heardOf(by *node, ref *metav1.OwnerReference) bool {
 	for d := range n.dependents {
@@ -211,7 +208,7 @@ func (g *graph) release(n *node, uid types.UID, e *effects) {
 	}
 }
 
-// blocked tells whether a dependent holds up the foreground deletion of n.
+// blocked reports whether a dependent holds up the foreground deletion of n.
 func (n *node) blocked() bool {
 	for d := range n.dependents {
 		if n.blockedBy(d) {

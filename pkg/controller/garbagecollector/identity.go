@@ -7,6 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // kind is what all objects of a resource share; there is one for each resource.
@@ -14,6 +17,28 @@ type kind struct {
 	resource   schema.GroupVersionResource
 	kind       string
 	namespaced bool
+}
+
+// location is where an object is served.
+type location struct {
+	resource        schema.GroupVersionResource
+	namespace, name string
+}
+
+func (l location) String() string {
+	return fmt.Sprintf("%s %s/%s", l.resource.GroupResource(), l.namespace, l.name)
+}
+
+// object is the one there that has this UID.
+func (l location) object(uid types.UID) *metav1.PartialObjectMetadata {
+	o := act.InResource(l.resource, l.namespace, l.name)
+	o.UID = uid
+	return o
+}
+
+// locationOf is where an object that was read is served.
+func locationOf(o client.Object) location {
+	return location{act.ResourceOf(o), o.GetNamespace(), o.GetName()}
 }
 
 // key names a node in the queues. The namespace lets namespaces take turns.
@@ -48,7 +73,7 @@ func identity(k *kind, namespace, name string, uid types.UID) object {
 	return object{k.resource.GroupVersion(), k.kind, namespace, name, uid}
 }
 
-// soughtAt tells whether who looks there would find the object. One outside of
+// soughtAt reports whether who looks there would find the object. One outside of
 // namespaces is found from everywhere, but has none itself.
 func (o object) soughtAt(at coordinates) bool {
 	return o.name == at.name && o.kind == at.kind && o.Group == parsed(at.apiVersion).Group && (o.namespace == "" || o.namespace == at.namespace)
@@ -90,7 +115,7 @@ func stateOf(o metav1.Object) state {
 	}
 }
 
-// unchanged tells whether two versions of an object are the same to the collector.
+// unchanged reports whether two versions of an object are the same to the collector.
 func unchanged(a, b metav1.Object) bool {
 	return stateOf(a) == stateOf(b) && sameOwners(a.GetOwnerReferences(), b.GetOwnerReferences())
 }
@@ -101,7 +126,7 @@ func sameOwners(a, b []metav1.OwnerReference) bool {
 	})
 }
 
-// blocks tells whether the dependent holds up the foreground deletion of this owner.
+// blocks reports whether the dependent holds up the foreground deletion of this owner.
 func blocks(ref *metav1.OwnerReference) bool {
 	return ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion
 }

@@ -3,6 +3,7 @@ package garbagecollector
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -10,12 +11,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // lone is a collector with a server whose watch shows every object.
 func lone() (*server, *collector) {
 	s, g := newServer(), newGraph()
-	c := newCollector(s, g, func(location) *metav1.PartialObjectMetadata { return nil }, func(key) {})
+	c := newCollector(handOf(s, s), mapper{server: s}, g, func(view) *metav1.PartialObjectMetadata { return nil }, func(key) {})
 	s.told = func(k *kind, before, now *metav1.PartialObjectMetadata) {
 		if now == nil {
 			g.remove(k, before.UID, true)
@@ -26,12 +30,34 @@ func lone() (*server, *collector) {
 	return s, c
 }
 
+// why is what was planned last about an object, and what became of it.
+func (c *collector) why(k key) string {
+	said := func(actor *act.Actor[key]) string {
+		all := actor.Decisions(k)
+		if len(all) == 0 {
+			return ""
+		}
+		return fmt.Sprint(all[len(all)-1].Why, all[len(all)-1].Became)
+	}
+	return said(c.looking) + said(c.parting)
+}
+
 func keyOf(o *metav1.PartialObjectMetadata) key {
 	return key{Namespace: o.Namespace, Name: string(o.UID)}
 }
 
+// refusing answers all reads with an error.
+type refusing struct {
+	client.Reader
+	err error
+}
+
+func (r refusing) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return r.err
+}
+
 func TestWhatIsNotFound(t *testing.T) {
-	boxes := boxes.resource.GroupResource()
+	resource, boxes := boxes.resource, boxes.resource.GroupResource()
 	unserved := apierrors.NewGenericServerResponse(http.StatusNotFound, "get", boxes, "o", "404 page not found", 0, true)
 	bare := apierrors.NewNotFound(boxes, "o")
 	bare.ErrStatus.Details = nil
@@ -48,7 +74,7 @@ func TestWhatIsNotFound(t *testing.T) {
 		"an object that was there before":    {apierrors.NewResourceExpired("gone"), false},
 		"a server that does not answer well": {apierrors.NewInternalError(errBroken), false},
 	} {
-		got := said("get", location{resource: boxes.WithVersion("v1"), namespace: "a", name: "o"}, tc.err)
+		_, got := readAt(t.Context(), refusing{err: tc.err}, location{resource, "a", "o"})
 		if errors.Is(got, errAbsent) != tc.want || !errors.Is(got, tc.err) {
 			t.Errorf("%s: got %v", name, got)
 		}
@@ -74,8 +100,8 @@ func TestARefusalIsNoDeletion(t *testing.T) {
 	}
 	for range 2 {
 		before := s.requests["delete"]
-		if got := c.look(t.Context(), keyOf(child)); !errors.Is(got.Err(), errRefused) {
-			t.Fatalf("a refusal is answered with %v, %+v", got.Err(), got.Plan())
+		if got := c.look(t.Context(), keyOf(child)); !errors.Is(got.Err(), act.ErrRefused) {
+			t.Fatalf("a refusal is answered with %v, %+v", got.Err(), c.why(keyOf(child)))
 		}
 		if n := s.requests["delete"] - before; n != 1 {
 			t.Errorf("what is refused is asked for %d times at once", n)
@@ -118,7 +144,7 @@ func TestAnOwnerThatItsWatchShowsIsThere(t *testing.T) {
 		return nil
 	}
 	if got := c.look(t.Context(), keyOf(child)); !errors.Is(got.Err(), errShown) {
-		t.Fatalf("one 404 against the watch: %v, %+v", got.Err(), got.Plan())
+		t.Fatalf("one 404 against the watch: %v, %+v", got.Err(), c.why(keyOf(child)))
 	}
 	lie = false
 	if got := c.look(t.Context(), keyOf(child)); got.Err() != nil {

@@ -20,6 +20,10 @@ type identityPatch struct {
 	ResourceVersion string    `json:"resourceVersion,omitempty"`
 }
 
+func identityOf(o metav1.Object) identityPatch {
+	return identityPatch{o.GetUID(), o.GetResourceVersion()}
+}
+
 type ownersPatch struct {
 	identityPatch
 	OwnerReferences any `json:"ownerReferences"`
@@ -54,37 +58,37 @@ func withoutOwners(uid types.UID, drop []types.UID) []byte {
 
 // keepingOwners is the merge patch that takes owners off the object as it was
 // read. It is for custom resources, which have no strategic patch.
-func keepingOwners(live *metav1.PartialObjectMetadata, drop []types.UID) []byte {
-	keep := slices.DeleteFunc(slices.Clone(live.OwnerReferences), func(ref metav1.OwnerReference) bool {
+func keepingOwners(live metav1.Object, drop []types.UID) []byte {
+	keep := slices.DeleteFunc(slices.Clone(live.GetOwnerReferences()), func(ref metav1.OwnerReference) bool {
 		return slices.Contains(drop, ref.UID)
 	})
-	return encode(ownersPatch{identityPatch{live.UID, live.ResourceVersion}, keep})
+	return encode(ownersPatch{identityOf(live), keep})
 }
 
 // unblocked is the merge patch after which the object holds up none of its owners.
-func unblocked(live *metav1.PartialObjectMetadata) []byte {
-	refs := slices.Clone(live.OwnerReferences)
+func unblocked(live metav1.Object) []byte {
+	refs := slices.Clone(live.GetOwnerReferences())
 	for i := range refs {
 		if blocks(&refs[i]) {
 			no := false
 			refs[i].BlockOwnerDeletion = &no
 		}
 	}
-	return encode(ownersPatch{identityPatch{live.UID, live.ResourceVersion}, refs})
+	return encode(ownersPatch{identityOf(live), refs})
 }
 
 // withoutFinalizer is the merge patch that takes a finalizer off the object as it was read.
-func withoutFinalizer(live *metav1.PartialObjectMetadata, finalizer string) []byte {
-	keep := slices.DeleteFunc(slices.Clone(live.Finalizers), func(f string) bool { return f == finalizer })
-	return encode(finalizersPatch{identityPatch{live.UID, live.ResourceVersion}, keep})
+func withoutFinalizer(live metav1.Object, finalizer string) []byte {
+	keep := slices.DeleteFunc(slices.Clone(live.GetFinalizers()), func(f string) bool { return f == finalizer })
+	return encode(finalizersPatch{identityOf(live), keep})
 }
 
-// names tells whether the object names one of these owners.
-func names(live *metav1.PartialObjectMetadata, uids []types.UID) bool {
-	return slices.ContainsFunc(live.OwnerReferences, func(ref metav1.OwnerReference) bool { return slices.Contains(uids, ref.UID) })
+// names reports whether the object names one of these owners.
+func names(live metav1.Object, uids []types.UID) bool {
+	return slices.ContainsFunc(live.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return slices.Contains(uids, ref.UID) })
 }
 
-// blocksAny tells whether the object holds up one of its owners.
-func blocksAny(live *metav1.PartialObjectMetadata) bool {
-	return slices.ContainsFunc(live.OwnerReferences, func(ref metav1.OwnerReference) bool { return blocks(&ref) })
+// blocksAny reports whether the object holds up one of its owners.
+func blocksAny(live metav1.Object) bool {
+	return slices.ContainsFunc(live.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return blocks(&ref) })
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // reads lets those who ask for the same owner at the same time share a read. It
@@ -26,7 +27,7 @@ type read struct {
 
 func newReads() *reads { return &reads{queue: map[location]*read{}} }
 
-func (r *reads) get(ctx context.Context, a api, at location) (*metav1.PartialObjectMetadata, error) {
+func (r *reads) get(ctx context.Context, live client.Reader, at location) (*metav1.PartialObjectMetadata, error) {
 	r.mu.Lock()
 	last := r.queue[at]
 	if last != nil && !last.begun {
@@ -54,6 +55,6 @@ func (r *reads) get(ctx context.Context, a api, at location) (*metav1.PartialObj
 		r.mu.Unlock()
 		close(mine.done)
 	}()
-	mine.object, mine.err = a.get(ctx, at)
+	mine.object, mine.err = readAt(ctx, live, at)
 	return mine.object, mine.err
 }

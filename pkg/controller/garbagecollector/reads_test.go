@@ -7,26 +7,26 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
-// slow is an API whose reads end when they are told to.
+// slow is an API server whose reads end when they are told to.
 type slow struct {
-	api
+	client.Reader
 	mu    sync.Mutex
 	reads int
 	begin chan struct{}
 	end   chan error
 }
 
-func (s *slow) get(context.Context, location) (*metav1.PartialObjectMetadata, error) {
+func (s *slow) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	s.mu.Lock()
 	s.reads++
 	s.mu.Unlock()
 	s.begin <- struct{}{}
-	return &metav1.PartialObjectMetadata{}, <-s.end
+	return <-s.end
 }
 
 func TestReadsAreSharedByThoseWhoWait(t *testing.T) {

@@ -3,6 +3,7 @@ package garbagecollector
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,7 +76,7 @@ func TestAnotherObjectOfTheNameIsSpared(t *testing.T) {
 				s.replace(at)
 			}
 			if tc.cached {
-				c.cached = func(location) *metav1.PartialObjectMetadata { return s.objects[at].DeepCopy() }
+				c.cached = func(view) *metav1.PartialObjectMetadata { return s.objects[at].DeepCopy() }
 			}
 			got := look(t.Context(), keyOf(o))
 			if got.Err() != nil || got.After() != tc.after {
@@ -124,7 +125,7 @@ func TestADeletionNamesTheObjectThatWasJudged(t *testing.T) {
 	child := s.create(boxes, "a", "child", ref(boxes, owner))
 	s.put(location{boxes.resource, "a", "owner"}, nil)
 	a := &asked{server: s}
-	c.writer.api = a
+	c = newCollector(handOf(s, a), mapper{server: s}, c.graph, c.cached, c.missed)
 	if got := c.look(t.Context(), keyOf(child)); got.Err() != nil || len(a.options) != 1 {
 		t.Fatalf("%v, %d deletions", got.Err(), len(a.options))
 	}
@@ -156,13 +157,13 @@ func TestAnObjectThatItsCacheShowsAsItWasIsReadAgain(t *testing.T) {
 	child := s.create(boxes, "a", "child", ref(boxes, gone))
 	s.put(location{boxes.resource, "a", "gone"}, nil)
 	cached, told := child.DeepCopy(), s.told
-	c.cached = func(location) *metav1.PartialObjectMetadata { return cached.DeepCopy() }
+	c.cached = func(view) *metav1.PartialObjectMetadata { return cached.DeepCopy() }
 	s.told = func(*kind, *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadata) {}
 	at := location{boxes.resource, "a", "child"}
 	s.change(at, func(o *metav1.PartialObjectMetadata) { o.OwnerReferences = []metav1.OwnerReference{ref(boxes, there)} })
 	s.told = told
 	got := c.look(t.Context(), keyOf(child))
-	if do, ok := got.Plan().(decision); got.Err() != nil || !ok || do.Do != nothing || s.objects[at] == nil {
-		t.Errorf("%v, %+v, left %v", got.Err(), got.Plan(), s.objects[at])
+	if why := c.why(keyOf(child)); got.Err() != nil || !strings.HasPrefix(why, "its owners are there") || s.objects[at] == nil {
+		t.Errorf("%v, %s, left %v", got.Err(), why, s.objects[at])
 	}
 }

@@ -118,10 +118,10 @@ func (p *play) drop() string {
 	if p.objects[at].DeletionTimestamp != nil {
 		return "nothing"
 	}
-	broken := p.broken[at.resource.Resource]
-	p.broken[at.resource.Resource] = false
+	broken := p.broken[kindOf(at.resource).resource.Resource]
+	p.broken[kindOf(at.resource).resource.Resource] = false
 	err := p.server.delete(context.Background(), at, metav1.DeleteOptions{PropagationPolicy: &policy})
-	p.broken[at.resource.Resource] = broken
+	p.broken[kindOf(at.resource).resource.Resource] = broken
 	return fmt.Sprintf("deletes %s, %s (%v)", uid, policy, err)
 }
 

@@ -29,13 +29,20 @@ type view struct {
 	// dependents tells that there are any, and deleting that one of them waits for
 	// its own, as in a cycle.
 	dependents, deleting bool
-	// blocked tells that a dependent holds up the deletion, and cycle that it
-	// waits for this very node.
-	blocked, cycle bool
+	// blocking is how many dependents hold up the deletion; cycle: one of them waits for
+	// this very node.
+	blocking int
+	cycle    bool
 	// sought are the places where dependents look for a virtual node.
 	sought []coordinates
 	looks  uint8
 }
+
+// at is where an object that was seen is served.
+func (v view) at() location { return location{v.kind.resource, v.namespace, v.name} }
+
+// doubted reports whether an object that is to stay may have lost an owner.
+func (v view) doubted() bool { return !v.state.terminating && !v.asked && len(v.doubtful) > 0 }
 
 // view returns what is known of a node, and false if nothing is.
 func (g *graph) view(uid types.UID) (view, bool) {
@@ -54,8 +61,12 @@ func (g *graph) view(uid types.UID) (view, bool) {
 	v.doubtful = g.doubtful(n)
 	v.deleting = n.hasDeleting()
 	if n.state.foreground {
-		v.blocked = n.blocked()
-		v.cycle = v.blocked && n.waitsForItself()
+		for d := range n.dependents {
+			if n.blockedBy(d) {
+				v.blocking++
+			}
+		}
+		v.cycle = v.blocking > 0 && n.waitsForItself()
 	}
 	return v, true
 }
@@ -70,7 +81,7 @@ func (g *graph) doubtful(n *node) (refs []metav1.OwnerReference) {
 	return refs
 }
 
-// hasDeleting tells whether a dependent waits for its own dependents.
+// hasDeleting reports whether a dependent waits for its own dependents.
 func (n *node) hasDeleting() bool {
 	for d := range n.dependents {
 		if d.state.foreground && d != n {
@@ -80,7 +91,7 @@ func (n *node) hasDeleting() bool {
 	return false
 }
 
-// waitsForItself tells whether n, through dependents that all wait for their
+// waitsForItself reports whether n, through dependents that all wait for their
 // own, waits for itself.
 func (n *node) waitsForItself() bool {
 	seen := map[*node]bool{}
@@ -118,7 +129,7 @@ func (n *node) sought() []coordinates {
 	return places
 }
 
-// gone tells whether the owner that is looked for was deleted, for sure.
+// gone reports whether the owner that is looked for was deleted, for sure.
 func (g *graph) gone(uid types.UID, at coordinates) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -153,25 +164,29 @@ func (g *graph) asked(uid types.UID) {
 	}
 }
 
-// exists notes that a virtual node was found to exist, and returns how long to
-// wait for the watch to show it.
-func (g *graph) exists(uid types.UID) time.Duration {
+// exists notes that a virtual node was found to exist.
+func (g *graph) exists(uid types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n := g.nodes[uid]
-	if n == nil || !n.virtual() {
-		return 0
+	if n := g.nodes[uid]; n != nil && n.virtual() {
+		n.looks = min(n.looks, math.MaxUint8-1) + 1
 	}
-	wait := min(firstLook<<min(n.looks, 10), longestLook)
-	n.looks = min(n.looks, math.MaxUint8-1) + 1
-	return wait
 }
+
+// nextLook is when an owner that was found to exist so often is looked at again.
+func nextLook(looks uint8) time.Duration { return min(firstLook<<min(looks, 10), longestLook) }
 
 // dependent is an object that has to be parted from its owner.
 type dependent struct {
 	kind            *kind
 	namespace, name string
 	uid             types.UID
+}
+
+func (n *node) dependent() dependent { return dependent{n.kind, n.namespace.Value(), n.name, n.uid} }
+
+func (d *dependent) object() *metav1.PartialObjectMetadata {
+	return location{d.kind.resource, d.namespace, d.name}.object(d.uid)
 }
 
 // dependentsOf returns the dependents of a node, but not itself.
@@ -185,13 +200,13 @@ func (g *graph) dependentsOf(uid types.UID) []dependent {
 	all := make([]dependent, 0, len(n.dependents))
 	for d := range n.dependents {
 		if d != n {
-			all = append(all, dependent{d.kind, d.namespace.Value(), d.name, d.uid})
+			all = append(all, d.dependent())
 		}
 	}
 	return all
 }
 
-// others tells whether a node has dependents that are not among these.
+// others reports whether a node has dependents that are not among these.
 func (g *graph) others(uid types.UID, known []dependent) bool {
 	uids := make(map[types.UID]bool, len(known))
 	for i := range known {

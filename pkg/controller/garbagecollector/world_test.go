@@ -70,10 +70,10 @@ func (p *play) restart() {
 	g := newGraph()
 	p.looks, p.parts, p.parked = map[key]bool{}, map[key]bool{}, map[key]bool{}
 	p.store = map[location]*metav1.PartialObjectMetadata{}
-	cached := func(at location) *metav1.PartialObjectMetadata { return p.store[at] }
-	p.c = newCollector(meddler{p}, g, cached, func(k key) { p.follow(g.missed(types.UID(k.Name))) })
+	cached := func(v view) *metav1.PartialObjectMetadata { return p.store[v.at()] }
+	p.c = newCollector(handOf(p.server, meddler{p}), mapper{server: p.server}, g, cached, func(k key) { p.follow(g.missed(types.UID(k.Name))) })
 	p.c.unread = p.unread
-	p.c.writer.together = 1 // one after the other, so that a seed always gives the same run
+	p.c.atOnce = 1 // one after the other, so that a seed always gives the same run
 	p.events, p.unlisted = map[*kind][]event{}, map[*kind]int{}
 	for at, o := range p.objects {
 		k := kindOf(at.resource)
@@ -188,7 +188,7 @@ func (p *play) work(from map[key]bool, do func(context.Context, key) runner.Resu
 	if result.Err() != nil || result.After() > 0 {
 		p.parked[k] = true
 	}
-	return fmt.Sprintf("%s: %+v %v", k, result.Plan(), result.Err())
+	return fmt.Sprintf("%s: %s %v", k, p.c.why(k), result.Err())
 }
 
 // retry is what backoff does.
