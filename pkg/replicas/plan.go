@@ -2,7 +2,6 @@ package replicas
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -37,13 +36,7 @@ func plan(o Observed, now time.Time) act.Plan {
 	return act.Plan{
 		Why:    fmt.Sprintf("%d pods to adopt, %d to let go", len(o.Claims.Adopt), len(o.Claims.Release)),
 		Stages: []act.Stage{act.Each(claims...)},
-		Then: func(r act.Results) act.Plan {
-			active := slices.Clone(o.Claims.Owned)
-			for _, adopted := range act.Succeeded[act.Adopt](r) {
-				active = append(active, adopted.Object.(*corev1.Pod))
-			}
-			return o.scale(active, now)
-		},
+		Then:   func(r act.Results) act.Plan { return o.scale(act.Owned(o.Claims.Owned, r), now) },
 	}
 }
 

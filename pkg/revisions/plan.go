@@ -30,17 +30,6 @@ func Claiming(owner client.Object, kind schema.GroupVersionKind, selector labels
 	return steps
 }
 
-// Adopted returns the revisions that were adopted, as they are then.
-func Adopted(results act.Results) []*appsv1.ControllerRevision {
-	var adopted []*appsv1.ControllerRevision
-	for _, result := range act.Succeeded[act.Adopt](results) {
-		if revision, is := result.Object.(*appsv1.ControllerRevision); is {
-			adopted = append(adopted, revision)
-		}
-	}
-	return adopted
-}
-
 // mostCollisions ends the search for a free name; the next try goes on from there.
 const mostCollisions = 20
 

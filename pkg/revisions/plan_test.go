@@ -123,7 +123,7 @@ func TestRevisionsAreAdoptedAndReleased(t *testing.T) {
 	claims := ownership.Claims[*appsv1.ControllerRevision]{Adopt: []*appsv1.ControllerRevision{orphan}, Release: []*appsv1.ControllerRevision{strange}}
 	p := steps(Claiming(owner, kind, ofWeb, claims)...)
 	p.Then = func(r act.Results) act.Plan {
-		check(t, names(Adopted(r)), "web-2")
+		check(t, names(act.Owned[*appsv1.ControllerRevision](nil, r)), "web-2")
 		return act.Plan{}
 	}
 	check(t, carryOut(t, w, client, p), nil)

@@ -70,7 +70,7 @@ func (o *observed) claim(now time.Time) act.Plan {
 		Why:    fmt.Sprintf("%d revisions to adopt, %d to let go", len(o.revisions.Adopt), len(o.revisions.Release)),
 		Stages: []act.Stage{act.EachInTurn(steps...)},
 		Then: func(r act.Results) act.Plan {
-			return o.label(slices.Concat(o.revisions.Owned, revisions.Adopted(r)), now)
+			return o.label(act.Owned(o.revisions.Owned, r), now)
 		},
 	}
 }

@@ -2,7 +2,6 @@ package deployment
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -37,13 +36,7 @@ func plan(o observed, now time.Time) act.Plan {
 	return act.Plan{
 		Why:    fmt.Sprintf("%d ReplicaSets to adopt, %d to let go", len(o.claims.Adopt), len(o.claims.Release)),
 		Stages: []act.Stage{act.EachInTurn(claims...)},
-		Then: func(r act.Results) act.Plan {
-			mine := slices.Clone(o.claims.Owned)
-			for _, adopted := range act.Succeeded[act.Adopt](r) {
-				mine = append(mine, adopted.Object.(*appsv1.ReplicaSet))
-			}
-			return o.decide(mine, now)
-		},
+		Then:   func(r act.Results) act.Plan { return o.decide(act.Owned(o.claims.Owned, r), now) },
 	}
 }
 

@@ -44,13 +44,7 @@ func plan(o observed, now time.Time) act.Plan {
 	return act.Plan{
 		Why:    fmt.Sprintf("%d pods to adopt, %d to let go, %d to look for that were noted and are not in the cache", len(adopt), len(release), unseen),
 		Stages: []act.Stage{act.Each(adopt...), act.Each(release...), act.InTurn(look...)},
-		Then: func(r act.Results) act.Plan {
-			all := slices.Clone(o.claims.Owned)
-			for _, adopted := range act.Succeeded[act.Adopt](r) {
-				all = append(all, adopted.Object.(*corev1.Pod))
-			}
-			return o.round(all, now)
-		},
+		Then:   func(r act.Results) act.Plan { return o.round(act.Owned(o.claims.Owned, r), now) },
 		Counts: func(r act.Results) []act.Count { return o.endedAmiss(actionReconciling, r) },
 	}
 }

@@ -37,7 +37,7 @@ func plan(o observed, now time.Time) act.Plan {
 			len(o.revisions.Adopt), len(o.members.Adopt), len(o.revisions.Release), len(o.members.Release)),
 		Stages: []act.Stage{act.Each(past...), act.Each(members...)},
 		Then: func(r act.Results) act.Plan {
-			o.history = slices.Concat(o.history, revisions.Adopted(r))
+			o.history = act.Owned(o.history, r)
 			o.pods = slices.Clone(o.pods)
 			for _, adopted := range act.Succeeded[act.Adopt](r) {
 				if pod, is := adopted.Step.(act.Adopt).Child.(*corev1.Pod); is { // the answer may be a part of it
