@@ -75,11 +75,3 @@ func TestAStepOfASetThatFailsDoesNotWait(t *testing.T) {
 		t.Errorf("reported %+v", status)
 	}
 }
-
-func TestSooner(t *testing.T) {
-	for _, tc := range [][3]time.Duration{{0, 0, 0}, {0, 2, 2}, {2, 0, 2}, {1, 2, 1}, {2, 1, 1}} {
-		if got := sooner(tc[0], tc[1]); got != tc[2] {
-			t.Errorf("sooner of %d and %d is %d", tc[0], tc[1], got)
-		}
-	}
-}

@@ -46,7 +46,7 @@ func (o Observed) scale(active []*corev1.Pod, now time.Time) act.Plan {
 	wanted := o.decide(active, now)
 	p := act.Plan{
 		Why:          wanted.Why,
-		RequeueAfter: sooner(o.nextLook(active, now), wanted.wait(now)),
+		RequeueAfter: act.Soonest(o.nextLook(active, now), wanted.wait(now)),
 		Status: func(r act.Results) act.Step {
 			status := statusOf(o, active, failureOf(r), now)
 			status.Conditions = withBackoff(status.Conditions, o.Judged, wanted, now)
@@ -139,14 +139,6 @@ func (o Observed) nextLook(active []*corev1.Pod, now time.Time) time.Duration {
 		}
 	}
 	return soonest
-}
-
-// sooner returns the shorter of two waits. Zero means no wait.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
 }
 
 // owns reports whether the set controls the pod.

@@ -115,10 +115,10 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		}
 		wait := p.requeueAfter(h.clock.Now())
 		for _, result := range results {
-			wait = soonest(wait, result.wait)
+			wait = Soonest(wait, result.wait)
 		}
 		if !p.RequeueAt.IsZero() {
-			wait = soonest(wait, max(p.RequeueAt.Sub(h.clock.Now()), time.Millisecond))
+			wait = Soonest(wait, max(p.RequeueAt.Sub(h.clock.Now()), time.Millisecond))
 		}
 		a.history.end(key, decision, results[from:])
 		p.count(h.clock, results[from:])

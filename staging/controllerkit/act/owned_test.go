@@ -3,6 +3,7 @@ package act
 import (
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -31,5 +32,13 @@ func TestWhatAnOwnerHasAfterItHasAdopted(t *testing.T) {
 	}
 	if spare := before[:2]; spare[1] != nil {
 		t.Error("wrote behind what it was given")
+	}
+}
+
+func TestTheSoonestOfTwoWaits(t *testing.T) {
+	for _, tc := range [][3]time.Duration{{0, 0, 0}, {0, 2, 2}, {2, 0, 2}, {1, 2, 1}, {2, 1, 1}} {
+		if got := Soonest(tc[0], tc[1]); got != tc[2] {
+			t.Errorf("the soonest of %d and %d is %d", tc[0], tc[1], got)
+		}
 	}
 }

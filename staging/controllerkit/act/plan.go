@@ -278,8 +278,8 @@ func (r Result) asked() bool {
 	return r.Became != Unchanged && r.Became != PutOff
 }
 
-// soonest returns the shorter of two waits. Zero means no wait.
-func soonest(a, b time.Duration) time.Duration {
+// Soonest returns the shorter of two waits. Zero means no wait.
+func Soonest(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)
 	}
