@@ -63,12 +63,12 @@ func (c *catalog) sort() {
 	slices.SortFunc(c.resources, func(a, b resource) int { return compareResources(a.gvr, b.gvr) })
 }
 
-// same tells whether two catalogs hold the same kinds.
+// same reports whether two catalogs hold the same kinds.
 func (c *catalog) same(other *catalog) bool {
 	return c.whole() && other.whole() && slices.Equal(c.resources, other.resources)
 }
 
-// whole tells that no kind is missing.
+// whole reports whether no kind is missing.
 func (c *catalog) whole() bool { return c.incomplete == nil && len(c.unparsed) == 0 }
 
 // troubles tells two catalogs apart that lack different groups.

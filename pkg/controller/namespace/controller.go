@@ -93,19 +93,21 @@ func New(namespaces coreinformers.NamespaceInformer, hand reconcile.Hand, o Opti
 func (c *Controller) note(key string, noted any) {
 	n, _ := noted.(notes)
 	for _, came := range n.kinds {
-		switch now := c.Clock().Now(); {
-		case came.err == nil:
+		if came.err == nil {
 			c.waiting.left(key, n.uid, came.gvr, came.tally)
-		case came.silent():
-			err := naming(came.gvr, came.err)
-			c.waiting.note(came.gvr, err, now)
-			c.waiting.lose(key, n.uid, came.gvr, err, now)
-			n.probe = true
-		case came.unserved():
-			c.library.doubt()
-			c.waiting.doubt(key, n.uid, came.gvr, naming(came.gvr, came.err), now)
-			n.probe = true
+			continue
 		}
+		failed := failure{err: naming(came.gvr, came.err), at: c.Clock().Now(), doubted: came.unserved()}
+		switch {
+		case came.silent():
+			c.waiting.note(came.gvr, failed.err, failed.at)
+		case failed.doubted:
+			c.library.doubt()
+		default:
+			continue // the next pass tries again
+		}
+		c.waiting.lose(key, n.uid, came.gvr, failed)
+		n.probe = true
 	}
 	if n.renew {
 		c.waiting.renew(key)
@@ -136,7 +138,7 @@ func (c *Controller) probe() {
 	c.AddAfter(probeKey, wait)
 }
 
-// terminating tells whether a namespace is to be emptied.
+// terminating reports whether a namespace is to be emptied.
 func terminating(namespace *corev1.Namespace) bool {
 	return namespace.DeletionTimestamp != nil && slices.Contains(namespace.Spec.Finalizers, corev1.FinalizerKubernetes)
 }

@@ -72,7 +72,7 @@ func (e emptying) unlisted(r resource) bool {
 	return !r.list && r.deleteCollection && r.gvr != podResource
 }
 
-// part deletes the objects of a kind, of which a list has shown t, and lists what is
+// part deletes the objects of a kind that a list has shown, and lists what is
 // left. Those that were on their way out already may have gone since.
 func (e emptying) part(r resource, t tally) act.Part {
 	p := act.Part{Of: e.of(r), Then: func(so act.Results) []act.Stage { return e.next(r, so) }}
@@ -112,10 +112,6 @@ func (e emptying) next(r resource, so act.Results) []act.Stage {
 				return e.count(r)
 			}
 			return e.removeEach(kept)
-		case podTally:
-			if kept.open > 0 {
-				return e.remove(r)
-			}
 		case tally:
 			if kept.open > 0 && !tried(so) {
 				return e.remove(r)
@@ -158,14 +154,12 @@ func (e emptying) remove(r resource) []act.Stage {
 func (e emptying) find(r resource) []act.Stage {
 	return act.Stages(act.List{Of: e.of(r), Limit: pageSize, Within: readTimeout, Keep: func(kept any, page client.ObjectList) any {
 		found, _ := kept.(open)
-		if found == nil {
-			found = open{}
-		}
 		list, _ := page.(*metav1.PartialObjectMetadataList)
 		for i := range list.Items {
-			if o := &list.Items[i]; needDeleting(o) {
-				found = append(found, act.InResource(r.gvr, e.live.Name, o.Name))
-				found[len(found)-1].UID = o.UID
+			if listed := &list.Items[i]; needDeleting(listed) {
+				o := act.InResource(r.gvr, e.live.Name, listed.Name)
+				o.UID = listed.UID
+				found = append(found, o)
 			}
 		}
 		return found
@@ -183,12 +177,6 @@ func (e emptying) removeEach(found open) []act.Stage {
 // open are objects that a deletion would change.
 type open []*metav1.PartialObjectMetadata
 
-// podTally is what a list shows of pods, with the longest of their grace periods.
-type podTally struct {
-	tally
-	grace int64
-}
-
 func keepTally(kept any, page client.ObjectList) any {
 	t, _ := kept.(tally)
 	list, _ := page.(*metav1.PartialObjectMetadataList)
@@ -199,7 +187,7 @@ func keepTally(kept any, page client.ObjectList) any {
 }
 
 func keepPods(kept any, page client.ObjectList) any {
-	t, _ := kept.(podTally)
+	t, _ := kept.(tally)
 	list, _ := page.(*corev1.PodList)
 	for i := range list.Items {
 		t.add(&list.Items[i])
@@ -213,8 +201,7 @@ func keepPods(kept any, page client.ObjectList) any {
 type came struct {
 	resource
 	tally
-	grace int64
-	err   error
+	err error
 }
 
 // silent reports whether a kind does not answer, so that it is left to the probes.
@@ -229,11 +216,9 @@ func (c came) unserved() bool { return c.err != nil && unserved(c.err) }
 func (e emptying) came(r resource, all act.Results) came {
 	c, so := came{resource: r, err: errNotRead}, about(r, all)
 	for _, result := range so {
-		switch kept := result.Kept.(type) {
-		case podTally:
-			c.tally, c.grace, c.err = kept.tally, graceLeft(kept.grace, e.live.DeletionTimestamp.Time, result.At), nil
-		case tally:
-			c.tally, c.err = kept, nil
+		if t, is := result.Kept.(tally); is {
+			t.grace = max(c.grace, graceLeft(t.grace, e.live.DeletionTimestamp.Time, result.At))
+			c.tally, c.err = t, nil
 		}
 	}
 	if err := deletionErr(so); err != nil {

@@ -34,7 +34,7 @@ type outcome struct {
 	finalizers map[string]int
 	// estimate is how many seconds what is left may take to go.
 	estimate int64
-	// podsFirst tells that other kinds have to wait for the pods.
+	// podsFirst: other kinds have to wait for the pods.
 	podsFirst bool
 }
 
@@ -84,7 +84,7 @@ func (o *outcome) take(namespace string, c came) (unserved bool) {
 	case c.err != nil:
 		o.add(c.resource, remainder{}, c.err)
 	default:
-		left, err := judge(namespace, c.resource, c.tally, c.grace)
+		left, err := judge(namespace, c.resource, c.tally)
 		o.add(c.resource, left, err)
 	}
 	return false
@@ -110,7 +110,7 @@ func (o *outcome) err() error {
 	return errors.Join(append(append([]error{o.undiscovered}, o.unparsed...), o.failed...)...)
 }
 
-// empty tells that nothing is left, for sure.
+// empty reports whether nothing is left, for sure.
 func (o *outcome) empty() bool {
 	return o.err() == nil && len(o.remaining) == 0 && o.estimate == 0
 }
@@ -153,12 +153,12 @@ type remainder struct {
 
 // judge says what is left of a kind. What has neither a grace period that may
 // still run nor a finalizer should be gone, so that it is an error if it is not.
-func judge(namespace string, r resource, t tally, grace int64) (remainder, error) {
-	left := remainder{count: t.count, finalizers: t.finalizers, estimate: grace}
+func judge(namespace string, r resource, t tally) (remainder, error) {
+	left := remainder{count: t.count, finalizers: t.finalizers, estimate: t.grace}
 	switch {
 	case t.count == 0:
 		left.estimate = 0
-	case grace > 0:
+	case t.grace > 0:
 	case len(left.finalizers) > 0:
 		left.estimate = gcGrace
 	default:
@@ -189,7 +189,7 @@ func graceLeft(longest int64, deleted, now time.Time) int64 {
 	return longest
 }
 
-// needDeleting tells whether a deletion changes anything: for an object that is
+// needDeleting reports whether a deletion changes anything: for an object that is
 // not being deleted, or waits for its dependents as a background deletion does not.
 func needDeleting(o metav1.Object) bool {
 	return o.GetDeletionTimestamp() == nil ||

@@ -71,7 +71,8 @@ func TestJudge(t *testing.T) {
 			counted(nil), 0, remainder{}, "unexpected items still remain in namespace: team for gvr: example.com/v1, Resource=widgets"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := judge("team", widgets, tc.tally, tc.grace)
+			tc.tally.grace = tc.grace
+			got, err := judge("team", widgets, tc.tally)
 			if (err == nil) != (tc.fails == "") || err != nil && err.Error() != tc.fails {
 				t.Errorf("got error %v, want %q", err, tc.fails)
 			}

@@ -114,8 +114,6 @@ func TestWhatFollowsForAKind(t *testing.T) {
 		"what is on its way out is left":               {act.Results{list(tally{count: 1})}, ""},
 		"what was deleted is not deleted again":        {act.Results{all(nil), list(tally{count: 1, open: 1})}, ""},
 		"one by one neither":                           {act.Results{list(open{}), list(tally{count: 1, open: 1})}, ""},
-		"pods are deleted":                             {act.Results{list(podTally{tally: tally{count: 1, open: 1}})}, "deletecollection "},
-		"pods that are on their way out are left":      {act.Results{list(podTally{tally: tally{count: 1}})}, ""},
 		"a list that fails ends it":                    {act.Results{{Step: act.List{}, Became: act.Refused, Err: refusal}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,6 +165,20 @@ func TestFinalizingHasAnEnd(t *testing.T) {
 	}
 	if p := finalizing(ending(nil), 2).Afresh(ending(func(ns *corev1.Namespace) { ns.UID = "new" })); len(p.Stages) > 0 {
 		t.Errorf("another namespace is finalized: %s", testrig.Planned(p))
+	}
+}
+
+func TestTheGracePeriodOfPodsCountsWhenTheyWereListed(t *testing.T) {
+	inSpace := &corev1.Pod{}
+	first := act.Result{Step: act.List{Of: inSpace}, Kept: tally{count: 2, open: 2, grace: 30}, At: noon.Add(10 * time.Second)}
+	left := act.Result{Step: act.List{Of: act.InResource(podResource, "team", "")}, Kept: tally{count: 1}, At: noon.Add(time.Minute)}
+	e := emptying{observed: knowing(nil, nil)} // terminating since ten seconds before noon
+	if c := e.came(pods, act.Results{first, left}); c.grace != 30 || c.count != 1 || c.err != nil {
+		t.Errorf("%d left, grace %d, %v", c.count, c.grace, c.err)
+	}
+	first.At = noon.Add(20 * time.Second)
+	if c := e.came(pods, act.Results{first, left}); c.grace != 0 {
+		t.Errorf("what has passed counts: %d", c.grace)
 	}
 }
 

@@ -38,6 +38,8 @@ type tally struct {
 	// open counts the objects that a deletion would change.
 	open       int
 	finalizers map[string]int
+	// grace is the longest grace period of pods, in seconds.
+	grace int64
 }
 
 func (t *tally) add(o metav1.Object) {
@@ -64,7 +66,7 @@ type errand struct {
 type reading struct {
 	held   map[string]tally
 	unread map[string]failure
-	// unserved tells that the answer was that nothing is served there.
+	// unserved: the answer was that nothing is served there.
 	unserved bool
 }
 
@@ -88,13 +90,13 @@ func nothingRead(e errand, err error) reading {
 	return r
 }
 
-// allRead is the reading of an errand of which nothing failed.
+// allRead is the reading of an errand when nothing failed.
 func allRead(held map[string]tally) reading {
 	maps.DeleteFunc(held, func(_ string, t tally) bool { return t.count == 0 })
 	return reading{held: held}
 }
 
-// wholesale tells whether to begin with a list of the cluster in place of one of
+// wholesale reports whether to begin with a list of the cluster in place of one of
 // each namespace, and how many objects of it are no loss if there are too many.
 func wholesale(namespaces int) (limit int64, ok bool) {
 	return int64(min(namespaces*listWorth, pageSize)), namespaces > 1

@@ -15,7 +15,7 @@ type waiter struct {
 	uid types.UID
 	// known is nil before the first look; looked is when that ended, and patience
 	// for how long it is good. That grows with every renewal, so that a cluster
-	// that is slow to read is not read for ever.
+	// that is slow to read is not read without end.
 	known    *catalog
 	looked   time.Time
 	patience time.Duration
@@ -31,14 +31,14 @@ func newWaiter(uid types.UID, patience time.Duration) *waiter {
 		held: map[schema.GroupVersionResource]tally{}, unread: map[schema.GroupVersionResource]failure{}}
 }
 
-// knows tells whether a kind has been read.
+// knows reports whether a kind has been read.
 func (w *waiter) knows(r schema.GroupVersionResource) bool {
 	_, read := w.read[r]
 	_, own := w.own[r]
 	return read || own
 }
 
-// covers tells whether every kind of a catalog has been read.
+// covers reports whether every kind of a catalog has been read.
 func (w *waiter) covers(known *catalog) bool {
 	if known == nil || known == w.known {
 		return len(w.unread) == 0
@@ -46,7 +46,7 @@ func (w *waiter) covers(known *catalog) bool {
 	return !slices.ContainsFunc(known.resources, func(r resource) bool { return r.list && !w.knows(r.gvr) })
 }
 
-// blocked tells that the namespace cannot go before something else is read.
+// blocked reports whether the namespace cannot go before something else is read.
 func (w *waiter) blocked(latest *catalog) bool {
 	return w.known != nil && (!w.known.whole() || len(w.unread) > 0 || !w.covers(latest))
 }
@@ -75,7 +75,7 @@ func (w *waiter) lose(r schema.GroupVersionResource, failed failure) {
 
 // look is one reading of kinds for namespaces, and what came of it.
 type look struct {
-	// first tells that the namespaces are new and everything is read.
+	// first: the namespaces are new and everything is read.
 	first    bool
 	ended    time.Time
 	known    *catalog
@@ -147,11 +147,11 @@ type findings struct {
 	until  time.Time
 	held   map[schema.GroupVersionResource]tally
 	unread map[schema.GroupVersionResource]failure
-	// more tells that kinds are served now that have not been read.
+	// more: kinds are served now that have not been read.
 	more bool
 }
 
-// clear tells that nothing is known to be left.
+// clear reports whether nothing is known to be left.
 func (f findings) clear() bool {
 	return f.known.whole() && len(f.held) == 0 && len(f.unread) == 0 && !f.more
 }

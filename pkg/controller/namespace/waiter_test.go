@@ -158,7 +158,7 @@ func TestAKindThatFallsSilentDuringALookIsNotTakenForRead(t *testing.T) {
 	l := w.begin(false, known)
 	l.known = known
 	l.errands, l.readings = w.missing(l), []reading{allRead(map[string]tally{})}
-	w.lose("a", "", widgets.gvr, errDown, noon)
+	w.lose("a", "", widgets.gvr, failure{err: errDown, at: noon})
 	if _, blocked := w.end(l, known); !blocked || state(w, "a", known) != "unread" || state(w, "b", known) != "clear" {
 		t.Errorf("blocked %v, a is %s, b is %s", blocked, state(w, "a", known), state(w, "b", known))
 	}
@@ -205,7 +205,7 @@ func TestClaim(t *testing.T) {
 	if w.claim(r, noon) != nil {
 		t.Error("with nobody waiting, troubles are kept")
 	}
-	w.lose("a", "", r, errDown, noon)
+	w.lose("a", "", r, failure{err: errDown, at: noon})
 	w.left("a", "", r, tally{count: 1})
 	if w.begin(true, nil); len(w.waiters) != 0 {
 		t.Error("a namespace that is gone is known again")

@@ -47,7 +47,7 @@ func (w *waiting) find(name string, uid types.UID, latest *catalog) (findings, b
 	return one.findings(latest), true
 }
 
-// renew forgets what is known of a namespace, so that it is looked at anew.
+// renew forgets what is known of a namespace, so that it is looked at once more.
 func (w *waiting) renew(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,20 +81,11 @@ func (w *waiting) left(name string, uid types.UID, r schema.GroupVersionResource
 }
 
 // lose notes that a kind of a namespace does not answer any more.
-func (w *waiting) lose(name string, uid types.UID, r schema.GroupVersionResource, err error, now time.Time) {
+func (w *waiting) lose(name string, uid types.UID, r schema.GroupVersionResource, failed failure) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if one := w.waiters[name]; one != nil && one.uid == uid && one.known != nil {
-		one.lose(r, failure{err: err, at: now})
-	}
-}
-
-// doubt notes that a kind of a namespace is answered as if it were not served.
-func (w *waiting) doubt(name string, uid types.UID, r schema.GroupVersionResource, err error, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if one := w.waiters[name]; one != nil && one.uid == uid && one.known != nil {
-		one.lose(r, failure{err: err, at: now, doubted: true})
+		one.lose(r, failed)
 	}
 }
 
@@ -153,7 +144,7 @@ func (w *waiting) missing(l *look) []errand {
 
 // end takes in what a look came to, except for namespaces that have gone or
 // were renewed meanwhile. It names those that can do something about it, and
-// tells whether anything still keeps one of them.
+// reports whether anything still keeps one of them.
 func (w *waiting) end(l *look, latest *catalog) (wake []string, blocked bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,7 +155,7 @@ func (w *waiting) end(l *look, latest *catalog) (wake []string, blocked bool) {
 	return wake, blocked
 }
 
-// claim tells why a kind should not be asked now: it has failed a moment ago.
+// claim returns why a kind should not be asked now: it has failed a moment ago.
 func (w *waiting) claim(r schema.GroupVersionResource, now time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -222,7 +213,7 @@ func (w *waiting) loseSilent(name string, now time.Time) bool {
 	return lost
 }
 
-// partly tells whether a kind is known to answer for some namespaces only.
+// partly reports whether a kind is known to answer for some namespaces only.
 func (w *waiting) partly(r schema.GroupVersionResource) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -230,7 +221,7 @@ func (w *waiting) partly(r schema.GroupVersionResource) bool {
 	return t != nil && !unreachable(t.err)
 }
 
-// note keeps what a read of a kind came to and tells whether that is news.
+// note keeps what a read of a kind came to and reports whether that is new.
 func (w *waiting) note(r schema.GroupVersionResource, err error, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -25,7 +25,7 @@ type crowd struct {
 	names []string
 	// odds is how many odd answers there are still to come.
 	odds int
-	// lacking tells that discovery lacked widgets last: their list does not lie at
+	// lacking: discovery lacked widgets last: their list does not lie at
 	// the same time.
 	lacking bool
 	broke   string

@@ -3,7 +3,7 @@
 // in the present storage version.
 //
 // A migration gets its turn (one at a time for a resource), then the resource
-// version from which on everything is written anew, then its objects are patched
+// version from which on everything is written again, then its objects are patched
 // with nothing but their identity and version, page by page. Objects are read as
 // metadata only and never cached. An object that changed, went away or was made
 // again meanwhile needs no migration; one that the API server refuses to write
