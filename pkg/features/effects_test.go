@@ -35,15 +35,16 @@ func gatesRead(t *testing.T, folder string) map[featuregate.Feature]bool {
 			t.Fatal(err)
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
+			var gates []ast.Expr
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if f, ok := n.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Enabled" {
+					gates = n.Args
+				}
+			case *ast.CompositeLit:
+				gates = gatesOfRow(n)
 			}
-			f, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok || f.Sel.Name != "Enabled" && f.Sel.Name != "gated" {
-				return true
-			}
-			for _, arg := range call.Args {
+			for _, arg := range gates {
 				if gate, ok := arg.(*ast.SelectorExpr); ok {
 					read[featuregate.Feature(gate.Sel.Name)] = true
 				}
@@ -52,6 +53,24 @@ func gatesRead(t *testing.T, folder string) map[featuregate.Feature]bool {
 		})
 	}
 	return read
+}
+
+// gatesOfRow returns the gates of a row of the table of controllers that has a
+// constructor; what is not built reads no gate.
+func gatesOfRow(row *ast.CompositeLit) []ast.Expr {
+	fields := map[string]ast.Expr{}
+	for _, e := range row.Elts {
+		if pair, ok := e.(*ast.KeyValueExpr); ok {
+			if name, ok := pair.Key.(*ast.Ident); ok {
+				fields[name.Name] = pair.Value
+			}
+		}
+	}
+	gates, ok := fields["Gates"].(*ast.CompositeLit)
+	if !ok || fields["New"] == nil {
+		return nil
+	}
+	return gates.Elts
 }
 
 func TestTheTableOfEffectsSaysWhatTheWiringReads(t *testing.T) {

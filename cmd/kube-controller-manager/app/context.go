@@ -66,6 +66,7 @@ type ControllerContext struct {
 	Resync func() time.Duration
 
 	name        string
+	row         Controller // whose constructor runs
 	term        *running
 	process     *process
 	cacheClient kubernetes.Interface

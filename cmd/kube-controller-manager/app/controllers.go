@@ -34,13 +34,13 @@ type Controller struct {
 	Root bool
 	// Events is the component that its events name as their source; "" for none.
 	Events string
+	// AnyKind is of one that writes objects of kinds that may be served later, or not be built in.
+	AnyKind bool
 	// QPS and Burst multiply the limits of --kube-api-qps and --kube-api-burst; 0 leaves them.
 	QPS, Burst int
-	// New makes the controller, which writes with hand. An error of skip leaves it
+	// New makes the controller, which writes with hand; cc.row is its row. An error of skip leaves it
 	// out, any other ends the process. It is nil for what is not built yet.
 	New func(ctx context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error)
-	// Start is in place of New where a controller does not write through a hand yet.
-	Start InitFunc
 }
 
 // Controllers returns the table of all controllers, by API group.
@@ -77,20 +77,18 @@ func NewControllerInitializers() map[string]InitFunc {
 }
 
 // built reports whether the controller can be started, or is a name only.
-func (c Controller) built() bool { return c.New != nil || c.Start != nil || c.Cloud }
+func (c Controller) built() bool { return c.New != nil || c.Cloud }
 
 // start starts the controller, unless something that it needs is missing.
 func (c Controller) start(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
 	if err := c.missing(cc); err != nil {
 		return nil, false, err
 	}
-	if c.Start != nil {
-		return c.Start(ctx, cc)
-	}
 	hand, err := cc.handFor(ctx, c)
 	if err != nil {
 		return nil, false, err
 	}
+	cc.row = c
 	loop, err := c.New(ctx, cc, hand)
 	return cc.run(ctx, loop, err)
 }

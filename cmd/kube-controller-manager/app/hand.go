@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -20,54 +21,66 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
-// hand makes what a controller writes with, as the service account. Its requests and
-// those of its events share one rate; a controller without a source tells no events.
-func (cc ControllerContext) hand(ctx context.Context, serviceAccount, source string) (reconcile.Hand, error) {
-	config, err := cc.Clients.Config(serviceAccount)
+// handFor makes what the controller of a row writes with, as its service account. Its
+// requests and those of its events share one rate.
+func (cc ControllerContext) handFor(ctx context.Context, c Controller) (reconcile.Hand, error) {
+	config, err := cc.configOf(c)
 	if err != nil {
-		return reconcile.Hand{}, fmt.Errorf("configure the client of %s: %w", serviceAccount, err)
+		return reconcile.Hand{}, err
 	}
-	return cc.handOf(ctx, config, source)
+	if config.RateLimiter == nil && config.QPS > 0 {
+		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst)
+	}
+	connections, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return reconcile.Hand{}, fmt.Errorf("make the connections of %s: %w", c.Account, err)
+	}
+	kinds := cc.kinds
+	if c.AnyKind {
+		kinds = meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{cc.kinds, cc.RESTMapper}}
+	}
+	writer, err := client.New(config, client.Options{HTTPClient: connections, Scheme: scheme.Scheme, Mapper: act.Resources(kinds)})
+	if err != nil {
+		return reconcile.Hand{}, fmt.Errorf("make the client of %s: %w", c.Account, err)
+	}
+	hand := reconcile.Hand{Client: writer, OnWrite: countWrite, Clock: cc.Clock}
+	if c.Events == "" {
+		return hand, nil
+	}
+	events, err := kubernetes.NewForConfigAndClient(config, connections)
+	if err != nil {
+		return reconcile.Hand{}, fmt.Errorf("make the client of the events of %s: %w", c.Account, err)
+	}
+	hand.Events = cc.Recorder(ctx, events, c.Events)
+	return hand, nil
 }
 
-// handFor makes what the controller of a row writes with.
-func (cc ControllerContext) handFor(ctx context.Context, c Controller) (reconcile.Hand, error) {
+// configOf is how clients of the controller of a row are made.
+func (cc ControllerContext) configOf(c Controller) (*rest.Config, error) {
 	clients := cc.Clients
 	if c.Root {
 		clients = cc.RootClients
 	}
 	config, err := clients.Config(c.Account)
 	if err != nil {
-		return reconcile.Hand{}, fmt.Errorf("configure the client of %s: %w", c.Account, err)
+		return nil, fmt.Errorf("configure the client of %s: %w", c.Account, err)
 	}
 	config.QPS *= float32(max(c.QPS, 1))
 	config.Burst *= max(c.Burst, 1)
-	return cc.handOf(ctx, config, c.Events)
+	return config, nil
 }
 
-// handOf makes what a controller writes with from the configuration of its client.
-func (cc ControllerContext) handOf(ctx context.Context, config *rest.Config, source string) (reconcile.Hand, error) {
-	if config.RateLimiter == nil && config.QPS > 0 {
-		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst)
-	}
-	connections, err := rest.HTTPClientFor(config)
+// discovery makes a client of the controller that is made now, for what is served.
+func (cc ControllerContext) discovery() (discovery.DiscoveryInterface, error) {
+	config, err := cc.configOf(cc.row)
 	if err != nil {
-		return reconcile.Hand{}, fmt.Errorf("make the connections of %s: %w", source, err)
+		return nil, err
 	}
-	writer, err := client.New(config, client.Options{HTTPClient: connections, Scheme: scheme.Scheme, Mapper: act.Resources(cc.kinds)})
+	served, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return reconcile.Hand{}, fmt.Errorf("make the client of %s: %w", source, err)
+		return nil, fmt.Errorf("make the discovery client of %s: %w", cc.row.Account, err)
 	}
-	hand := reconcile.Hand{Client: writer, OnWrite: countWrite, Clock: cc.Clock}
-	if source == "" {
-		return hand, nil
-	}
-	events, err := kubernetes.NewForConfigAndClient(config, connections)
-	if err != nil {
-		return reconcile.Hand{}, fmt.Errorf("make the client of the events of %s: %w", source, err)
-	}
-	hand.Events = cc.Recorder(ctx, events, source)
-	return hand, nil
+	return served, nil
 }
 
 // writes counts what controllers ask the API server to write.

@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/daemonset"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/deployment"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/replicaset"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/statefulset"
@@ -16,7 +17,8 @@ import (
 func appsControllers() []Controller {
 	v1 := appsv1.SchemeGroupVersion
 	return []Controller{
-		{Name: names.DaemonSetController, Start: startDaemonSetController},
+		{Name: names.DaemonSetController, Needs: of(v1, "daemonsets", "controllerrevisions"),
+			Account: "daemon-set-controller", Events: "daemonset-controller", New: newDaemonSet},
 		{Name: names.DeploymentController, Needs: of(v1, "deployments", "replicasets"),
 			Account: "deployment-controller", Events: "deployment-controller", New: newDeployment},
 		{Name: names.ReplicaSetController, Needs: of(v1, "replicasets"),
@@ -24,6 +26,15 @@ func appsControllers() []Controller {
 		{Name: names.StatefulSetController, Needs: of(v1, "statefulsets"),
 			Account: "statefulset-controller", Events: "statefulset-controller", New: newStatefulSet},
 	}
+}
+
+func newDaemonSet(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	apps, core := cc.Informers.Apps().V1(), cc.Informers.Core().V1()
+	return daemonset.New(apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(), hand, daemonset.Options{
+		Workers:            int(cc.Config.DaemonSetController.ConcurrentDaemonSetSyncs),
+		CompareTaints:      cc.Gates.Enabled(features.TaintTolerationComparisonOperators),
+		RejectedPodBackoff: cc.process.RejectedPodBackoff,
+	})
 }
 
 func newDeployment(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {

@@ -1,41 +1,11 @@
 package app
 
 import (
-	"context"
-	"net/http"
-
 	certificatesv1 "k8s.io/api/certificates/v1"
-	"k8s.io/klog/v2"
 	kcmconfig "k8s.io/kube-controller-manager/config/v1alpha1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/csrsigning"
 )
-
-var signingRequestsResource = certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests")
-
-func startCertificateSigningRequestSigningController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	config := cc.Config.CSRSigningController
-	signers := signersOf(config)
-	if len(signers) == 0 {
-		return nil, false, skip("no --cluster-signing-*-file flags are set")
-	}
-	if err := cc.require(signingRequestsResource); err != nil {
-		return nil, false, err
-	}
-	for name := range ownFilesOf(config) {
-		if _, runs := signers[name]; !runs {
-			klog.FromContext(ctx).Info("Requests for this signer are not signed: other signers have files, it has none", "signer", name)
-		}
-	}
-	hand, err := cc.hand(ctx, certificateAccount, "")
-	if err != nil {
-		return nil, false, err
-	}
-	c, err := csrsigning.New(cc.Informers.Certificates().V1().CertificateSigningRequests(), hand, csrsigning.Options{
-		Signers: signers, Duration: config.ClusterSigningDuration.Duration,
-	})
-	return cc.run(ctx, c, err)
-}
 
 // signersOf returns the files of each signer that has any: its own, or those of
 // --cluster-signing-{cert,key}-file. The options see to it that both are not set.

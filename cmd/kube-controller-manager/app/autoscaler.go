@@ -3,12 +3,9 @@ package app
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,53 +19,11 @@ import (
 	resourceclient "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
 	"k8s.io/metrics/pkg/client/custom_metrics"
 	"k8s.io/metrics/pkg/client/external_metrics"
-
-	"github.com/kube-kcm/kube-controller-manager/pkg/controller/podautoscaler"
-	"github.com/kube-kcm/kube-controller-manager/pkg/features"
 )
 
-const (
-	autoscalerAccount = "horizontal-pod-autoscaler"
-	// metricsPatience is how long a metrics API may take for an answer. One that
-	// never answers is not to hold all workers.
-	metricsPatience = 30 * time.Second
-)
-
-var horizontalPodAutoscalersResource = autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers")
-
-func startHorizontalPodAutoscalerController(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
-	if err := cc.require(horizontalPodAutoscalersResource); err != nil {
-		return nil, false, err
-	}
-	config, err := cc.Clients.Config(autoscalerAccount)
-	if err != nil {
-		return nil, false, fmt.Errorf("configure the client of %s: %w", autoscalerAccount, err)
-	}
-	reader, err := autoscalerReaderOf(ctx, cc, config)
-	if err != nil {
-		return nil, false, err
-	}
-	// Targets may be of kinds that are served later.
-	cc.kinds = meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{cc.kinds, cc.RESTMapper}}
-	hand, err := cc.handOf(ctx, rest.CopyConfig(config), podautoscaler.EventComponent)
-	if err != nil {
-		return nil, false, err
-	}
-	settings := cc.Config.HPAController
-	c, err := podautoscaler.New(cc.Informers.Autoscaling().V2().HorizontalPodAutoscalers(), cc.Informers.Core().V1().Pods(),
-		cc.RESTMapper, reader, hand, podautoscaler.Options{
-			Workers:                int(settings.ConcurrentHorizontalPodAutoscalerSyncs),
-			Period:                 settings.HorizontalPodAutoscalerSyncPeriod.Duration,
-			DownscaleStabilization: settings.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration,
-			Tolerance:              settings.HorizontalPodAutoscalerTolerance,
-			CPUInitialization:      settings.HorizontalPodAutoscalerCPUInitializationPeriod.Duration,
-			ReadinessDelay:         settings.HorizontalPodAutoscalerInitialReadinessDelay.Duration,
-			ConfigurableTolerance:  cc.Gates.Enabled(features.HPAConfigurableTolerance),
-			ScaleToZero:            cc.Gates.Enabled(features.HPAScaleToZero),
-			PodLevelResources:      cc.Gates.Enabled(features.PodLevelResources),
-		})
-	return cc.run(ctx, c, err)
-}
+// metricsPatience is how long a metrics API may take for an answer. One that never
+// answers is not to hold all workers.
+const metricsPatience = 30 * time.Second
 
 // autoscalerReader reads scales and metrics.
 type autoscalerReader struct {
@@ -102,24 +57,24 @@ func (r autoscalerReader) ExternalMetrics(namespace string) external_metrics.Met
 func autoscalerReaderOf(ctx context.Context, cc ControllerContext, config *rest.Config) (r autoscalerReader, err error) {
 	served, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return r, fmt.Errorf("make the discovery client of %s: %w", autoscalerAccount, err)
+		return r, fmt.Errorf("make the discovery client of %s: %w", cc.row.Account, err)
 	}
 	// Scales are read in protobuf where the API server has that.
 	scales := rest.CopyConfig(config)
 	scales.AcceptContentTypes, scales.ContentType = runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	if r.scales, err = scale.NewForConfig(scales, cc.RESTMapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(served)); err != nil {
-		return r, fmt.Errorf("make the scale client of %s: %w", autoscalerAccount, err)
+		return r, fmt.Errorf("make the scale client of %s: %w", cc.row.Account, err)
 	}
 	config = rest.CopyConfig(config)
 	config.Timeout = metricsPatience
 	if r.pods, err = resourceclient.NewForConfig(config); err != nil {
-		return r, fmt.Errorf("make the metrics client of %s: %w", autoscalerAccount, err)
+		return r, fmt.Errorf("make the metrics client of %s: %w", cc.row.Account, err)
 	}
 	if r.external, err = external_metrics.NewForConfig(config); err != nil {
-		return r, fmt.Errorf("make the external metrics client of %s: %w", autoscalerAccount, err)
+		return r, fmt.Errorf("make the external metrics client of %s: %w", cc.row.Account, err)
 	}
 	if served, err = discovery.NewDiscoveryClientForConfig(config); err != nil {
-		return r, fmt.Errorf("make the discovery client of the metrics of %s: %w", autoscalerAccount, err)
+		return r, fmt.Errorf("make the discovery client of the metrics of %s: %w", cc.row.Account, err)
 	}
 	cached := memory.NewMemCacheClient(served)
 	versions := &servedVersions{custom_metrics.NewAvailableAPIsGetter(cached), cached}
