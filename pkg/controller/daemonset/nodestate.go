@@ -53,7 +53,7 @@ const (
 )
 
 // rollouts says what each state counts for: within maxUnavailable, within maxSurge, and
-// among the nodes of which a pod works.
+// among the nodes that have a working pod.
 var rollouts = [...]struct{ down, surging, serving int }{
 	rolloutIdle: {0, 0, 0}, rolloutDown: {1, 0, 0}, rolloutDone: {0, 0, 1}, rolloutWaiting: {0, 0, 1}, rolloutLeaving: {0, 0, 1}, rolloutJoining: {0, 1, 1}, rolloutUnsettled: {0, 1, 0},
 }

@@ -188,7 +188,7 @@ func (c *Controller) candidates(o *observed, b *book, looked []string, now time.
 	return errors.Join(err, failed)
 }
 
-// failures names the backoff of a node; another template starts anew.
+// failures names the backoff of a node; another template has one of its own.
 func failures(ds *appsv1.DaemonSet, node string) string {
 	return fmt.Sprintf("%s/%d/%s", ds.UID, ds.Generation, node)
 }
