@@ -3,6 +3,7 @@ package deployment
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -200,6 +201,27 @@ func TestRequests(t *testing.T) {
 			if (result.Err() != nil) != tc.err {
 				t.Errorf("error is %v", result.Err())
 			}
+		})
+	}
+}
+
+// Nothing can be made in a namespace that ends, however often it is tried; what
+// another refusal is about may pass.
+func TestADeploymentInANamespaceThatEndsIsGivenUp(t *testing.T) {
+	for name, tc := range map[string]struct {
+		refusal error
+		givenUp bool
+	}{
+		"the namespace ends":     {ending, true},
+		"a quota is used up":     {denied, false},
+		"the answer was a fault": {apierrors.NewInternalError(errors.New("etcd")), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, deploy(3))
+			r.Fail("create", "replicasets", tc.refusal)
+			result := r.Reconcile(t.Context(), web)
+			check(t, result.Err() != nil, true)
+			check(t, reflect.DeepEqual(result, runner.GiveUp(result.Err()).Because(result.Plan())), tc.givenUp)
 		})
 	}
 }
