@@ -1,6 +1,12 @@
 package app
 
-import "testing"
+import (
+	"context"
+	"runtime/debug"
+	"testing"
+	"testing/synctest"
+	"time"
+)
 
 func TestGarbageIsCollectedByWhatTheProcessDoes(t *testing.T) {
 	const mb = 1 << 20
@@ -25,6 +31,36 @@ func TestGarbageIsCollectedByWhatTheProcessDoes(t *testing.T) {
 				if percent != l.percent || release != l.release {
 					t.Errorf("look %d: %d%%, release %t; want %d%%, %t", i, percent, release, l.percent, l.release)
 				}
+			}
+		})
+	}
+}
+
+func TestWhoSetsGOGCIsHeeded(t *testing.T) {
+	const percent, limit = 321, 1 << 50
+	for name, tc := range map[string]struct {
+		gogc  string
+		tends bool
+	}{
+		"without it":   {"", true},
+		"a number":     {"50", false},
+		"the default":  {"100", false},
+		"no collector": {"off", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GOGC", tc.gogc)
+			defer debug.SetGCPercent(debug.SetGCPercent(percent))
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				TendHeap(ctx)
+			})
+			if got := debug.SetGCPercent(percent); (got != percent) != tc.tends {
+				t.Errorf("GOGC is %d", got)
+			}
+			if got := debug.SetMemoryLimit(-1); got != limit {
+				t.Errorf("GOMEMLIMIT is %d", got)
 			}
 		})
 	}
