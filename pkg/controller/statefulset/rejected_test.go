@@ -104,6 +104,42 @@ func TestRejectedPods(t *testing.T) {
 	}
 }
 
+// TestAPlaceThatIsEmptyWhenAnotherIsAcceptedBeginsAgain follows a place whose pod went
+// to be replaced, in the middle of five minutes of rejections.
+func TestAPlaceThatIsEmptyWhenAnotherIsAcceptedBeginsAgain(t *testing.T) {
+	const since = 5 * time.Minute
+	for name, tc := range map[string]struct {
+		other *corev1.Pod
+		over  bool // the condition, when the place is filled
+		want  []string
+		look  time.Duration
+	}{
+		"the other waits still": {newTestPod(0, pending, following(since)), false, nil, 2*time.Minute + 40*time.Second},
+		"the other is accepted": {newTestPod(0, following(since)), true, []string{"delete web-1"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := newSet(2, parallel, rejectedFor(since))
+			play := func(pods ...*corev1.Pod) change {
+				o := look(set, pods)
+				o.backsOff = true
+				c := decide(o, noon)
+				set = set.DeepCopy()
+				set.Status = c.status
+				return c
+			}
+			c := play(tc.other)
+			same(t, told(c), []string{"create web-1 at r2"})
+			same(t, backoffOf(&c.status) == nil, tc.over)
+			next := c.stages[0][0].pod
+			refused(0)(next)
+			play(tc.other, next) // the condition comes first
+			c = play(tc.other, next)
+			same(t, told(c), tc.want)
+			same(t, c.look, tc.look)
+		})
+	}
+}
+
 // TestFiveMinutesOfRejections plays sets whose pods are all rejected for five
 // minutes, while the process is killed at any moment: after some of the steps of a
 // plan, and before its status is written. What is decided follows from the set and
