@@ -349,6 +349,65 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// TestASwappedRevisionIsReadWithTheNextChange puts the contents of another revision
+// under the name that the set is at.
+func TestASwappedRevisionIsReadWithTheNextChange(t *testing.T) {
+	for name, tc := range map[string]struct {
+		generation int64
+		did        string
+	}{
+		"the same generation": {1, ""},
+		"the next one":        {2, "create controllerrevisions, get controllerrevisions, create controllerrevisions, update statefulsets/status"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := settled(t, 0)
+			set, swapped := objects[0].(*appsv1.StatefulSet), objects[1].(*appsv1.ControllerRevision)
+			set.Generation = tc.generation
+			swapped.Data = revisionFor(t, set, "v1", 1).Data
+			r := newRig(t, objects...)
+			if err := r.Reconcile(t.Context(), web).Err(); err != nil {
+				t.Fatal(err)
+			}
+			same(t, r.Requests(), tc.did)
+		})
+	}
+}
+
+// TestConditionsOfOthersAreKept also puts one into the status just before it is written.
+func TestConditionsOfOthersAreKept(t *testing.T) {
+	before, meanwhile := appsv1.StatefulSetCondition{Type: "Before", Message: "as it was"}, appsv1.StatefulSetCondition{Type: "Meanwhile"}
+	for name, tc := range map[string]struct {
+		conflicts bool
+		want      []appsv1.StatefulSetCondition
+	}{
+		"with the first try": {false, []appsv1.StatefulSetCondition{before}},
+		"on a conflict":      {true, []appsv1.StatefulSetCondition{before, meanwhile}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := with(settled(t, 0), newTestPod(9, ending))
+			set := objects[0].(*appsv1.StatefulSet)
+			set.Status.Conditions = []appsv1.StatefulSetCondition{before}
+			r := newRig(t, objects...)
+			if tc.conflicts {
+				conflictOnce(r)
+				later := set.DeepCopy()
+				later.Status.Conditions = append(later.Status.Conditions, meanwhile)
+				if err := r.Client.Tracker().Update(appsv1.SchemeGroupVersion.WithResource("statefulsets"), later, "ns"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := r.Reconcile(t.Context(), web).Err(); err != nil {
+				t.Fatal(err)
+			}
+			got, err := r.Client.AppsV1().StatefulSets("ns").Get(t.Context(), "web", metav1.GetOptions{})
+			if err != nil || got.Status.Replicas != 1 {
+				t.Fatalf("got %+v, %v", got.Status, err)
+			}
+			same(t, got.Status.Conditions, tc.want)
+		})
+	}
+}
+
 func list(r ...*appsv1.ControllerRevision) []*appsv1.ControllerRevision { return r }
 
 // TestTheRevisionIsTheOriginals holds the name that the original gave the

@@ -7,7 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
@@ -134,7 +133,7 @@ func (o observed) report(status appsv1.StatefulSetStatus, r act.Results) act.Ste
 	}
 	_, failed := r.Failed()
 	return act.Status{
-		Of: o.set, Set: func(object client.Object) { object.(*appsv1.StatefulSet).Status = status },
+		Of: o.set, Set: put(status),
 		Again: true, MayWait: failed == nil && underWay(o.set, status),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
 )
@@ -41,6 +42,17 @@ func statusOf(o observed, now time.Time) appsv1.StatefulSetStatus {
 		}
 	}
 	return status
+}
+
+// put gives a set this status. Conditions of others stay as they are there, which may
+// be newer than the cache.
+func put(status appsv1.StatefulSetStatus) func(client.Object) {
+	return func(object client.Object) {
+		set := object.(*appsv1.StatefulSet)
+		conditions := tellBackoff(set.Status.Conditions, backoffOf(&status), true)
+		set.Status = status
+		set.Status.Conditions = conditions
+	}
 }
 
 // completed returns the status with the update declared done, once there are just
