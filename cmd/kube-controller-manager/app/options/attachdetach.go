@@ -13,11 +13,11 @@ var attachDetach = section{
 	flags: func(fs *pflag.FlagSet, c *configuration) {
 		o := &c.AttachDetachController
 		fs.BoolVar(&o.DisableAttachDetachReconcilerSync, "disable-attach-detach-reconcile-sync", o.DisableAttachDetachReconcilerSync,
-			"Do not compare what is attached with what the nodes report. Attachments that changed behind the controller's back then stay unnoticed.")
+			"Do not compare the attached volumes with what the nodes report. Volumes that were attached or detached by others then stay unnoticed.")
 		fs.DurationVar(&o.ReconcilerSyncLoopPeriod.Duration, "attach-detach-reconcile-sync-period", o.ReconcilerSyncLoopPeriod.Duration,
-			"How often what is attached is compared with what the nodes report. At least one second.")
+			"How often the attached volumes are compared with what the nodes report. Must be at least one second.")
 		fs.BoolVar(&o.DisableForceDetachOnTimeout, "disable-force-detach-on-timeout", o.DisableForceDetachOnTimeout,
-			"Never detach a volume from an unhealthy node only because unmounting takes too long. Such volumes wait for the node, or for the taint node.kubernetes.io/out-of-service.")
+			"Do not detach volumes from an unhealthy node when unmounting times out. They wait for the node, or for the taint node.kubernetes.io/out-of-service.")
 	},
 	check: func(p *problems, s *settings) {
 		if period := s.AttachDetachController.ReconcilerSyncLoopPeriod.Duration; period < time.Second {

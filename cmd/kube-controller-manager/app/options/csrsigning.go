@@ -45,18 +45,18 @@ var signers = []signer{
 func csrSigningFlags(fs *pflag.FlagSet, c *configuration) {
 	o := &c.CSRSigningController
 	fs.StringVar(&o.ClusterSigningCertFile, "cluster-signing-cert-file", o.ClusterSigningCertFile,
-		"A file with the CA certificate, in PEM, that signs for all signers. Excludes the flags of single signers.")
+		"File with the PEM-encoded CA certificate that is used for all signers. Cannot be combined with the flags for single signers.")
 	fs.StringVar(&o.ClusterSigningKeyFile, "cluster-signing-key-file", o.ClusterSigningKeyFile,
-		"A file with the key of --cluster-signing-cert-file, RSA or ECDSA, in PEM.")
+		"A file with the key of --cluster-signing-cert-file: a PEM-encoded RSA or ECDSA private key.")
 	for _, s := range signers {
 		files := s.files(o)
 		fs.StringVar(&files.CertFile, s.flags+"-cert-file", files.CertFile,
-			fmt.Sprintf("A file with the CA certificate, in PEM, that signs for %s alone. Excludes --cluster-signing-{cert,key}-file.", s.name))
+			fmt.Sprintf("File with the PEM-encoded CA certificate that is used only for the signer %s. Cannot be combined with --cluster-signing-{cert,key}-file.", s.name))
 		fs.StringVar(&files.KeyFile, s.flags+"-key-file", files.KeyFile,
-			fmt.Sprintf("A file with the key of --%s-cert-file, RSA or ECDSA, in PEM.", s.flags))
+			fmt.Sprintf("A file with the key of --%s-cert-file: a PEM-encoded RSA or ECDSA private key.", s.flags))
 	}
 	fs.DurationVar(&o.ClusterSigningDuration.Duration, "cluster-signing-duration", o.ClusterSigningDuration.Duration,
-		"How long signed certificates are valid at most. A request may ask for less.")
+		"The longest time for which signed certificates are valid. A request may ask for less with spec.expirationSeconds.")
 }
 
 func checkCSRSigning(p *problems, s *settings) {

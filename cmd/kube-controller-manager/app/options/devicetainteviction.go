@@ -9,7 +9,7 @@ var deviceTaintEviction = section{
 	controller: names.DeviceTaintEvictionController,
 	flags: func(fs *pflag.FlagSet, c *configuration) {
 		fs.Int32Var(&c.DeviceTaintEvictionController.ConcurrentSyncs, "concurrent-device-taint-eviction-syncs", c.DeviceTaintEvictionController.ConcurrentSyncs,
-			"How many operations, such as deleting a pod, run at a time when devices are tainted. More is faster and costs more CPU and network.")
+			"How many operations, such as deleting a pod for a device taint, run at a time. More is faster and costs more CPU and network.")
 	},
 	check: func(p *problems, s *settings) {
 		if s.DeviceTaintEvictionController.ConcurrentSyncs <= 0 {

@@ -12,7 +12,7 @@ var endpoints = section{
 		fs.Int32Var(&o.ConcurrentEndpointSyncs, "concurrent-endpoint-syncs", o.ConcurrentEndpointSyncs,
 			"How many Services get their Endpoints synced at a time. More is faster and costs more CPU and network.")
 		fs.DurationVar(&o.EndpointUpdatesBatchPeriod.Duration, "endpoint-updates-batch-period", o.EndpointUpdatesBatchPeriod.Duration,
-			"How long a change of a pod waits for others, to be written together with them. Longer means fewer writes of Endpoints and later ones. 0 does not wait.")
+			"How long to wait after a change of a pod for more changes, so that they are written together. A longer time means fewer and later writes of Endpoints. 0 means no wait.")
 	},
 	check: func(p *problems, s *settings) {
 		p.workers("concurrent-endpoint-syncs", s.EndpointController.ConcurrentEndpointSyncs)

@@ -19,9 +19,9 @@ var endpointSlice = section{
 		fs.Int32Var(&o.ConcurrentServiceEndpointSyncs, "concurrent-service-endpoint-syncs", o.ConcurrentServiceEndpointSyncs,
 			"How many Services get their EndpointSlices synced at a time. More is faster and costs more CPU and network.")
 		fs.Int32Var(&o.MaxEndpointsPerSlice, "max-endpoints-per-slice", o.MaxEndpointsPerSlice,
-			"How many endpoints go into one EndpointSlice at most. More per slice means fewer and larger slices.")
+			"The largest number of endpoints in one EndpointSlice. A larger number means fewer and larger slices.")
 		fs.DurationVar(&o.EndpointUpdatesBatchPeriod.Duration, "endpointslice-updates-batch-period", o.EndpointUpdatesBatchPeriod.Duration,
-			"How long a change of a pod waits for others, to be written together with them. Longer means fewer writes of EndpointSlices and later ones. 0 does not wait.")
+			"How long to wait after a change of a pod for more changes, so that they are written together. A longer time means fewer and later writes of EndpointSlices. 0 means no wait.")
 	},
 	check: func(p *problems, s *settings) {
 		o := s.EndpointSliceController

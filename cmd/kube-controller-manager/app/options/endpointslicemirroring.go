@@ -12,9 +12,9 @@ var endpointSliceMirroring = section{
 		fs.Int32Var(&o.MirroringConcurrentServiceEndpointSyncs, "mirroring-concurrent-service-endpoint-syncs", o.MirroringConcurrentServiceEndpointSyncs,
 			"How many Endpoints are mirrored at a time. More is faster and costs more CPU and network.")
 		fs.Int32Var(&o.MirroringMaxEndpointsPerSubset, "mirroring-max-endpoints-per-subset", o.MirroringMaxEndpointsPerSubset,
-			"How many addresses of a subset of Endpoints are mirrored at most.")
+			"The largest number of addresses that are mirrored from one subset of Endpoints.")
 		fs.DurationVar(&o.MirroringEndpointUpdatesBatchPeriod.Duration, "mirroring-endpointslice-updates-batch-period", o.MirroringEndpointUpdatesBatchPeriod.Duration,
-			"How long a change of Endpoints waits for others, to be mirrored together with them. 0 does not wait.")
+			"How long to wait after a change of Endpoints for more changes, so that they are mirrored together. 0 means no wait.")
 	},
 	check: func(p *problems, s *settings) {
 		o := s.EndpointSliceMirroringController

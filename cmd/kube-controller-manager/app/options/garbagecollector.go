@@ -10,7 +10,7 @@ var garbageCollector = section{
 	flags: func(fs *pflag.FlagSet, c *configuration) {
 		o := &c.GarbageCollectorController
 		fs.Int32Var(&o.ConcurrentGCSyncs, "concurrent-gc-syncs", o.ConcurrentGCSyncs,
-			"How many objects are collected at a time.")
+			"How many objects the garbage collector works on at a time.")
 		fs.BoolVar(o.EnableGarbageCollector, "enable-garbage-collector", *o.EnableGarbageCollector,
 			"Delete objects whose owners are gone. Must be the same as the flag of the API server.")
 	},

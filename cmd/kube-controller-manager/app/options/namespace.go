@@ -10,7 +10,7 @@ var namespace = section{
 	flags: func(fs *pflag.FlagSet, c *configuration) {
 		o := &c.NamespaceController
 		fs.DurationVar(&o.NamespaceSyncPeriod.Duration, "namespace-sync-period", o.NamespaceSyncPeriod.Duration,
-			"How often every namespace is looked at even if nothing changed. 0 never does.")
+			"How often every namespace is reconciled even if nothing changed. 0 means never.")
 		fs.Int32Var(&o.ConcurrentNamespaceSyncs, "concurrent-namespace-syncs", o.ConcurrentNamespaceSyncs,
 			"How many namespaces are emptied at a time. More is faster and costs more CPU and network.")
 	},

@@ -24,13 +24,13 @@ var nodeIPAM = section{
 	flags: func(fs *pflag.FlagSet, c *configuration) {
 		o := &c.NodeIPAMController
 		fs.Var(serviceCIDRs{&o.ServiceCIDR, &o.SecondaryServiceCIDR}, "service-cluster-ip-range",
-			"The CIDR of Services, or one of each IP family with a comma between. Pods get no address of it. Used with --allocate-node-cidrs only.")
+			"The CIDR of Services, or two CIDRs, one for each IP family, separated by a comma. Nodes get no pod CIDR in it. Only used with --allocate-node-cidrs.")
 		fs.Int32Var(&o.NodeCIDRMaskSize, "node-cidr-mask-size", o.NodeCIDRMaskSize,
-			"The mask size of the pod CIDR of a node in a cluster of one IP family. 0 is 24 for IPv4 and 64 for IPv6.")
+			"The mask size of the pod CIDR of a node in a single-stack cluster. 0 means 24 for IPv4 and 64 for IPv6.")
 		fs.Int32Var(&o.NodeCIDRMaskSizeIPv4, "node-cidr-mask-size-ipv4", o.NodeCIDRMaskSizeIPv4,
-			"The mask size of the IPv4 pod CIDR of a node. 0 is 24.")
+			"The mask size of the IPv4 pod CIDR of a node. 0 means 24.")
 		fs.Int32Var(&o.NodeCIDRMaskSizeIPv6, "node-cidr-mask-size-ipv6", o.NodeCIDRMaskSizeIPv6,
-			"The mask size of the IPv6 pod CIDR of a node. 0 is 64.")
+			"The mask size of the IPv6 pod CIDR of a node. 0 means 64.")
 	},
 	check: checkNodeIPAM,
 }

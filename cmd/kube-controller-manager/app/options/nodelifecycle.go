@@ -10,17 +10,17 @@ var nodeLifecycle = section{
 	flags: func(fs *pflag.FlagSet, c *configuration) {
 		o := &c.NodeLifecycleController
 		fs.DurationVar(&o.NodeStartupGracePeriod.Duration, "node-startup-grace-period", o.NodeStartupGracePeriod.Duration,
-			"How long a node that starts may be silent before it counts as unhealthy.")
+			"How long a node that is starting may send no heartbeat before it counts as unhealthy.")
 		fs.DurationVar(&o.NodeMonitorGracePeriod.Duration, "node-monitor-grace-period", o.NodeMonitorGracePeriod.Duration,
-			"How long a running node may be silent before it counts as unhealthy. Should be several times the period in which kubelets report.")
+			"How long a running node may send no heartbeat before it counts as unhealthy. Should be several times the interval at which kubelets report.")
 		fs.Float32Var(&o.NodeEvictionRate, "node-eviction-rate", o.NodeEvictionRate,
-			"How many nodes per second are tainted for eviction in a healthy zone. Without zones, the cluster is one.")
+			"How many nodes per second are tainted for eviction in a healthy zone. A cluster without zones counts as one zone.")
 		fs.Float32Var(&o.SecondaryNodeEvictionRate, "secondary-node-eviction-rate", o.SecondaryNodeEvictionRate,
-			"The same in an unhealthy zone. Counts as 0 in zones that are not larger than --large-cluster-size-threshold.")
+			"How many nodes per second are tainted for eviction in an unhealthy zone. It is 0 in zones that are not larger than --large-cluster-size-threshold.")
 		fs.Int32Var(&o.LargeClusterSizeThreshold, "large-cluster-size-threshold", o.LargeClusterSizeThreshold,
-			"From how many nodes on a zone is large. In smaller unhealthy zones nothing is evicted.")
+			"A zone with more nodes than this is large. In unhealthy zones that are not large nothing is evicted.")
 		fs.Float32Var(&o.UnhealthyZoneThreshold, "unhealthy-zone-threshold", o.UnhealthyZoneThreshold,
-			"The share of nodes, at least three, that must not be ready for a zone to be unhealthy.")
+			"A zone is unhealthy when at least this share of its nodes, and at least three nodes, are not ready.")
 	},
 	check: func(p *problems, s *settings) {
 		o := s.NodeLifecycleController

@@ -109,7 +109,7 @@ func (o *KubeControllerManagerOptions) Flags(all, disabledByDefault []string, al
 	o.KubeCloudShared.AddFlags(generic)
 	o.ComponentGlobalsRegistry.AddFlags(generic)
 	generic.DurationVar(&o.ControllerShutdownTimeout, "controller-shutdown-timeout", o.ControllerShutdownTimeout,
-		"How long controllers may take to stop before the process ends all the same.")
+		"How long to wait for the controllers to stop before the process ends.")
 
 	each := sections()
 	addSection := func(s section) { s.flags(flags.FlagSet(s.controller), o.ComponentConfig) }
@@ -126,9 +126,9 @@ func (o *KubeControllerManagerOptions) Flags(all, disabledByDefault []string, al
 
 	misc := flags.FlagSet("misc")
 	misc.StringVar(&o.Master, "master", o.Master,
-		"The address of the API server, in place of the one in the kubeconfig.")
+		"The address of the API server, instead of the one in the kubeconfig.")
 	misc.StringVar(&o.Generic.ClientConnection.Kubeconfig, "kubeconfig", o.Generic.ClientConnection.Kubeconfig,
-		"A kubeconfig that says where the API server is and with which credentials to ask. Without it and without --master, the service account of the pod is used.")
+		"Kubeconfig file with the address of the API server and the credentials for it. Without it and without --master the service account of the pod is used.")
 	o.ParsedFlags = &flags
 	return flags
 }

@@ -9,7 +9,7 @@ const ownSection = "beyond the original"
 // addOwnFlags binds them.
 func (o *KubeControllerManagerOptions) addOwnFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.RejectedPodBackoff, "rejected-pod-backoff", o.RejectedPodBackoff,
-		"Replace pods that their nodes reject at once, as OutOfcpu, after growing pauses: at once, then after 10 s, 20 s and so on up to 5 minutes, "+
-			"until one is accepted. A condition on the owner says until when. Without it each is replaced at once, as in the original. "+
-			"It is for all that own pods: ReplicaSets, also those of Deployments, ReplicationControllers, StatefulSets, DaemonSets and Jobs.")
+		"Pods that their nodes reject as soon as they get them (for instance with reason OutOfcpu) are replaced at growing intervals: the first at once, the next after 10 s, 20 s and so on, up to 5 minutes, "+
+			"until one is accepted. The condition ReplacementBackoff on the owner says until when. Without this flag every rejected pod is replaced at once. "+
+			"It applies to ReplicaSets (including those of Deployments), ReplicationControllers, StatefulSets, DaemonSets and Jobs.")
 }

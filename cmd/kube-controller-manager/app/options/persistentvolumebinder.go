@@ -21,25 +21,25 @@ func persistentVolumeFlags(fs *pflag.FlagSet, c *configuration) {
 	v := &o.VolumeConfiguration
 	r := &v.PersistentVolumeRecyclerConfiguration
 	fs.DurationVar(&o.PVClaimBinderSyncPeriod.Duration, "pvclaimbinder-sync-period", o.PVClaimBinderSyncPeriod.Duration,
-		"How often every volume and every claim is looked at even if nothing changed.")
+		"How often every volume and every claim is reconciled even if nothing changed.")
 	fs.StringVar(&r.PodTemplateFilePathNFS, "pv-recycler-pod-template-filepath-nfs", r.PodTemplateFilePathNFS,
 		"A file with the pod that recycles NFS volumes, in place of the built-in one.")
 	fs.Int32Var(&r.MinimumTimeoutNFS, "pv-recycler-minimum-timeout-nfs", r.MinimumTimeoutNFS,
-		"The least activeDeadlineSeconds of a pod that recycles an NFS volume.")
+		"The smallest activeDeadlineSeconds of a pod that recycles an NFS volume.")
 	fs.Int32Var(&r.IncrementTimeoutNFS, "pv-recycler-increment-timeout-nfs", r.IncrementTimeoutNFS,
-		"The activeDeadlineSeconds that each Gi of an NFS volume adds.")
+		"How many seconds each Gi of an NFS volume adds to the activeDeadlineSeconds of the pod that recycles it.")
 	fs.StringVar(&r.PodTemplateFilePathHostPath, "pv-recycler-pod-template-filepath-hostpath", r.PodTemplateFilePathHostPath,
-		"A file with the pod that recycles host path volumes, in place of the built-in one. For development: it cannot work with several nodes.")
+		"File with the pod that recycles host path volumes, instead of the built-in one. For development only: it does not work with several nodes.")
 	fs.Int32Var(&r.MinimumTimeoutHostPath, "pv-recycler-minimum-timeout-hostpath", r.MinimumTimeoutHostPath,
-		"The least activeDeadlineSeconds of a pod that recycles a host path volume. For development.")
+		"The smallest activeDeadlineSeconds of a pod that recycles a host path volume. For development only.")
 	fs.Int32Var(&r.IncrementTimeoutHostPath, "pv-recycler-timeout-increment-hostpath", r.IncrementTimeoutHostPath,
-		"The activeDeadlineSeconds that each Gi of a host path volume adds. For development.")
+		"How many seconds each Gi of a host path volume adds to the activeDeadlineSeconds of the pod that recycles it. For development only.")
 	fs.BoolVar(v.EnableHostPathProvisioning, "enable-hostpath-provisioner", *v.EnableHostPathProvisioning,
-		"Provision host path volumes where there is no cloud provider. For development: it cannot work with several nodes.")
+		"Provision host path volumes when there is no cloud provider. For development only: it does not work with several nodes.")
 	fs.BoolVar(v.EnableDynamicProvisioning, "enable-dynamic-provisioning", *v.EnableDynamicProvisioning,
 		"Provision volumes for claims of a storage class.")
 	fs.StringVar(&v.FlexVolumePluginDir, "flex-volume-plugin-dir", v.FlexVolumePluginDir,
-		"The directory in which flex volume plugins are looked for.")
+		"The directory with the flex volume plugins.")
 }
 
 func checkPersistentVolumes(p *problems, s *settings) {

@@ -11,7 +11,7 @@ var podGarbageCollector = section{
 	controller: names.PodGarbageCollectorController,
 	flags: func(fs *pflag.FlagSet, c *configuration) {
 		fs.Int32Var(&c.PodGCController.TerminatedPodGCThreshold, "terminated-pod-gc-threshold", c.PodGCController.TerminatedPodGCThreshold,
-			"How many terminated pods may stay before the oldest are deleted. At 0 or below, none are deleted for their number.")
+			"How many terminated pods may stay before the oldest are deleted. With 0 or less no pod is deleted because of their number.")
 	},
 	check: func(*problems, *settings) {},
 }

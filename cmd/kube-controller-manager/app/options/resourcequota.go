@@ -10,7 +10,7 @@ var resourceQuota = section{
 	flags: func(fs *pflag.FlagSet, c *configuration) {
 		o := &c.ResourceQuotaController
 		fs.DurationVar(&o.ResourceQuotaSyncPeriod.Duration, "resource-quota-sync-period", o.ResourceQuotaSyncPeriod.Duration,
-			"How often every quota is counted anew even if nothing changed. 0 never does.")
+			"How often every quota is counted again even if nothing changed. 0 means never.")
 		fs.Int32Var(&o.ConcurrentResourceQuotaSyncs, "concurrent-resource-quota-syncs", o.ConcurrentResourceQuotaSyncs,
 			"How many ResourceQuotas are counted at a time. More is faster and costs more CPU and network.")
 	},

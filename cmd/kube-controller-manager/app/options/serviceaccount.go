@@ -15,11 +15,11 @@ var serviceAccount = section{
 	flags: func(fs *pflag.FlagSet, c *configuration) {
 		o := &c.SAController
 		fs.StringVar(&o.ServiceAccountKeyFile, "service-account-private-key-file", o.ServiceAccountKeyFile,
-			"A file with the RSA or ECDSA private key, in PEM, that signs the tokens in Secrets. Without it no such tokens are made.")
+			"File with the PEM-encoded RSA or ECDSA private key that signs the tokens in Secrets. Without it no such tokens are created.")
 		fs.Int32Var(&o.ConcurrentSATokenSyncs, "concurrent-serviceaccount-token-syncs", o.ConcurrentSATokenSyncs,
 			"How many token Secrets are synced at a time. More is faster and costs more CPU and network.")
 		fs.StringVar(&o.RootCAFile, "root-ca-file", o.RootCAFile,
-			"A file with the CA bundle, in PEM, that goes into token Secrets and into the ConfigMap kube-root-ca.crt of every namespace.")
+			"File with the PEM-encoded CA bundle for token Secrets and for the ConfigMap kube-root-ca.crt of every namespace.")
 	},
 	check: checkServiceAccount,
 }

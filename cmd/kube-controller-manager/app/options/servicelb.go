@@ -9,7 +9,7 @@ var serviceLB = section{
 	controller: names.ServiceLBController,
 	flags: func(fs *pflag.FlagSet, c *configuration) {
 		fs.Int32Var(&c.ServiceController.ConcurrentServiceSyncs, "concurrent-service-syncs", c.ServiceController.ConcurrentServiceSyncs,
-			"How many Services a cloud's load balancer controller syncs at a time. No such controller is built in: the value is accepted and shown.")
+			"How many Services the service-lb-controller syncs at a time. This binary has no such controller: the value is accepted and has no effect.")
 	},
 	check: func(p *problems, s *settings) {
 		p.workers("concurrent-service-syncs", s.ServiceController.ConcurrentServiceSyncs)
