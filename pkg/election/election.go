@@ -24,7 +24,7 @@ var ErrLost = errors.New("leader election lost")
 
 // ErrStillWorking is in what lead returns when its work did not stop in time. What
 // it does may not overlap with another process, so the lease is left to expire.
-var ErrStillWorking = errors.New("controllers still work after the shutdown timeout")
+var ErrStillWorking = errors.New("controllers are still running after the shutdown timeout")
 
 // Options are what all leases of a process have in common.
 type Options struct {
@@ -106,7 +106,7 @@ func (e *Elections) runWithLock(ctx context.Context, held *lock, l Lease, watchd
 			},
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(identity string) {
-				klog.FromContext(ctx).Info("The lease has a holder", "lease", l.String(), "holder", identity, "self", identity == e.identity)
+				klog.FromContext(ctx).Info("New leader", "lease", l.String(), "holder", identity, "self", identity == e.identity)
 			},
 		},
 	}
@@ -129,7 +129,7 @@ func (e *Elections) runWithLock(ctx context.Context, held *lock, l Lease, watchd
 	e.Flush()
 	if err := release(context.WithoutCancel(ctx), held, e.Config.RenewDeadline.Duration); err != nil {
 		// All work has ended, so the stop is clean: a standby only has to wait longer.
-		klog.FromContext(ctx).Error(err, "The lease could not be released and is left to expire", "lease", l.String())
+		klog.FromContext(ctx).Error(err, "Cannot release the lease; it will expire", "lease", l.String())
 	}
 	return outcome
 }

@@ -35,7 +35,7 @@ func watchLease(ctx context.Context, client kubernetes.Interface, l Lease, mayTa
 		DeleteFunc: func(any) { wake() },
 	})
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Cannot watch the lease, a takeover will take longer", "lease", l.String())
+		klog.FromContext(ctx).Error(err, "Cannot watch the lease; taking it over will take longer", "lease", l.String())
 		return func() {}
 	}
 	factory.StartWithContext(ctx)

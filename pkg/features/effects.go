@@ -33,7 +33,7 @@ const (
 )
 
 // ownConsistency is why four gates are as if on.
-const ownConsistency = "no object is worked on before the caches show what was written for it"
+const ownConsistency = "no object is reconciled before the caches show what was written for it"
 
 // effects holds every gate that decides what the original's controller manager
 // does. A gate that is missing concerns other components.

@@ -18,7 +18,7 @@ const (
 	confirmFor = 10 * time.Second
 )
 
-var errUndiscovered = errors.New("the served resources are not known yet")
+var errUndiscovered = errors.New("it is not known yet which resources the API server serves")
 
 // virtual are APIs whose objects are computed when they are asked for: nothing
 // that has an owner is in them.

@@ -79,7 +79,7 @@ func (f *Followed) Unread() error {
 		case !state.Listed:
 			return fmt.Errorf("%s were not listed yet", id)
 		case !state.Recovered.IsZero() && f.set.o.Clock.Since(state.Recovered) < Margin:
-			return fmt.Errorf("%s can be read again for a moment only", id)
+			return fmt.Errorf("%s could be read again only a moment ago", id)
 		}
 	}
 	return f.set.unknown()

@@ -115,7 +115,7 @@ func (s *Set) look(ctx context.Context) time.Duration {
 	groups, lists, err := s.o.Discover()
 	var partly *discovery.ErrGroupDiscoveryFailed
 	if err != nil && !errors.As(err, &partly) {
-		logger.Info("The served resources cannot be discovered", "err", err)
+		logger.Info("Cannot discover the resources that the API server serves", "err", err)
 		if !s.ready() {
 			return closely
 		}
@@ -154,7 +154,7 @@ func (s *Set) ready() bool {
 func (s *Set) tellGroups(logger klog.Logger, failed map[schema.GroupVersion]error) (changed bool) {
 	for version, err := range failed {
 		if s.catalog.failed[version] == nil {
-			logger.Info("An API cannot be discovered, what is known of it stays", "api", version, "err", err)
+			logger.Info("Cannot discover an API; keeping what is known of it", "api", version, "err", err)
 			changed = true
 		}
 	}
@@ -241,7 +241,7 @@ func (s *Set) settle(ctx context.Context) bool {
 		}
 		switch {
 		case state.Err != nil && w.shown.Err == nil:
-			klog.FromContext(ctx).Info("A resource cannot be read, only what needs it waits",
+			klog.FromContext(ctx).Info("A resource cannot be read; whatever needs it has to wait",
 				"resource", state.Resource.GroupVersionResource, "err", state.Err)
 		case state.Err == nil && w.shown.Err != nil:
 			klog.FromContext(ctx).Info("A resource can be read again", "resource", state.Resource.GroupVersionResource)

@@ -47,7 +47,7 @@ func (s *Set) watch(ctx context.Context, r Resource, wanted []Interest) (*resour
 	}
 	w.stop = func() {
 		if err := whole.RemoveEventHandler(w.handler); err != nil {
-			klog.FromContext(ctx).Error(err, "Cannot leave a cache", "resource", r.GroupVersionResource)
+			klog.FromContext(ctx).Error(err, "Cannot remove an event handler from a cache", "resource", r.GroupVersionResource)
 		}
 	}
 	return w, nil
@@ -136,7 +136,7 @@ func (w *resourceWatch) miss(last any) {
 func (w *resourceWatch) contain(rule func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			klog.Background().Error(nil, "Panic in a watch rule, contained",
+			klog.Background().Error(nil, "Recovered from a panic in an event handler",
 				"resource", w.resource.GroupVersionResource, "panic", p, "stack", string(debug.Stack()))
 		}
 	}()

@@ -78,6 +78,6 @@ func step(after time.Duration) time.Duration {
 // Message is that of the condition of an owner: how many of its pods are rejected
 // now, which is replaced next, why and when.
 func Message(rejected int, next, reason string, at time.Time) string {
-	return fmt.Sprintf("pods are rejected by their nodes (%d now, %s with reason %s); the next one is made at %s",
+	return fmt.Sprintf("nodes reject the pods (%d now; %s with reason %s); the next pod is created at %s",
 		rejected, next, reason, at.UTC().Format(time.RFC3339))
 }

@@ -71,7 +71,7 @@ func TestTroubled(t *testing.T) {
 		})
 	}
 	if got, want := Message(3, "web-0", "OutOfcpu", noon),
-		"pods are rejected by their nodes (3 now, web-0 with reason OutOfcpu); the next one is made at 2026-03-01T12:00:00Z"; got != want {
+		"nodes reject the pods (3 now; web-0 with reason OutOfcpu); the next pod is created at 2026-03-01T12:00:00Z"; got != want {
 		t.Errorf("the message is %q", got)
 	}
 }

@@ -25,12 +25,12 @@ func TestDecideHoldsBack(t *testing.T) {
 		until  time.Time
 		why    string
 	}{
-		"nothing without a verdict":    {nil, 3, time.Time{}, "3 short of 3"},
-		"nothing when all may be made": {&rejections.Verdict{Allowed: 3, InARow: 3, Reason: "OutOfcpu"}, 3, time.Time{}, "3 short of 3"},
+		"nothing without a verdict":    {nil, 3, time.Time{}, "3 pods missing of 3"},
+		"nothing when all may be made": {&rejections.Verdict{Allowed: 3, InARow: 3, Reason: "OutOfcpu"}, 3, time.Time{}, "3 pods missing of 3"},
 		"some": {&rejections.Verdict{Allowed: 1, InARow: 5, Reason: "OutOfcpu"}, 1, time.Time{},
-			"3 short of 3, held back: pods are rejected by their nodes (5 in a row, the last with reason OutOfcpu)"},
+			"3 pods missing of 3, delayed: nodes reject the pods (5 in a row, the last with reason OutOfcpu)"},
 		"all": {&rejections.Verdict{InARow: 5, Reason: "OutOfcpu", Until: until}, 0, until,
-			"3 short of 3, held back: pods are rejected by their nodes (5 in a row, the last with reason OutOfcpu)"},
+			"3 pods missing of 3, delayed: nodes reject the pods (5 in a row, the last with reason OutOfcpu)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := Observed{Set: set(3), Judged: tc.judged}.decide(nil, noon)
@@ -52,7 +52,7 @@ func TestWithBackoff(t *testing.T) {
 	is := func(message string, since time.Duration) appsv1.ReplicaSetCondition {
 		return appsv1.ReplicaSetCondition{Type: "ReplacementBackoff", Status: "True", Reason: "PodsRejected", Message: message, LastTransitionTime: ago(since)}
 	}
-	const two = "pods are rejected by their nodes (2 in a row, the last with reason OutOfcpu); the next one is made at 2026-01-01T12:00:10Z"
+	const two = "nodes reject the pods (2 in a row, the last with reason OutOfcpu); the next pod is created at 2026-01-01T12:00:10Z"
 	other := appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetReplicaFailure}
 	verdict, plan := held(2)
 	for name, tc := range map[string]struct {

@@ -34,7 +34,7 @@ func plan(o Observed, now time.Time) act.Plan {
 		return o.scale(o.Claims.Owned, now)
 	}
 	return act.Plan{
-		Why:    fmt.Sprintf("%d pods to adopt, %d to let go", len(o.Claims.Adopt), len(o.Claims.Release)),
+		Why:    fmt.Sprintf("%d pods to adopt, %d to release", len(o.Claims.Adopt), len(o.Claims.Release)),
 		Stages: []act.Stage{act.Each(claims...)},
 		Then:   func(r act.Results) act.Plan { return o.scale(act.Owned(o.Claims.Owned, r), now) },
 	}
@@ -119,14 +119,14 @@ func (o Observed) decide(active []*corev1.Pod, now time.Time) change {
 	case o.Set.Object.GetDeletionTimestamp() != nil:
 		return change{Why: "being deleted: its pods belong to the garbage collector"}
 	case short > 0:
-		return o.holdBack(change{Create: min(short, burst), Why: fmt.Sprintf("%d short of %d", short, o.Set.Replicas)})
+		return o.holdBack(change{Create: min(short, burst), Why: fmt.Sprintf("%d pods missing of %d", short, o.Set.Replicas)})
 	case short < 0:
 		return change{
 			Delete: victims(active, min(-short, burst), ranking{onNode: o.OnNode, byCost: o.ByCost, now: now}),
-			Why:    fmt.Sprintf("%d more than %d", -short, o.Set.Replicas),
+			Why:    fmt.Sprintf("%d pods more than %d", -short, o.Set.Replicas),
 		}
 	}
-	return change{Why: fmt.Sprintf("%d as wanted", o.Set.Replicas)}
+	return change{Why: fmt.Sprintf("%d pods, as wanted", o.Set.Replicas)}
 }
 
 // nextLook is how long until the next ready pod becomes available, which no

@@ -51,7 +51,7 @@ func (e *Engine) podChanged(c runner.Change[corev1.Pod], wake runner.Wake[Key]) 
 func (e *Engine) wakeSelecting(pod *corev1.Pod, wake runner.Wake[Key]) {
 	keys, err := e.kind.Selecting(pod)
 	if err != nil {
-		klog.Background().WithName(e.Name()).Error(err, "Sets that could adopt a pod are not woken", "pod", klog.KObj(pod))
+		klog.Background().WithName(e.Name()).Error(err, "Cannot find the owners that could adopt a pod; they are not woken", "pod", klog.KObj(pod))
 		return
 	}
 	for _, key := range keys {

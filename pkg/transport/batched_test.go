@@ -15,9 +15,9 @@ import (
 // A write to a pipe ends when it was read: when that is tells when the reader came.
 func TestAConnectionIsLeftAloneAfterNews(t *testing.T) {
 	for name, tc := range map[string]struct {
-		interval, filling  time.Duration
-		sooner, buffer int
-		want           []time.Duration
+		interval, filling time.Duration
+		sooner, buffer    int
+		want              []time.Duration
 	}{
 		"news that come soon after others are read later": {interval, 0, 1, 8, []time.Duration{0, interval, interval}},
 		"some of them may come sooner":                    {interval, 0, 3, 8, []time.Duration{0, 0, 0, interval, interval}},

@@ -44,12 +44,12 @@ func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
 		response, err := p.next.RoundTrip(req)
 		if err == nil || req.Method != http.MethodGet || !utilnet.IsConnectionRefused(err) {
 			if err == nil && p.away.CompareAndSwap(true, false) {
-				p.logger.Info("The API server is back", "server", p.server)
+				p.logger.Info("The API server can be reached again", "server", p.server)
 			}
 			return response, err
 		}
 		if p.away.CompareAndSwap(false, true) {
-			p.logger.Info("The API server is away, the caches wait for it", "server", p.server, "err", err)
+			p.logger.Info("The API server cannot be reached; the caches wait for it", "server", p.server, "err", err)
 		}
 		if sleep(req.Context(), knock+rand.N(knock)) != nil {
 			return nil, err

@@ -55,7 +55,7 @@ func Try(ctx context.Context, what string, atMost time.Duration, do func() error
 		}
 		pause, more := p.next()
 		if !more {
-			return fmt.Errorf("%w (tried for %s)", err, atMost)
+			return fmt.Errorf("%w (retried for %s)", err, atMost)
 		}
 		logger.Info("Trying again", "what", what, "err", err, "pause", pause)
 		if err := sleep(ctx, pause); err != nil {

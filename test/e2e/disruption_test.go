@@ -135,7 +135,7 @@ func TestRejectedPodsAreReplacedEverMoreRarely(t *testing.T) {
 	}
 	harness.Eventually(t, time.Minute, func(ctx context.Context) error {
 		c.answer(t, `{"status":{"phase":"Failed","reason":"OutOfcpu","message":"Pod was rejected: Node didn't have enough resource: cpu"}}`)
-		return c.heldBack(ctx, "in a row, the last with reason OutOfcpu); the next one is made at ")
+		return c.heldBack(ctx, "in a row, the last with reason OutOfcpu); the next pod is created at ")
 	})
 	if n := len(c.podsOf(t, "web")); n > 34 {
 		t.Errorf("%d pods were made", n)

@@ -165,7 +165,7 @@ func saysWhatIsFrozen(ctx context.Context, client kubernetes.Interface, manager 
 		return err
 	}
 	if !slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
-		return strings.HasPrefix(e.Message, "Usage of "+thingsCount+" stays as it is: things.quota.example.com cannot be read: ")
+		return strings.HasPrefix(e.Message, "Usage of "+thingsCount+" is not updated because things.quota.example.com cannot be read: ")
 	}) {
 		return fmt.Errorf("no event says it: %v", events.Items)
 	}

@@ -40,7 +40,7 @@ func waitForAPIServer(ctx context.Context, client kubernetes.Interface, host str
 		}
 		if last == nil || ctx.Err() == nil && failed.Error() != last.Error() {
 			last = failed
-			klog.FromContext(ctx).Info("Waiting for the API server to be healthy", "server", host, "err", failed)
+			klog.FromContext(ctx).Info("Waiting until the API server is healthy", "server", host, "err", failed)
 		}
 		atMost := unreachable
 		if transport.PassingCode(status) {
@@ -64,7 +64,7 @@ func controllerClients(ctx context.Context, p *process, root clientbuilder.Contr
 		return root
 	}
 	if p.ComponentConfig.SAController.ServiceAccountKeyFile == "" {
-		klog.FromContext(ctx).Info("--use-service-account-credentials is set without --service-account-private-key-file: token Secrets are not filled, tokens come from the API server alone")
+		klog.FromContext(ctx).Info("--use-service-account-credentials is set without --service-account-private-key-file: token Secrets get no tokens; controllers get theirs from the API server")
 	}
 	each := clientbuilder.NewDynamicClientBuilder(transport.Finishing(transport.Answers(rest.AnonymousClientConfig(p.Kubeconfig)), fence.Check), p.Client.CoreV1(), metav1.NamespaceSystem)
 	return &patientClients{each, ctx}

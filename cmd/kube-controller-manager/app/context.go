@@ -128,7 +128,7 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 	// The name labels the informer_* metrics; it is free again when the term ends.
 	name, err := toolscache.NewInformerName(termName)
 	if err != nil {
-		return fmt.Errorf("name the shared caches: %w", err)
+		return fmt.Errorf("set the names of the shared caches: %w", err)
 	}
 	cc.term.onClose(name.Release)
 	cc.cacheClient = client

@@ -27,7 +27,7 @@ func availableResources(ctx context.Context, client discovery.DiscoveryInterface
 		return nil, nil, fmt.Errorf("discover the served resources: %w", err)
 	}
 	if err != nil {
-		klog.FromContext(ctx).Info("Some API groups cannot be discovered, what needs them is not started", "err", err)
+		klog.FromContext(ctx).Info("Some API groups cannot be discovered; controllers that need them are not started", "err", err)
 	}
 	available := map[schema.GroupVersionResource]bool{}
 	for _, list := range lists {

@@ -87,7 +87,7 @@ func (cc ControllerContext) discovery() (discovery.DiscoveryInterface, error) {
 var writes = metrics.NewCounterVec(&metrics.CounterOpts{
 	Subsystem:      "controller",
 	Name:           "writes_total",
-	Help:           "Writes that a controller asked for, by what was done and by whether it succeeded.",
+	Help:           "Write requests of controllers, by verb and result.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"name", "verb", "result"})
 

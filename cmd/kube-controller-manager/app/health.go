@@ -81,7 +81,7 @@ func readinessOf(ctx context.Context, name string, loops []Loop) healthz.HealthC
 		}
 		for _, loop := range loops {
 			if !loop.Started() {
-				return errors.New("waits for its caches")
+				return errors.New("waiting for its caches")
 			}
 		}
 		return nil

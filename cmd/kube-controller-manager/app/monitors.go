@@ -41,7 +41,7 @@ func wholeCaches(shared informers.SharedInformerFactory) func(monitor.Resource) 
 func (cc ControllerContext) hearCaches(ctx context.Context) {
 	for _, informer := range cc.caches.all() {
 		if err := cc.monitors.Hear(informer); err != nil {
-			klog.FromContext(ctx).Error(err, "What a shared cache cannot read will not be known")
+			klog.FromContext(ctx).Error(err, "Read errors of this shared cache will not be reported")
 		}
 	}
 }

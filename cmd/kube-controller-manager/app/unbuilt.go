@@ -19,7 +19,7 @@ import (
 var notBuilt = metrics.NewGaugeVec(&metrics.GaugeOpts{
 	Subsystem:      "controller",
 	Name:           "not_built",
-	Help:           "1 for each controller that the flags would start and that this program does not have yet, so that nobody does its work.",
+	Help:           "1 for each controller that the flags ask for and that is not built yet, so that its work is not done.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"name"})
 
@@ -60,7 +60,7 @@ func unbuiltWarning(lacking []string) string {
 	if len(lacking) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("The flags ask for %d controllers that are not built yet, nobody does their work: %s", len(lacking), strings.Join(lacking, ", "))
+	return fmt.Sprintf("%d controllers that the flags ask for are not built yet, so their work is not done: %s", len(lacking), strings.Join(lacking, ", "))
 }
 
 // gatesWarning says in one line which gates change nothing here; empty when there are none.
@@ -68,7 +68,7 @@ func gatesWarning(idle []string) string {
 	if len(idle) == 0 {
 		return ""
 	}
-	return "Feature gates that have an effect in the original and none here: " + strings.Join(idle, ", ")
+	return "These feature gates have no effect in this binary (in parentheses: what it does instead): " + strings.Join(idle, ", ")
 }
 
 // showMissing has the metric and the verbose readiness name what is missing.

@@ -38,7 +38,7 @@ func plan(o observed, now time.Time) act.Plan {
 	if !maps.Equal(signed, o.info.Data) {
 		update := o.info.DeepCopy()
 		update.Data = signed
-		p.Why = wanted.String() + ": signatures are missing, outdated or of tokens that do not sign"
+		p.Why = wanted.String() + ": some signatures are missing, outdated, or of tokens that may not sign"
 		p.Stages = act.Stages(act.Update{Object: update})
 		p.TerminalIf = apierrors.IsInvalid
 	}

@@ -41,7 +41,7 @@ func plan(o observed, _ time.Time) act.Plan {
 		want.WithRules(ruleOf(&rules[i]))
 	}
 	return act.Plan{
-		Why:    fmt.Sprintf("it has others than the %d rules of %d roles", len(rules), len(o.from)),
+		Why:    fmt.Sprintf("its rules differ from the %d rules of %d roles", len(rules), len(o.from)),
 		Stages: act.Stages(act.Apply{Of: o.role, Configuration: want, Manager: name, Force: true}),
 	}
 }

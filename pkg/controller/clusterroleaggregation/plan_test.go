@@ -86,7 +86,7 @@ type wants struct {
 func TestPlan(t *testing.T) {
 	right := func(rules, from int) string { return fmt.Sprintf("it has the %d rules of %d roles", rules, from) }
 	wrong := func(rules, from int) string {
-		return fmt.Sprintf("it has others than the %d rules of %d roles", rules, from)
+		return fmt.Sprintf("its rules differ from the %d rules of %d roles", rules, from)
 	}
 	for name, tc := range map[string]struct {
 		role   *rbacv1.ClusterRole

@@ -402,7 +402,7 @@ func TestItRunsByTheClock(t *testing.T) {
 		t.Errorf("made %v before the time", got)
 	}
 	testrig.Eventually(t, "the job", func() bool { clock.Step(10 * time.Millisecond); return len(made()) == 1 })
-	// A key that waits for its caches is looked at again by the clock.
+	// A key that waiting for its caches is looked at again by the clock.
 	testrig.Eventually(t, "the look after the next hour", func() bool {
 		clock.Step(time.Millisecond)
 		k, _ := c.Key("ns/web")

@@ -35,14 +35,14 @@ func waiting(csr *certificatesv1.CertificateSigningRequest) bool {
 
 func plan(csr *certificatesv1.CertificateSigningRequest, _ time.Time) act.Plan {
 	if !waiting(csr) {
-		return act.Plan{Why: "it is for another signer, or somebody has judged it"}
+		return act.Plan{Why: "it is for another signer, or it is approved or denied already"}
 	}
 	request, err := certificates.ParseRequest(csr.Spec.Request)
 	if err != nil {
 		return act.Plan{Why: "it cannot be read", Terminal: fmt.Errorf("unable to parse csr %q: %w", csr.Name, err)}
 	}
 	if problem := certificates.KubeletClientProblem(request, csr.Spec.Usages); problem != "" {
-		return act.Plan{Why: "it is not that of a kubelet: " + problem}
+		return act.Plan{Why: "it is not a request of a kubelet: " + problem}
 	}
 	if csr.Spec.Username == request.Subject.CommonName {
 		return ask(csr, []kind{own, another}, 0)
@@ -60,13 +60,13 @@ func ask(csr *certificatesv1.CertificateSigningRequest, kinds []kind, number int
 			permissions[i] = k.permission
 		}
 		return act.Plan{
-			Why: fmt.Sprintf("the requestor has none of %d permissions that would do", len(kinds)),
+			Why: fmt.Sprintf("the requestor has none of the %d permissions of which one is needed", len(kinds)),
 			Err: fmt.Errorf("recognized csr %q as %v but subject access review was not approved", csr.Name, permissions),
 		}
 	}
 	k := kinds[number]
 	return act.Plan{
-		Why:    fmt.Sprintf("it is that of a kubelet: may the requestor create %s?", k.permission),
+		Why:    fmt.Sprintf("it is a request of a kubelet; checking whether the requestor may create %s", k.permission),
 		Stages: act.Stages(act.Ask{Question: question(csr, k)}),
 		Then: func(r act.Results) act.Plan {
 			if r[len(r)-1].Object.(*authorizationv1.SubjectAccessReview).Status.Allowed {

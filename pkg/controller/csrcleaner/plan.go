@@ -45,9 +45,9 @@ func plan(all []*certificatesv1.CertificateSigningRequest, now time.Time) act.Pl
 			reasons = append(reasons, csr.Name+": "+why)
 		}
 	}
-	p := act.Plan{Why: fmt.Sprintf("%d of %d requests are past: %s", len(steps), len(all), strings.Join(reasons, ", ")), RequeueAfter: period}
+	p := act.Plan{Why: fmt.Sprintf("%d of %d requests are old enough to be deleted: %s", len(steps), len(all), strings.Join(reasons, ", ")), RequeueAfter: period}
 	if len(steps) == 0 {
-		p.Why = fmt.Sprintf("none of %d requests is past", len(all))
+		p.Why = fmt.Sprintf("none of %d requests is old enough to be deleted", len(all))
 		return p
 	}
 	p.Stages = []act.Stage{act.EachInTurn(steps...)}
@@ -57,7 +57,7 @@ func plan(all []*certificatesv1.CertificateSigningRequest, now time.Time) act.Pl
 // past says why nobody needs the request any more; it is empty while somebody may.
 func past(csr *certificatesv1.CertificateSigningRequest, now time.Time) string {
 	if len(csr.Status.Conditions) == 0 && older(csr.CreationTimestamp, pendingAge, now) {
-		return "nobody has judged it for a day"
+		return "it was neither approved nor denied for a day"
 	}
 	for _, condition := range csr.Status.Conditions {
 		old := older(condition.LastUpdateTime, judgedAge, now)

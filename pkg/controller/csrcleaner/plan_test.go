@@ -75,7 +75,7 @@ func TestPast(t *testing.T) {
 		want string
 	}{
 		"pending for a day":                  {made("a", day), ""},
-		"pending for more":                   {made("a", day+time.Second), "nobody has judged it for a day"},
+		"pending for more":                   {made("a", day+time.Second), "it was neither approved nor denied for a day"},
 		"a creation time that is missing":    {&certificatesv1.CertificateSigningRequest{}, ""},
 		"made in the future":                 {made("a", -day), ""},
 		"denied for an hour":                 {made("a", day, condition(denied, hour)), ""},
@@ -126,11 +126,11 @@ func TestPlan(t *testing.T) {
 		all        []*certificatesv1.CertificateSigningRequest
 		wants, why string
 	}{
-		"none at all":  {nil, "", "none of 0 requests is past"},
-		"none is past": {[]*certificatesv1.CertificateSigningRequest{made("a", time.Hour)}, "", "none of 1 requests is past"},
+		"none at all":  {nil, "", "none of 0 requests is old enough to be deleted"},
+		"none is past": {[]*certificatesv1.CertificateSigningRequest{made("a", time.Hour)}, "", "none of 1 requests is old enough to be deleted"},
 		"in the order of names": {[]*certificatesv1.CertificateSigningRequest{made("c", 48*time.Hour), made("b", time.Hour), made("a", 48*time.Hour)},
 			"delete CertificateSigningRequest a unchanged, delete CertificateSigningRequest c unchanged",
-			"2 of 3 requests are past: a: nobody has judged it for a day, c: nobody has judged it for a day"},
+			"2 of 3 requests are old enough to be deleted: a: it was neither approved nor denied for a day, c: it was neither approved nor denied for a day"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if p := plan(tc.all, noon); testrig.Planned(p) != tc.wants || p.Why != tc.why || p.RequeueAfter != time.Hour {

@@ -142,15 +142,15 @@ func (c *Controller) lookAt(ctx context.Context, p *pair) {
 	found := p.look(c.files.Clock().Now())
 	logger := klog.FromContext(ctx).WithValues("certFile", p.files.Cert, "keyFile", p.files.Key)
 	if found.trouble != nil {
-		logger.Error(found.trouble, "The signing files have changed and cannot be used, the pair from before stays in use")
+		logger.Error(found.trouble, "The signing files have changed and cannot be used; the previous pair stays in use")
 	}
 	if !found.replaced {
 		return
 	}
-	logger.Info("The signing files have changed, the new pair is in use", "issuer", p.authority().Certificate.Subject.String())
+	logger.Info("The signing files have changed; the new pair is in use", "issuer", p.authority().Certificate.Subject.String())
 	all, err := c.requests.List(labels.Everything())
 	if err != nil {
-		logger.Error(err, "Requests that wait for another pair are not tried at once")
+		logger.Error(err, "Cannot wake the requests that wait for a new pair; they are retried with backoff")
 	}
 	for _, s := range c.signers {
 		for _, csr := range all {

@@ -181,7 +181,7 @@ func TestAChangedPairIsUsedAndABadOneIsToldOnce(t *testing.T) {
 	step("no certificate at all", content{[]byte("garbage"), first.key}, "CN=second", "failed to find any PEM data in certificate input")
 	step("a chain", content{append(append([]byte{}, second.cert...), first.cert...), second.key}, "CN=second", "expected 1 certificate, found 2")
 	step("back to what is in use", second, "CN=second", "")
-	step("a key of another pair once more", content{second.cert, first.key}, "CN=second", "the pair from before stays in use")
+	step("a key of another pair once more", content{second.cert, first.key}, "CN=second", "the previous pair stays in use")
 	step("the first pair whole", first, "CN=first", "the new pair is in use")
 	if err := os.Remove(b.dir + "/ca.key"); err != nil {
 		t.Fatal(err)

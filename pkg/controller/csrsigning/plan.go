@@ -95,7 +95,7 @@ func plan(o observed, now time.Time) act.Plan {
 	case o.unsigned != nil:
 		return act.Plan{Why: "it could not be signed", Err: fmt.Errorf("error auto signing csr: %w", o.unsigned)}
 	}
-	return act.Plan{Why: "it is approved, keeps the rules of its signer and is signed", Stages: status(o.csr, func(s *certificatesv1.CertificateSigningRequestStatus) {
+	return act.Plan{Why: "it is approved and fulfils the rules of its signer: signing it", Stages: status(o.csr, func(s *certificatesv1.CertificateSigningRequestStatus) {
 		s.Certificate = o.certificate
 	})}
 }

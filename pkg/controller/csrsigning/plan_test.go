@@ -58,7 +58,7 @@ func TestOnlyWaitingRequestsAreActedOn(t *testing.T) {
 		want string
 		why  string
 	}{
-		"approved":                            {request(t, apiClient, "CN=jane", plainClient, approved), "sign", "it is approved, keeps the rules of its signer and is signed"},
+		"approved":                            {request(t, apiClient, "CN=jane", plainClient, approved), "sign", "it is approved and fulfils the rules of its signer: signing it"},
 		"nobody has judged it":                {request(t, apiClient, "CN=jane", plainClient), "nothing", "it waits to be approved"},
 		"denied":                              {request(t, apiClient, "CN=jane", plainClient, denied), "nothing", "it is complete: it was denied"},
 		"denied and failed":                   {request(t, apiClient, "CN=jane", plainClient, denied, failed), "nothing", "it is complete: it was refused for good"},
@@ -71,7 +71,7 @@ func TestOnlyWaitingRequestsAreActedOn(t *testing.T) {
 		"it cannot be read":                   {unreadable, "broken", "it cannot be read"},
 		"it breaks the rules":                 {request(t, apiClient, "CN=jane", "any", approved), "fail: invalid usage for client certificate: any", "it breaks a rule of its signer: invalid usage for client certificate: any"},
 		"a condition that nobody here knows":  {request(t, apiClient, "CN=jane", plainClient, "Other"), "nothing", "it waits to be approved"},
-		"approved, with one of those as well": {request(t, apiClient, "CN=jane", plainClient, "Other", approved), "sign", "it is approved, keeps the rules of its signer and is signed"},
+		"approved, with one of those as well": {request(t, apiClient, "CN=jane", plainClient, "Other", approved), "sign", "it is approved and fulfils the rules of its signer: signing it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := planned(tc.csr, apiClient)

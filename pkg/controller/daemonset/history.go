@@ -67,7 +67,7 @@ func (o *observed) claim(now time.Time) act.Plan {
 		return o.label(o.revisions.Owned, now)
 	}
 	return act.Plan{
-		Why:    fmt.Sprintf("%d revisions to adopt, %d to let go", len(o.revisions.Adopt), len(o.revisions.Release)),
+		Why:    fmt.Sprintf("%d revisions to adopt, %d to release", len(o.revisions.Adopt), len(o.revisions.Release)),
 		Stages: []act.Stage{act.EachInTurn(steps...)},
 		Then: func(r act.Results) act.Plan {
 			return o.label(act.Owned(o.revisions.Owned, r), now)
@@ -154,7 +154,7 @@ func (o *observed) collided(name string) act.Plan {
 		Stages: act.Stages(
 			act.Check{Of: o.set, Is: func(live metav1.Object) error {
 				if live == nil || live.GetUID() != o.set.UID || live.GetGeneration() != o.set.Generation {
-					return fmt.Errorf("it has changed since its next hash was found to be taken")
+					return fmt.Errorf("the daemon set has changed since a collision of its revision name was found")
 				}
 				return nil
 			}},

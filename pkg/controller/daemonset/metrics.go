@@ -14,7 +14,7 @@ var (
 	staleSyncSkips = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem:      "daemonset_controller",
 		Name:           "stale_sync_skips_total",
-		Help:           "Reconciles put off because the cache of this resource had not yet shown what the controller wrote.",
+		Help:           "Reconciles that were skipped because the cache of this resource did not show the controller's own writes yet.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"group", "resource"})
 

@@ -127,7 +127,7 @@ func (d *draft) explain() string {
 	case d.rolled:
 		what = fmt.Sprintf("rolling out: %d nodes get a new pod, %d lose an old one", len(d.create), len(d.remove))
 	case !d.idle():
-		what = fmt.Sprintf("%d nodes lack a pod, %d pods are too many or have ended", len(d.create), len(d.remove))
+		what = fmt.Sprintf("%d nodes need a pod; %d pods are surplus or have ended", len(d.create), len(d.remove))
 	case d.setback.node != "":
 		what = fmt.Sprintf("node %s rejected its pod (%s) and is tried again at %s", d.setback.node, d.setback.reason, d.setback.due.UTC().Format(time.RFC3339))
 	case t.available < t.desired:
@@ -137,5 +137,5 @@ func (d *draft) explain() string {
 	case t.updated < t.desired:
 		what = fmt.Sprintf("the old pods of %d nodes stay until they are deleted", t.desired-t.updated)
 	}
-	return fmt.Sprintf("%d pods available on %d nodes that are to have one, %d at revision %s: %s", t.available, t.desired, t.updated, d.asked.hash, what)
+	return fmt.Sprintf("%d pods available on %d nodes that should have one, %d at revision %s: %s", t.available, t.desired, t.updated, d.asked.hash, what)
 }

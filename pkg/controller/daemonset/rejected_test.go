@@ -129,7 +129,7 @@ func TestTheConditionTellsOfHeldPods(t *testing.T) {
 	}
 	judge("a", pod("p", refused(0)))
 	check(t, tell(), "") // the first replacement is immediate
-	const text = "ReplacementBackoff: pods are rejected by their nodes (%d now, node %s with reason OutOfcpu); the next one is made at 2026-05-04T12:00:%02dZ"
+	const text = "ReplacementBackoff: nodes reject the pods (%d now; node %s with reason OutOfcpu); the next pod is created at 2026-05-04T12:00:%02dZ"
 	judge("a", pod("p", refused(4*time.Second), following(5*time.Second)))
 	check(t, tell(), fmt.Sprintf(text, 1, "a", 6))
 	judge("b", pod("q", refused(9*time.Second), following(9*time.Second)))

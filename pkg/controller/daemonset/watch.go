@@ -102,7 +102,7 @@ func adoptable(pod *corev1.Pod) bool {
 func (c *Controller) wakeAdopters(orphan metav1.Object, w wake) {
 	candidates, err := cache.MaySelect[appsv1.DaemonSet](c.setIndex, orphan)
 	if err != nil {
-		klog.Background().WithName(Name).Error(err, "Sets that could adopt an object are not woken", "object", klog.KObj(orphan))
+		klog.Background().WithName(Name).Error(err, "Cannot find the DaemonSets that could adopt an object; they are not woken", "object", klog.KObj(orphan))
 		return
 	}
 	for _, ds := range candidates {

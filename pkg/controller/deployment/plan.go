@@ -34,7 +34,7 @@ func plan(o observed, now time.Time) act.Plan {
 		claims = append(claims, act.Release{Child: set, Owner: o.deployment})
 	}
 	return act.Plan{
-		Why:    fmt.Sprintf("%d ReplicaSets to adopt, %d to let go", len(o.claims.Adopt), len(o.claims.Release)),
+		Why:    fmt.Sprintf("%d ReplicaSets to adopt, %d to release", len(o.claims.Adopt), len(o.claims.Release)),
 		Stages: []act.Stage{act.EachInTurn(claims...)},
 		Then:   func(r act.Results) act.Plan { return o.decide(act.Owned(o.claims.Owned, r), now) },
 	}
@@ -170,5 +170,5 @@ func (f *draft) rollBack(revision int64) {
 	if f.revision != "" {
 		metav1.SetMetaDataAnnotation(&f.rollback.ObjectMeta, revisionAnnotation, f.revision)
 	}
-	f.why = fmt.Sprintf("rollback to revision %d was asked for", revision)
+	f.why = fmt.Sprintf("rolling back to revision %d", revision)
 }

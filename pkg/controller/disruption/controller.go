@@ -143,7 +143,7 @@ func (c *Controller) podChanged(change runner.Change[corev1.Pod], wake runner.Wa
 		}
 		budgets, err := c.budgetsOf(pod)
 		if err != nil {
-			klog.Background().WithName(name).Error(err, "Budgets of a pod are not woken", "pod", klog.KObj(pod))
+			klog.Background().WithName(name).Error(err, "Cannot find the budgets that select a pod; they are not woken", "pod", klog.KObj(pod))
 			continue
 		}
 		for _, budget := range budgets {

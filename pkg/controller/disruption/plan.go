@@ -237,10 +237,10 @@ func (d decision) why() string {
 	s := &d.status
 	switch {
 	case d.failed != nil:
-		return "none may go, as it cannot be computed how many: " + d.failed.Error()
+		return "no disruption is allowed, since the number cannot be computed: " + d.failed.Error()
 	case s.ExpectedPods <= 0:
 		return "no pod is expected"
 	}
-	return fmt.Sprintf("%d healthy of %d expected, %d have to be: %d may go; %d are about to go",
+	return fmt.Sprintf("%d of %d expected pods are healthy, %d must be: %d may be evicted; %d evictions are in progress",
 		s.CurrentHealthy, s.ExpectedPods, s.DesiredHealthy, s.DisruptionsAllowed, len(s.DisruptedPods))
 }

@@ -198,9 +198,9 @@ func TestThatEnoughAreHealthyIsToldAtOnce(t *testing.T) {
 
 func TestWhy(t *testing.T) {
 	for want, d := range map[string]decision{
-		"none may go, as it cannot be computed how many: broken": {failed: errors.New("broken")},
+		"no disruption is allowed, since the number cannot be computed: broken": {failed: errors.New("broken")},
 		"no pod is expected": {},
-		"3 healthy of 4 expected, 2 have to be: 1 may go; 1 are about to go": {status: policyv1.PodDisruptionBudgetStatus{
+		"3 of 4 expected pods are healthy, 2 must be: 1 may be evicted; 1 evictions are in progress": {status: policyv1.PodDisruptionBudgetStatus{
 			DisruptionsAllowed: 1, CurrentHealthy: 3, DesiredHealthy: 2, ExpectedPods: 4, DisruptedPods: map[string]metav1.Time{"a": ago(0)}}},
 	} {
 		if got := d.plan(budget(), noon).Why; got != want {

@@ -37,7 +37,7 @@ func planPod(o observedPod, now time.Time) act.Plan {
 	wait, targeted := staleIn(o.pod, now)
 	switch {
 	case !targeted:
-		return act.Plan{Why: "no DisruptionTarget is to be taken back"}
+		return act.Plan{Why: "there is no condition DisruptionTarget to reset"}
 	case wait > 0:
 		return act.Plan{Why: "its DisruptionTarget is not out of date yet", RequeueAfter: wait}
 	}

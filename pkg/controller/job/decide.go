@@ -66,11 +66,11 @@ func manage(v *view) change {
 		return change{action: actionReconciling, why: "being deleted: its pods belong to the garbage collector"}
 	}
 	if suspended(v.job) {
-		return change{remove: v.active, action: actionDeleted, why: fmt.Sprintf("suspended: %d active pods to take away", len(v.active))}
+		return change{remove: v.active, action: actionDeleted, why: fmt.Sprintf("suspended: %d active pods to delete", len(v.active))}
 	}
 	want := wanted(v)
 	if extra := victims(v, len(v.active)-want); len(extra) > 0 {
-		return change{remove: extra[:min(len(extra), burst)], action: actionDeleted, why: fmt.Sprintf("%d pods active, %d wanted: %d to take away", len(v.active), want, min(len(extra), burst))}
+		return change{remove: extra[:min(len(extra), burst)], action: actionDeleted, why: fmt.Sprintf("%d pods active, %d wanted: %d to delete", len(v.active), want, min(len(extra), burst))}
 	}
 	short := want - len(v.active)
 	if replacesOnlyFailed(v.job) {
@@ -108,7 +108,7 @@ func wanted(v *view) int {
 
 // fill plans new pods, as far as backoff lets them be made.
 func fill(v *view, n int) change {
-	p := change{action: actionCreated, why: fmt.Sprintf("%d pods active, %d to make", len(v.active), n)}
+	p := change{action: actionCreated, why: fmt.Sprintf("%d pods active, %d to create", len(v.active), n)}
 	if !perIndex(v.job) {
 		if left := v.streak.remaining(v.now); left > 0 {
 			p.wait = max(left, batchPeriod)

@@ -25,14 +25,14 @@ var (
 		Buckets: metrics.ExponentialBuckets(0.004, 2, 15),
 	}, []string{"completion_mode", "result", "action"})
 	syncs            = counter("job_syncs_total", "Reconciles of Jobs.", metrics.STABLE, "completion_mode", "result", "action")
-	finishedJobs     = counter("jobs_finished_total", "Jobs that have ended, by how and why.", metrics.STABLE, "completion_mode", "result", "reason")
+	finishedJobs     = counter("jobs_finished_total", "Finished Jobs, by completion mode, result and reason.", metrics.STABLE, "completion_mode", "result", "reason")
 	finishedPods     = counter("job_pods_finished_total", "Pods of Jobs that have been counted.", metrics.STABLE, "completion_mode", "result")
-	finishedIndexes  = counter("job_finished_indexes_total", "Indexes that have been counted, by whether each has a limit of its own.", metrics.ALPHA, "status", "backoffLimit")
-	handledFailures  = counter("pod_failures_handled_by_failure_policy_total", "Failed pods that a rule of a failure policy was about, by its action.", metrics.BETA, "action")
-	trackedEnded     = counter("terminated_pods_tracking_finalizer_total", "Pods that ended while they were to be counted (add), and that were counted or deleted then (delete).", metrics.BETA, "event")
-	createdPods      = counter("job_pods_creation_total", "Pods that were made for Jobs, by why and whether that succeeded.", metrics.ALPHA, "reason", "status")
-	managedByOthers  = counter("jobs_by_external_controller_total", "Jobs that somebody else runs.", metrics.ALPHA, "controller_name")
-	staleSyncSkips   = counter("stale_sync_skips_total", "Reconciles put off because the cache of this resource had not yet shown what the controller wrote.", metrics.ALPHA, "group", "resource")
+	finishedIndexes  = counter("job_finished_indexes_total", "Indexes that were counted, by status and by whether the Job has a backoff limit per index.", metrics.ALPHA, "status", "backoffLimit")
+	handledFailures  = counter("pod_failures_handled_by_failure_policy_total", "Failed pods that matched a rule of the pod failure policy, by action.", metrics.BETA, "action")
+	trackedEnded     = counter("terminated_pods_tracking_finalizer_total", "Pods that ended with the tracking finalizer (add), and pods of these that lost it or were deleted (delete).", metrics.BETA, "event")
+	createdPods      = counter("job_pods_creation_total", "Creations of pods for Jobs, by reason and status.", metrics.ALPHA, "reason", "status")
+	managedByOthers  = counter("jobs_by_external_controller_total", "Jobs that another controller manages (spec.managedBy).", metrics.ALPHA, "controller_name")
+	staleSyncSkips   = counter("stale_sync_skips_total", "Reconciles that were skipped because the cache of this resource did not show the controller's own writes yet.", metrics.ALPHA, "group", "resource")
 	registerOnce     sync.Once
 	registerableSelf = []metrics.Registerable{syncDuration, syncs, finishedJobs, finishedPods, finishedIndexes, handledFailures,
 		trackedEnded, createdPods, managedByOthers, staleSyncSkips}

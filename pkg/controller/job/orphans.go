@@ -44,7 +44,7 @@ func planOrphan(o orphan, _ time.Time) act.Plan {
 	case o.job != nil && (managedElsewhere(o.job) || !finished(o.job)):
 		return act.Plan{Why: "its Job counts it"}
 	}
-	return act.Plan{Why: "no Job is going to count it: taking the finalizer off", Stages: act.Stages(untrack(o.pod, false))}
+	return act.Plan{Why: "no Job will count it: removing the finalizer", Stages: act.Stages(untrack(o.pod, false))}
 }
 
 // freeUnowned frees a pod without owner in the version that was seen: a Job may adopt
@@ -53,12 +53,12 @@ func (o orphan) freeUnowned() act.Plan {
 	step := untrack(o.pod, true)
 	step.CalledFor = func(live metav1.Object) bool { return live.GetResourceVersion() == o.pod.ResourceVersion }
 	return act.Plan{
-		Why: "it has no owner that would count it: taking the finalizer off", Stages: act.Stages(step),
+		Why: "it has no owner that will count it: removing the finalizer", Stages: act.Stages(step),
 		Then: func(r act.Results) act.Plan {
 			if r[0].Became == act.NotCalledFor {
 				return act.Plan{Why: "it has changed meanwhile, and may have been adopted", RequeueAfter: firstRetry}
 			}
-			return act.Plan{Why: "it needs no counting any more"}
+			return act.Plan{Why: "it does not need to be counted any more"}
 		},
 	}
 }

@@ -25,7 +25,7 @@ func plan(o observed, now time.Time) act.Plan {
 		return act.Plan{Why: "its completion mode is unknown", Stages: act.Stages(act.Event{On: job, Type: corev1.EventTypeWarning,
 			Reason: "UnknownCompletionMode", Message: "Skipped Job sync because completion mode is unknown"})}
 	case o.invalid != nil:
-		return act.Plan{Why: "its pods cannot be told from those of others", Terminal: o.invalid}
+		return act.Plan{Why: "its selector is invalid or does not match its template", Terminal: o.invalid}
 	}
 	unseen := o.unseen()
 	if len(o.claims.Adopt)+len(o.claims.Release)+unseen == 0 {
@@ -42,7 +42,7 @@ func plan(o observed, now time.Time) act.Plan {
 		look = append(look, act.Look{Owner: o.job, Siblings: o.selector, Kind: &corev1.Pod{}})
 	}
 	return act.Plan{
-		Why:    fmt.Sprintf("%d pods to adopt, %d to let go, %d to look for that were noted and are not in the cache", len(adopt), len(release), unseen),
+		Why:    fmt.Sprintf("%d pods to adopt, %d to release, %d noted pods are not in the cache: reading them live", len(adopt), len(release), unseen),
 		Stages: []act.Stage{act.Each(adopt...), act.Each(release...), act.InTurn(look...)},
 		Then:   func(r act.Results) act.Plan { return o.round(act.Owned(o.claims.Owned, r), now) },
 		Counts: func(r act.Results) []act.Count { return o.endedAmiss(actionReconciling, r) },
@@ -92,7 +92,7 @@ func (o observed) freeLeftovers() act.Plan {
 		Note: func(act.Results) any { return remembered{job: o.job.UID} },
 	}
 	if len(steps) > 0 {
-		p.Why += fmt.Sprintf("; %d keep the finalizer: taking it off", len(steps))
+		p.Why += fmt.Sprintf("; %d still have the finalizer: removing it", len(steps))
 		p.Stages = []act.Stage{act.Each(steps...)}
 	}
 	return p

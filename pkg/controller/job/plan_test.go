@@ -103,62 +103,62 @@ func TestTheDebugPageShowsEachPhase(t *testing.T) {
 		"complete":      {observing(newJob(3, counted(3, 1), announced(batchv1.JobComplete, "", ""))), nil, []string{"complete: 3 pods succeeded, 1 failed"}},
 		"failed":        {observing(newJob(3, counted(0, 7), announced(batchv1.JobFailed, "", ""))), nil, []string{"failed: 0 pods succeeded, 7 failed"}},
 		"run by others": {observing(elsewhere), nil, []string{"run by example.com/mine"}},
-		"no selector":   {misfit, nil, []string{"its pods cannot be told from those of others"}},
+		"no selector":   {misfit, nil, []string{"its selector is invalid or does not match its template"}},
 		"being deleted": {observing(newJob(2, running(1), leaving), newPodOf("a")), nil, []string{
-			"being deleted: its pods belong to the garbage collector; taking the finalizers off 1 pods, to count what is noted", "  patch a"}},
-		"it backs off": {observing(newJob(1), newPodOf("a", just, untracked)), nil, []string{"0 pods active, 1 to make, held back for 10s after 1 failures"}},
+			"being deleted: its pods belong to the garbage collector; removing the finalizers of 1 pods that are noted in the status", "  patch a"}},
+		"it backs off": {observing(newJob(1), newPodOf("a", just, untracked)), nil, []string{"0 pods active, 1 to create, held back for 10s after 1 failures"}},
 		"its leftovers go": {observing(newJob(1, counted(1, 0), announced(batchv1.JobComplete, "", "")), some(1)...), nil, []string{
-			"complete: 1 pods succeeded, 0 failed; 1 keep the finalizer: taking it off", "  patch p0"}},
+			"complete: 1 pods succeeded, 0 failed; 1 still have the finalizer: removing it", "  patch p0"}},
 		"the end": {observing(newJob(1, running(1)), some(1, success)...), nil, []string{
-			"reporting 0 pods active, 0 terminating; noting 1 before their finalizers go; SuccessCriteriaMet (CompletionsReached)",
+			"reporting 0 pods active, 0 terminating; noting 1 pods before their finalizers are removed; SuccessCriteriaMet (CompletionsReached)",
 			"  report pi: 0 active 0 ready 0 terminating, 0 succeeded 0 failed; noted [p0][]; SuccessCriteriaMet",
 			"Complete (CompletionsReached): 1 finalizers to take off, 0 pods terminating",
 			"  patch p0",
 			"  report pi: 0 active 0 ready 0 terminating, 1 succeeded 0 failed; SuccessCriteriaMet; Complete, tell Completed"}},
 		"what cannot be noted keeps its finalizer": {observing(newJob(1, running(1)), some(1, success)...), refused("report"), []string{
-			"reporting 0 pods active, 0 terminating; noting 1 before their finalizers go; SuccessCriteriaMet (CompletionsReached)",
+			"reporting 0 pods active, 0 terminating; noting 1 pods before their finalizers are removed; SuccessCriteriaMet (CompletionsReached)",
 			"  report pi: 0 active 0 ready 0 terminating, 0 succeeded 0 failed; noted [p0][]; SuccessCriteriaMet"}},
 		"what keeps its finalizer is not counted": {observing(newJob(1, running(1)), some(1, success)...), refused("patch"), []string{
-			"reporting 0 pods active, 0 terminating; noting 1 before their finalizers go; SuccessCriteriaMet (CompletionsReached)",
+			"reporting 0 pods active, 0 terminating; noting 1 pods before their finalizers are removed; SuccessCriteriaMet (CompletionsReached)",
 			"  report pi: 0 active 0 ready 0 terminating, 0 succeeded 0 failed; noted [p0][]; SuccessCriteriaMet",
 			"Complete (CompletionsReached): 1 finalizers to take off, 0 pods terminating",
 			"  patch p0"}},
 		"a Job that is gone frees nothing": {observing(newJob(1, running(1)), some(1, success)...), map[string]act.Outcome{"report": act.WasGone}, []string{
-			"reporting 0 pods active, 0 terminating; noting 1 before their finalizers go; SuccessCriteriaMet (CompletionsReached)",
+			"reporting 0 pods active, 0 terminating; noting 1 pods before their finalizers are removed; SuccessCriteriaMet (CompletionsReached)",
 			"  report pi: 0 active 0 ready 0 terminating, 0 succeeded 0 failed; noted [p0][]; SuccessCriteriaMet",
 			"the Job is gone, which the cache shows soon"}},
 		"what ended is counted though none can be made": {observing(newJob(2, running(1), parallel(1)), newPodOf("a", success)), refused("create"), []string{
-			"0 pods active, 1 to make", "  create",
-			"reporting 0 pods active, 0 terminating; noting 1 before their finalizers go",
+			"0 pods active, 1 to create", "  create",
+			"reporting 0 pods active, 0 terminating; noting 1 pods before their finalizers are removed",
 			"  report pi: 0 active 0 ready 0 terminating, 0 succeeded 0 failed; noted [a][]",
-			"0 pods active, 1 to make; taking the finalizers off 1 pods, to count what is noted",
+			"0 pods active, 1 to create; removing the finalizers of 1 pods that are noted in the status",
 			"  patch a",
 			"  report pi: 0 active 0 ready 0 terminating, 1 succeeded 0 failed"}},
 		"suspended: the finalizer goes first": {observing(newJob(1, running(1), suspend), some(1)...), nil, []string{
-			"suspended: 1 active pods to take away", "  patch p0", "  delete p0",
-			"suspended: 1 active pods to take away; reporting 0 pods active, 1 terminating",
+			"suspended: 1 active pods to delete", "  patch p0", "  delete p0",
+			"suspended: 1 active pods to delete; reporting 0 pods active, 1 terminating",
 			"  report pi: 0 active 0 ready 1 terminating, 0 succeeded 0 failed; Suspended, tell Suspended"}},
 		"one whose finalizer stays is not deleted": {observing(newJob(1, running(1), suspend), some(1)...), refused("patch"), []string{
-			"suspended: 1 active pods to take away", "  patch p0",
-			"suspended: 1 active pods to take away; reporting 1 pods active, 0 terminating",
+			"suspended: 1 active pods to delete", "  patch p0",
+			"suspended: 1 active pods to delete; reporting 1 pods active, 0 terminating",
 			"  report pi: 1 active 1 ready 0 terminating, 0 succeeded 0 failed; Suspended, tell Suspended"}},
 		"a Job that is given up waits for its pods": {observing(newJob(2, running(2), limit(0)), newPodOf("a", broken), newPodOf("b")), nil, []string{
 			"FailureTarget (BackoffLimitExceeded): 1 active pods to end", "  delete b",
-			"reporting 0 pods active, 1 terminating; noting 2 before their finalizers go; FailureTarget (BackoffLimitExceeded)",
+			"reporting 0 pods active, 1 terminating; noting 2 pods before their finalizers are removed; FailureTarget (BackoffLimitExceeded)",
 			"  report pi: 0 active 0 ready 1 terminating, 0 succeeded 0 failed; noted [][a b]; FailureTarget",
 			"Failed (BackoffLimitExceeded): 2 finalizers to take off, 1 pods terminating", "  patch a", "  patch b",
 			"  report pi: 0 active 0 ready 1 terminating, 0 succeeded 2 failed; FailureTarget"}},
 		"nobody is announced whose pods cannot be deleted": {observing(newJob(1, running(1), deadline(1)), newPodOf("b")), refused("delete"), []string{
 			"FailureTarget (DeadlineExceeded): 1 active pods to end", "  delete b", "FailureTarget (DeadlineExceeded): 1 active pods to end"}},
 		"what runs uncounted is tracked again": {observing(newJob(1, running(1)), some(1, untracked)...), refused("patch"), []string{
-			"1 pods run without the finalizer, so that nobody would count them: giving it back", "  patch p0",
+			"1 running pods have lost the finalizer: adding it again, so that they are counted", "  patch p0",
 			"1 pods active as wanted; 0 succeeded, 0 failed"}},
 		"adopted first, and looked for": {observing(newJob(2, running(1), parallel(1), noted([]types.UID{"x"}, nil)), newPodOf("a", orphaned, tracking)), nil, []string{
-			"1 pods to adopt, 0 to let go, 1 to look for that were noted and are not in the cache", "  adopt a", "  look for those of pi",
+			"1 pods to adopt, 0 to release, 1 noted pods are not in the cache: reading them live", "  adopt a", "  look for those of pi",
 			"1 pods active as wanted; 1 succeeded, 0 failed; reporting 1 pods active, 0 terminating",
 			"  report pi: 1 active 1 ready 0 terminating, 1 succeeded 0 failed"}},
 		"what was not adopted is not replaced": {observing(newJob(1, fresh), newPodOf("a", orphaned)), refused("adopt"), []string{
-			"1 pods to adopt, 0 to let go, 0 to look for that were noted and are not in the cache", "  adopt a"}},
+			"1 pods to adopt, 0 to release, 0 noted pods are not in the cache: reading them live", "  adopt a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check(t, strings.Join(played(plan(tc.of, noon), tc.answers), "\n"), strings.Join(tc.want, "\n"))
@@ -198,9 +198,9 @@ func TestThePlanOfAnOrphanSaysWhy(t *testing.T) {
 	}{
 		"it was counted":       {orphan{pod: newPodOf("p", untracked)}, "it has been counted"},
 		"its Job may come":     {orphan{pod: newPodOf("p")}, "its Job is not there, or not yet: it keeps the finalizer until it is deleted"},
-		"its Job is gone":      {orphan{pod: newPodOf("p", func(p *corev1.Pod) { p.DeletionTimestamp = &gone })}, "no Job is going to count it: taking the finalizer off\n  patch p"},
+		"its Job is gone":      {orphan{pod: newPodOf("p", func(p *corev1.Pod) { p.DeletionTimestamp = &gone })}, "no Job will count it: removing the finalizer\n  patch p"},
 		"its Job counts it":    {orphan{newPodOf("p"), newJob(1)}, "its Job counts it"},
-		"nobody owns it":       {orphan{pod: newPodOf("p", func(p *corev1.Pod) { p.OwnerReferences = nil })}, "it has no owner that would count it: taking the finalizer off\n  patch p\nit needs no counting any more"},
+		"nobody owns it":       {orphan{pod: newPodOf("p", func(p *corev1.Pod) { p.OwnerReferences = nil })}, "it has no owner that will count it: removing the finalizer\n  patch p\nit does not need to be counted any more"},
 		"another kind owns it": {orphan{pod: newPodOf("p", func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Other" })}, "its owner is no Job"},
 	} {
 		t.Run(name, func(t *testing.T) {

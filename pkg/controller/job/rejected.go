@@ -47,7 +47,7 @@ func (v *view) holdBack(p change) change {
 }
 
 func rejectionMessage(j *rejections.Verdict) string {
-	return fmt.Sprintf("pods are rejected by their nodes (%d in a row, the last with reason %s)", j.InARow, j.Reason)
+	return fmt.Sprintf("nodes reject the pods (%d in a row, the last with reason %s)", j.InARow, j.Reason)
 }
 
 // withBackoff adds the condition when all pods are held back, and removes it when
@@ -60,7 +60,7 @@ func withBackoff(conditions []batchv1.JobCondition, j *rejections.Verdict, until
 		moment := metav1.NewTime(now)
 		told = &batchv1.JobCondition{
 			Type: rejections.Condition, Status: corev1.ConditionTrue, Reason: rejections.Reason, LastProbeTime: moment, LastTransitionTime: moment,
-			Message: fmt.Sprintf("%s; the next one is made at %s", rejectionMessage(j), until.UTC().Format(time.RFC3339)),
+			Message: fmt.Sprintf("%s; the next pod is created at %s", rejectionMessage(j), until.UTC().Format(time.RFC3339)),
 		}
 		if at >= 0 && conditions[at].Message == told.Message {
 			return conditions, false

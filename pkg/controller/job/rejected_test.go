@@ -91,7 +91,7 @@ func TestTheConditionTellsOfHeldPods(t *testing.T) {
 		return c
 	}
 	other := batchv1.JobCondition{Type: batchv1.JobSuspended}
-	const text = "pods are rejected by their nodes (2 in a row, the last with reason OutOfcpu); the next one is made at 2026-01-01T12:00:10Z"
+	const text = "nodes reject the pods (2 in a row, the last with reason OutOfcpu); the next pod is created at 2026-01-01T12:00:10Z"
 	for name, tc := range map[string]struct {
 		have   []batchv1.JobCondition
 		judged *rejections.Verdict

@@ -32,7 +32,7 @@ func (r round) retrack() act.Plan {
 		steps = append(steps, track(pod))
 	}
 	return act.Plan{
-		Why:    fmt.Sprintf("%d pods run without the finalizer, so that nobody would count them: giving it back", len(steps)),
+		Why:    fmt.Sprintf("%d running pods have lost the finalizer: adding it again, so that they are counted", len(steps)),
 		Stages: []act.Stage{act.SlowStart(steps...)}, Then: r.pods, Else: r.pods,
 	}
 }
@@ -139,7 +139,7 @@ func (r round) note(results act.Results) act.Plan {
 // count takes the finalizers off the pods that are noted, and moves those that have
 // lost theirs into the numbers. Numbers of a Job that goes on can wait a little, too.
 func (r round) count(t *tally, job *batchv1.Job, failing bool) act.Plan {
-	why := fmt.Sprintf("%s; taking the finalizers off %d pods, to count what is noted", r.change.why, len(t.release))
+	why := fmt.Sprintf("%s; removing the finalizers of %d pods that are noted in the status", r.change.why, len(t.release))
 	if t.verdict != nil {
 		why = fmt.Sprintf("%s (%s): %d finalizers to take off, %d pods terminating",
 			t.verdict.terminal(), t.verdict.reason, len(t.release), *t.status.Terminating)

@@ -263,7 +263,7 @@ func (t *tally) conclude() bool {
 func (t *tally) why() string {
 	why := fmt.Sprintf("reporting %d pods active, %d terminating", t.status.Active, *t.status.Terminating)
 	if n := len(t.release); n > 0 {
-		why += fmt.Sprintf("; noting %d before their finalizers go", n)
+		why += fmt.Sprintf("; noting %d pods before their finalizers are removed", n)
 	}
 	if t.verdict != nil {
 		why += fmt.Sprintf("; %s (%s)", t.verdict.interim(), t.verdict.reason)

@@ -47,7 +47,7 @@ func (c *Controller) jobGone(job *batchv1.Job) {
 	}
 	left, err := cache.Lookup[corev1.Pod](c.podIndex, cache.ByController, string(job.UID))
 	if err != nil {
-		klog.Background().WithName(controllerName).Error(err, "Pods of a deleted Job keep their finalizers", "job", klog.KObj(job))
+		klog.Background().WithName(controllerName).Error(err, "Cannot find the pods of a deleted Job; they keep their finalizers for now", "job", klog.KObj(job))
 	}
 	for _, pod := range left {
 		if tracked(pod) {
@@ -89,7 +89,7 @@ func adoptable(pod *corev1.Pod) bool {
 func (c *Controller) wakeSelecting(pod *corev1.Pod, wake runner.Wake[Key]) {
 	candidates, err := cache.MaySelect[batchv1.Job](c.jobIndex, pod)
 	if err != nil {
-		klog.Background().WithName(controllerName).Error(err, "Jobs that could adopt a pod are not woken", "pod", klog.KObj(pod))
+		klog.Background().WithName(controllerName).Error(err, "Cannot find the Jobs that could adopt a pod; they are not woken", "pod", klog.KObj(pod))
 		return
 	}
 	for _, job := range candidates {

@@ -255,16 +255,16 @@ func TestWhyANodeIsWrittenOrWaits(t *testing.T) {
 		want   string
 		steps  int
 	}{
-		"nothing to do": {node("a", ready("True")), memory{}, "conditions, taints and labels are as they should be", 0},
-		"silent":        {node("a", ready("True")), silent, "not heard from for 51s: 4 conditions become Unknown", 1},
+		"nothing to do": {node("a", ready("True")), memory{}, "conditions, taints and labels are up to date", 0},
+		"silent":        {node("a", ready("True")), silent, "no heartbeat for 51s: setting 4 conditions to Unknown", 1},
 		"in line": {node("a", ready("False"), taints(nr+":NoSchedule")), memory{zone: "z"},
 			`not ready: waits until the rate of zone "z" allows the NoExecute taint`, 0},
 		"let through": {node("a", ready("False"), taints(nr+":NoSchedule")), memory{zone: "z", order: orderTaint},
 			`not ready, and the rate of zone "z" allows the NoExecute taint`, 1},
-		"tainted": {node("a", ready("False"), taints(nr+":NoSchedule", nr+":NoExecute")), memory{}, "conditions, taints and labels are as they should be", 0},
+		"tainted": {node("a", ready("False"), taints(nr+":NoSchedule", nr+":NoExecute")), memory{}, "conditions, taints and labels are up to date", 0},
 		"ready again": {node("a", ready("True"), taints(nr+":NoSchedule")), memory{},
-			"taints follow conditions: put on [], taken off [" + nr + ":NoSchedule]", 1},
-		"an old label": {node("a", ready("True"), labels("kubernetes.io/os=linux")), memory{}, "1 labels repeat others", 1},
+			"updating taints to match the conditions: adding [], removing [" + nr + ":NoSchedule]", 1},
+		"an old label": {node("a", ready("True"), labels("kubernetes.io/os=linux")), memory{}, "copying 1 labels", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := observedNode{node: tc.node, memory: tc.memory}.plan(noon)

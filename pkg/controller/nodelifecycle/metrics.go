@@ -24,15 +24,15 @@ var (
 	}, []string{"zone"})
 	evictionsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "evictions_total", StabilityLevel: metrics.STABLE,
-		Help: "Nodes that were given a NoExecute taint since the start, by zone.",
+		Help: "Nodes that got a NoExecute taint since the start, by zone.",
 	}, []string{"zone"})
 	nodeSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "update_node_health_duration_seconds", StabilityLevel: metrics.ALPHA,
-		Help: "Time taken to judge the health of one node.", Buckets: metrics.ExponentialBuckets(0.001, 4, 8),
+		Help: "Time to check the health of one node.", Buckets: metrics.ExponentialBuckets(0.001, 4, 8),
 	})
 	passSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "update_all_nodes_health_duration_seconds", StabilityLevel: metrics.ALPHA,
-		Help: "Time taken to judge the health of all nodes.", Buckets: metrics.ExponentialBuckets(0.01, 4, 8),
+		Help: "Time to check the health of all nodes.", Buckets: metrics.ExponentialBuckets(0.01, 4, 8),
 	})
 )
 

@@ -86,7 +86,7 @@ func (o observedPass) counts() []act.Count {
 // plan wakes the nodes that are let through between two passes, and comes back for the next.
 func (t turn) plan(time.Time) act.Plan {
 	return act.Plan{
-		Why:  fmt.Sprintf("the rates of the zones let %d nodes through", len(t.through)),
+		Why:  fmt.Sprintf("the eviction rates of the zones allow %d nodes", len(t.through)),
 		Note: func(act.Results) any { return note{wake: t.through, next: t.next, more: t.more} },
 	}
 }

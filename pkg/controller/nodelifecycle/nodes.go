@@ -48,14 +48,14 @@ func (o observedNode) conditions(now time.Time, afresh func(client.Object) act.P
 	}
 	report, err := silencePatch(o.node, set)
 	if err != nil {
-		return act.Plan{Why: "not heard from", Err: err}
+		return act.Plan{Why: "no heartbeat", Err: err}
 	}
 	wasReady := readyStatus(o.node) == corev1.ConditionTrue
 	if wasReady {
 		report.Events = act.Events{On: referTo(o.node), DoneReason: "NodeNotReady", Done: "Node %s status is now: NodeNotReady"}
 	}
 	return act.Plan{
-		Why:    fmt.Sprintf("not heard from for %s: %d conditions become Unknown", now.Sub(o.memory.probe).Round(time.Second), len(set)),
+		Why:    fmt.Sprintf("no heartbeat for %s: setting %d conditions to Unknown", now.Sub(o.memory.probe).Round(time.Second), len(set)),
 		Stages: act.Stages(report),
 		Afresh: afresh,
 		Note: func(r act.Results) any {
@@ -120,13 +120,13 @@ func (o observedNode) why(taints taintPlan, labels map[string]string) string {
 	case taints.evicts:
 		return fmt.Sprintf("not ready, and the rate of zone %q allows the NoExecute taint", o.memory.zone)
 	case !taints.empty():
-		return fmt.Sprintf("taints follow conditions: put on %v, taken off %v", taints.add, taints.remove)
+		return fmt.Sprintf("updating taints to match the conditions: adding %v, removing %v", taints.add, taints.remove)
 	case labels != nil:
-		return fmt.Sprintf("%d labels repeat others", len(labels))
+		return fmt.Sprintf("copying %d labels", len(labels))
 	case (ready == corev1.ConditionFalse || ready == corev1.ConditionUnknown) && !has(o.node, notReady) && !has(o.node, unreachable):
 		return fmt.Sprintf("not ready: waits until the rate of zone %q allows the NoExecute taint", o.memory.zone)
 	}
-	return "conditions, taints and labels are as they should be"
+	return "conditions, taints and labels are up to date"
 }
 
 func (o observedNode) note() note { return note{node: o.node, seen: o.live} }

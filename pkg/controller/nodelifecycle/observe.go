@@ -53,7 +53,7 @@ func (c *Controller) pass(ctx context.Context) observedPass {
 	o.nodes = len(c.cluster.nodes)
 	o.turn = c.cluster.evict(c.now())
 	if o.change != unchanged {
-		klog.FromContext(ctx).Info("The disruption of the cluster has changed", "now", o.change)
+		klog.FromContext(ctx).Info("All zones are disrupted, or no longer are", "now", o.change)
 	}
 	for _, name := range o.pods {
 		on, err := c.podsOn(name)

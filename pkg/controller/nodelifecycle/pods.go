@@ -25,7 +25,7 @@ func planPod(o observedPod, now time.Time) act.Plan {
 	}
 	set := notReadyCondition(o.pod, now)
 	if set == nil {
-		return act.Plan{Why: "the pod is not ready already"}
+		return act.Plan{Why: "the pod is marked not ready already"}
 	}
 	patch, err := pods.StatusPatch{Conditions: []corev1.PodCondition{*set}}.Of(o.pod)
 	if err != nil {

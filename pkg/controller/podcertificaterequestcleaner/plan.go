@@ -17,7 +17,7 @@ func plan(request *certificatesv1beta1.PodCertificateRequest, now time.Time) act
 		return act.Plan{Why: "it is being deleted"}
 	}
 	if left := request.CreationTimestamp.Add(maxAge).Sub(now); left > 0 {
-		return act.Plan{Why: fmt.Sprintf("it goes in %s", left.Round(time.Second)), RequeueAfter: left}
+		return act.Plan{Why: fmt.Sprintf("it is deleted in %s", left.Round(time.Second)), RequeueAfter: left}
 	}
 	return act.Plan{Why: fmt.Sprintf("it is older than %s", maxAge), Stages: act.Stages(act.Delete{Of: request})}
 }

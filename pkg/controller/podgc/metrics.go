@@ -12,11 +12,11 @@ const subsystem = "pod_gc_collector"
 var (
 	tries = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "force_delete_pods_total", StabilityLevel: metrics.ALPHA,
-		Help: "Tries to delete a pod without a grace period, also those that failed, by the reason.",
+		Help: "Attempts to delete a pod without a grace period, failed ones included, by reason.",
 	}, []string{"namespace", "reason"})
 	deleteErrors = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "force_delete_pod_errors_total", StabilityLevel: metrics.ALPHA,
-		Help: "Failures to delete a pod without a grace period, by the reason.",
+		Help: "Failed attempts to delete a pod without a grace period, by reason.",
 	}, []string{"namespace", "reason"})
 
 	registerOnce sync.Once

@@ -140,7 +140,7 @@ func TestAKindThatCannotBeReadFreezesItsNumbersAlone(t *testing.T) {
 	cl.uses("pods are counted", "pods=1 count/widgets.example.com=2")
 	select {
 	case event := <-cl.events.Events:
-		if want := "Warning UsageFrozen Usage of count/widgets.example.com stays as it is: widgets.example.com cannot be read: "; !strings.HasPrefix(event, want) {
+		if want := "Warning UsageFrozen Usage of count/widgets.example.com is not updated because widgets.example.com cannot be read: "; !strings.HasPrefix(event, want) {
 			t.Errorf("got %q, want %q", event, want)
 		}
 	case <-time.After(30 * time.Second):

@@ -47,13 +47,13 @@ func (o observed) events(broken map[schema.GroupResource]bool) []act.Event {
 	for _, f := range o.frozen {
 		if broken[f.of] && !o.told[f.of] {
 			events = append(events, act.Event{On: o.quota, Type: corev1.EventTypeWarning, Reason: "UsageFrozen",
-				Message: fmt.Sprintf("Usage of %s stays as it is: %s cannot be read: %v", words(f.names), f.of, f.err)})
+				Message: fmt.Sprintf("Usage of %s is not updated because %s cannot be read: %v", words(f.names), f.of, f.err)})
 		}
 	}
 	for _, of := range slices.SortedFunc(maps.Keys(o.told), func(a, b schema.GroupResource) int { return cmp.Compare(a.String(), b.String()) }) {
 		if !broken[of] {
 			events = append(events, act.Event{On: o.quota, Type: corev1.EventTypeNormal, Reason: "UsageCounted",
-				Message: fmt.Sprintf("%s can be read again, its usage is counted", of)})
+				Message: fmt.Sprintf("%s can be read again; its usage is updated", of)})
 		}
 	}
 	return events

@@ -151,7 +151,7 @@ func (c *Controller) load(namespace string, of schema.GroupResource) func() ([]m
 		for _, item := range items {
 			object, ok := item.(metav1.Object)
 			if !ok || !quota.Measurable(of, object) {
-				return nil, fmt.Errorf("%s are served at a version that is not known here", of)
+				return nil, fmt.Errorf("%s are served in a version that this binary does not know", of)
 			}
 			objects = append(objects, object)
 		}

@@ -111,7 +111,7 @@ func decide(q *corev1.ResourceQuota, counted, ahead corev1.ResourceList) decisio
 	case lowered:
 		d.why = "less is used"
 	case len(held) > 0:
-		d.writes, d.why = false, "less is used, but charges may be ahead of their objects"
+		d.writes, d.why = false, "less is used, but some charges may be for objects that are not seen yet"
 	default:
 		d.writes, d.why = false, "nothing differs"
 	}

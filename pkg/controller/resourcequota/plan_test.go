@@ -54,9 +54,9 @@ func TestDecide(t *testing.T) {
 		"more":                                  {limits(two, two, "pods=1 configmaps=2"), "pods=3 configmaps=2", "", "pods=3 configmaps=2", "", "more is used"},
 		"more than was charged":                 {limits(two, two, "pods=1 configmaps=2"), "pods=3 configmaps=2", "pods=1", "pods=3 configmaps=2", "", "more is used"},
 		"less":                                  {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=2", "", "pods=0 configmaps=2", "", "less is used"},
-		"less, and all of it is ahead":          {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=2", "pods=1", "-", "pods=1", "less is used, but charges may be ahead of their objects"},
+		"less, and all of it is ahead":          {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=2", "pods=1", "-", "pods=1", "less is used, but some charges may be for objects that are not seen yet"},
 		"less, and part of it is ahead":         {limits(two, two, "pods=4 configmaps=2"), "pods=1 configmaps=2", "pods=2", "pods=3 configmaps=2", "pods=2", "less is used"},
-		"more is ahead than the usage holds":    {limits(two, two, "pods=2 configmaps=2"), "pods=1 configmaps=2", "pods=3", "-", "pods=1", "less is used, but charges may be ahead of their objects"},
+		"more is ahead than the usage holds":    {limits(two, two, "pods=2 configmaps=2"), "pods=1 configmaps=2", "pods=3", "-", "pods=1", "less is used, but some charges may be for objects that are not seen yet"},
 		"another name is ahead":                 {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=1", "configmaps=1", "pods=0 configmaps=2", "configmaps=1", "less is used"},
 		"less and more":                         {limits(two, two, "pods=1 configmaps=2"), "pods=0 configmaps=3", "pods=1", "pods=1 configmaps=3", "pods=1", "more is used"},
 		"what is not counted stays":             {limits(two, two, "pods=1 configmaps=2"), "pods=0", "", "pods=0 configmaps=2", "", "less is used"},
@@ -118,10 +118,10 @@ func TestPlan(t *testing.T) {
 		"new limits":                 {observed{known: known{quota: limits("pods=6", "pods=5", "pods=0")}, usage: usage{used: list("pods=0")}}, "pods=0", 0, "the limits changed: pods=0"},
 		"broken for a moment":        {observed{known: known{quota: q}, usage: stuck(time.Second, down)}, "pods=1", brokenFor - time.Second, more + stays + "cannot be read since 2026-01-01T11:59:59Z: down"},
 		"broken for long": {observed{known: known{quota: q}, usage: stuck(brokenFor, down)},
-			"Warning UsageFrozen Usage of count/widgets.example.com stays as it is: widgets.example.com cannot be read: down; pods=1", time.Minute, more + stays + "cannot be read since 2026-01-01T11:59:55Z: down"},
+			"Warning UsageFrozen Usage of count/widgets.example.com is not updated because widgets.example.com cannot be read: down; pods=1", time.Minute, more + stays + "cannot be read since 2026-01-01T11:59:55Z: down"},
 		"broken, and told": {observed{known: known{quota: q, told: told}, usage: stuck(time.Hour, down)}, "pods=1", time.Minute, more + stays + "cannot be read since 2026-01-01T11:00:00Z: down"},
 		"broken no more": {observed{known: known{quota: q, told: told}, usage: usage{used: list("pods=0")}},
-			"Normal UsageCounted widgets.example.com can be read again, its usage is counted; ", 0, "nothing differs: pods=0"},
+			"Normal UsageCounted widgets.example.com can be read again; its usage is updated; ", 0, "nothing differs: pods=0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := plan(tc.o, noon)

@@ -98,13 +98,13 @@ func decide(o observed, now time.Time) decision {
 	if o.lost != "" {
 		ready := metav1.Condition{Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionFalse,
 			Reason: networkingv1.ServiceCIDRReasonTerminating, Message: heldMessage}
-		return decision{Ready: changed(cidr, ready, now), Why: fmt.Sprintf("it is deleted, but %s is in no other ServiceCIDR", o.lost)}
+		return decision{Ready: changed(cidr, ready, now), Why: fmt.Sprintf("it is being deleted, but %s is in no other ServiceCIDR", o.lost)}
 	}
 	if !slices.Contains(cidr.Finalizers, finalizer) {
 		return decision{Why: "it is deleted, and others hold it"}
 	}
 	if wait := gracePeriod - now.Sub(cidr.DeletionTimestamp.Time); wait > 0 {
-		return decision{Wait: wait, Why: "it is deleted, and API servers get time to hear of it"}
+		return decision{Wait: wait, Why: "it is being deleted; waiting until all API servers know it"}
 	}
 	return decision{RemoveFinalizer: true, Why: "it is deleted, and no address needs it"}
 }
@@ -118,7 +118,7 @@ func keep(cidr *networkingv1.ServiceCIDR, now time.Time) decision {
 		Why: "nothing differs",
 	}
 	if do.AddFinalizer || do.Ready != nil {
-		do.Why = "it is to be protected and ready"
+		do.Why = "adding the finalizer and the condition Ready"
 	}
 	return do
 }

@@ -65,11 +65,11 @@ var (
 )
 
 func held(address string, ready *metav1.Condition) decision {
-	return decision{Ready: ready, Why: "it is deleted, but " + address + " is in no other ServiceCIDR"}
+	return decision{Ready: ready, Why: "it is being deleted, but " + address + " is in no other ServiceCIDR"}
 }
 
 func TestDecideWhileItStays(t *testing.T) {
-	needed := "it is to be protected and ready"
+	needed := "adding the finalizer and the condition Ready"
 	for name, tc := range map[string]struct {
 		cidr *networkingv1.ServiceCIDR
 		want decision
@@ -109,7 +109,7 @@ func TestDecideWhenItIsDeleted(t *testing.T) {
 			cidr("a", long, of("10.0.0.0/24")), nil, nil, freed},
 		"but not before API servers had time to hear of it": {
 			cidr("a", just, of("10.0.0.0/24")), nil, nil,
-			decision{Wait: 6 * time.Second, Why: "it is deleted, and API servers get time to hear of it"}},
+			decision{Wait: 6 * time.Second, Why: "it is being deleted; waiting until all API servers know it"}},
 		"the grace period ends to the second": {
 			cidr("a", deletedAgo(gracePeriod), of("10.0.0.0/24")), nil, nil, freed},
 		"an address holds it, and it says so": {

@@ -82,7 +82,7 @@ func decide(o observed, now time.Time) change {
 	}
 	if pod := o.broken(places); pod != nil {
 		p.stage(step{verb: remove, pod: pod})
-		p.why = fmt.Sprintf("%s of an outdated revision was never ready and goes first", pod.Name)
+		p.why = fmt.Sprintf("deleting %s first: its revision is outdated and it was never ready", pod.Name)
 		return p
 	}
 	if p.why = p.tend(o, places, now); p.why != "" {
@@ -138,7 +138,7 @@ func (p *change) dismiss(o observed, condemned []*corev1.Pod, places []place, no
 	case terminating(pod):
 		return pod.Name + " is terminating"
 	case !o.serves(pod, now) && pod != o.firstUnwell(places, condemned, now):
-		return fmt.Sprintf("%s is not available, and neither is one below it", pod.Name)
+		return fmt.Sprintf("%s is not available, and a pod with a lower ordinal is not available either", pod.Name)
 	}
 	p.stage(step{verb: remove, pod: pod})
 	return pod.Name + " is not wanted any more"

@@ -32,7 +32,7 @@ func plan(o observed, now time.Time) act.Plan {
 		return o.revise(now)
 	}
 	return act.Plan{
-		Why: fmt.Sprintf("%d revisions and %d pods to adopt, %d and %d to let go",
+		Why: fmt.Sprintf("%d revisions and %d pods to adopt, %d and %d to release",
 			len(o.revisions.Adopt), len(o.members.Adopt), len(o.revisions.Release), len(o.members.Release)),
 		Stages: []act.Stage{act.Each(past...), act.Each(members...)},
 		Then: func(r act.Results) act.Plan {
@@ -114,7 +114,7 @@ func (o observed) proceed(now time.Time) act.Plan {
 		if report := o.report(c.status, r); report != nil {
 			steps = append([]act.Step{report}, steps...)
 		}
-		after.Why, after.Status = fmt.Sprintf("%s; %d revisions beyond the history limit go", p.Why, len(past)), nil
+		after.Why, after.Status = fmt.Sprintf("%s; deleting %d revisions beyond the history limit", p.Why, len(past)), nil
 		after.Stages = []act.Stage{act.Each(steps...)}
 		return after
 	}
@@ -146,13 +146,13 @@ func (o observed) explain(c change) string {
 		return why
 	case why != "":
 	case len(c.stages) > 0:
-		why = "pods are made, taken or mended side by side"
+		why = "creating, deleting or repairing pods in parallel"
 	case status.AvailableReplicas < want:
 		why = fmt.Sprintf("waiting for %d to become available", want-status.AvailableReplicas)
 	case status.Replicas > want:
-		why = fmt.Sprintf("waiting for %d to go", status.Replicas-want)
+		why = fmt.Sprintf("waiting for %d to terminate", status.Replicas-want)
 	case o.set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType && status.UpdatedReplicas < want:
-		why = fmt.Sprintf("%d stay at another revision until they are deleted", want-status.UpdatedReplicas)
+		why = fmt.Sprintf("%d keep another revision until they are deleted", want-status.UpdatedReplicas)
 	default:
 		why = "complete"
 	}

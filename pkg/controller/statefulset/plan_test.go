@@ -167,10 +167,10 @@ func TestThePlanSaysWhy(t *testing.T) {
 		"one is waited for":        {newSet(2), podList{p(0, lost)}, "0 pods available of 2 wanted, 1 at revision r2: web-0 is not ready"},
 		"some are, side by side":   {newSet(3, parallel), podList{p(0), p(1, lost), p(2, pending)}, "1 pods available of 3 wanted, 3 at revision r2: waiting for 2 to become available"},
 		"one goes":                 {newSet(1), podList{p(0), p(1)}, "2 pods available of 1 wanted, 2 at revision r2: web-1 is not wanted any more"},
-		"some go":                  {newSet(1, parallel), podList{p(0), p(1, ending)}, "2 pods available of 1 wanted, 1 at revision r2: waiting for 1 to go"},
-		"much is done at once":     {newSet(3, parallel), podList{p(0, nameless), p(3)}, "2 pods available of 3 wanted, 2 at revision r2: pods are made, taken or mended side by side"},
+		"some go":                  {newSet(1, parallel), podList{p(0), p(1, ending)}, "2 pods available of 1 wanted, 1 at revision r2: waiting for 1 to terminate"},
+		"much is done at once":     {newSet(3, parallel), podList{p(0, nameless), p(3)}, "2 pods available of 3 wanted, 2 at revision r2: creating, deleting or repairing pods in parallel"},
 		"an update":                {newSet(2), podList{p(0, at("r1")), p(1, at("r1"))}, "2 pods available of 2 wanted, 0 at revision r2: update replaces 1, first web-1"},
-		"old pods are kept":        {newSet(2, onDelete), podList{p(0), p(1, at("r1"))}, "2 pods available of 2 wanted, 1 at revision r2: 1 stay at another revision until they are deleted"},
+		"old pods are kept":        {newSet(2, onDelete), podList{p(0), p(1, at("r1"))}, "2 pods available of 2 wanted, 1 at revision r2: 1 keep another revision until they are deleted"},
 		"the set is being removed": {newSet(2, deleted), podList{p(0)}, "being deleted: its pods belong to the garbage collector"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -84,7 +84,7 @@ func (b *setback) holds(pod *corev1.Pod, now time.Time) string {
 	case !rejected:
 		return ""
 	case b.since.IsZero():
-		return pod.Name + " was rejected by its node, which is told first"
+		return pod.Name + " was rejected by its node; writing the condition before it is replaced"
 	case now.Before(due):
 		return pod.Name + " was rejected by its node, and is replaced at " + due.UTC().Format(time.RFC3339)
 	}

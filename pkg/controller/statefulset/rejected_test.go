@@ -37,7 +37,7 @@ func rejectedFor(ago time.Duration) setOption {
 
 func TestRejectedPods(t *testing.T) {
 	const s = time.Second
-	const toldNow = "pods are rejected by their nodes (1 now, web-0 with reason OutOfcpu); the next one is made at "
+	const toldNow = "nodes reject the pods (1 now; web-0 with reason OutOfcpu); the next pod is created at "
 	p := newTestPod
 	for name, tc := range map[string]struct {
 		set  *appsv1.StatefulSet

@@ -41,7 +41,7 @@ func plan(o observed, now time.Time) act.Plan {
 		}
 	}
 	if len(steps) == 0 {
-		return act.Plan{Why: "no entry is of a server that is gone"}
+		return act.Plan{Why: "every entry belongs to an API server that exists"}
 	}
 	return act.Plan{
 		Why:    fmt.Sprintf("%d storage versions name servers that are gone: %s", len(steps), strings.Join(o.gone, ", ")),

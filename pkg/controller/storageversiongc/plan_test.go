@@ -80,7 +80,7 @@ func TestPlan(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(wants{})); diff != "" {
 				t.Error(diff)
 			}
-			why := "no entry is of a server that is gone"
+			why := "every entry belongs to an API server that exists"
 			if tc.want != (wants{}) {
 				why = "1 storage versions name servers that are gone: " + strings.Join(tc.gone, ", ")
 			}

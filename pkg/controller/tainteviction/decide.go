@@ -70,7 +70,7 @@ func decide(pod *corev1.Pod, in surroundings, booked *appointment, now time.Time
 	case booked != nil:
 		return keep(booked, now, "the taints are tolerated for a time")
 	case span == 0:
-		return decision{Do: evict, At: now, Why: "the taints are tolerated for no time"}
+		return decision{Do: evict, At: now, Why: "the taints are tolerated for zero seconds"}
 	}
 	return decision{Do: wait, At: now.Add(span), Why: "the taints are tolerated for " + span.String()}
 }
@@ -82,7 +82,7 @@ func keep(booked *appointment, now time.Time, why string) decision {
 	case now.Before(booked.at):
 		return decision{Do: wait, At: booked.at, Why: why}
 	}
-	return decision{Do: evict, At: booked.at, Why: why + ", which is over"}
+	return decision{Do: evict, At: booked.at, Why: why + ", which has passed"}
 }
 
 func drop(booked *appointment, why string) decision {

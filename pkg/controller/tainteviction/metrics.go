@@ -16,7 +16,7 @@ var (
 	})
 	podDeletionSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "pod_deletion_duration_seconds", StabilityLevel: metrics.ALPHA,
-		Help:    "Time from when a pod was to be deleted for a taint to when the API server agreed.",
+		Help:    "Time from the moment at which a pod was due to be deleted for a taint to the answer of the API server.",
 		Buckets: []float64{0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240},
 	})
 )

@@ -36,10 +36,10 @@ type observed struct {
 
 func plan(o observed, _ time.Time) act.Plan {
 	if says(o.node, o.seconds) {
-		return act.Plan{Why: fmt.Sprintf("it says %d seconds, as it should", o.seconds)}
+		return act.Plan{Why: fmt.Sprintf("its annotation is %d seconds, as it should be", o.seconds)}
 	}
 	return act.Plan{
-		Why: fmt.Sprintf("it says %q and should say %d seconds", o.node.Annotations[corev1.ObjectTTLAnnotationKey], o.seconds),
+		Why: fmt.Sprintf("its annotation is %q and should be %d seconds", o.node.Annotations[corev1.ObjectTTLAnnotationKey], o.seconds),
 		Stages: act.Stages(act.Merge(o.node, map[string]any{
 			"annotations": map[string]string{corev1.ObjectTTLAnnotationKey: strconv.Itoa(o.seconds)},
 		})),

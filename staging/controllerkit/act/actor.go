@@ -273,7 +273,7 @@ func (h *hand) take(ctx context.Context, step Step) Result {
 		span.SetStatus(codes.Error, string(result.Became))
 	}
 	if result.asked() {
-		klog.FromContext(ctx).V(3).Info("Carried out a step", "step", describe(step), "became", result.Became)
+		klog.FromContext(ctx).V(3).Info("Carried out a step", "step", describe(step), "result", result.Became)
 	}
 	if h.onWrite != nil && result.asked() {
 		h.onWrite(Write{Controller: h.controller, Verb: step.Verb(), Kind: kindOf(step.About()), Err: result.Err, Took: h.clock.Since(began)})

@@ -15,8 +15,8 @@ func TestAPlanIsRecordedBeforeItIsCarriedOut(t *testing.T) {
 	r := newRig(t, nil)
 	var during []Decision
 	r.after = func(string) { during = r.Decisions(web) }
-	r.Do(t.Context(), web, Plan{Why: "1 short of 1", Stages: []Stage{Together(create("a"))}})
-	want := []Decision{{At: noon, Why: "1 short of 1", Steps: []string{"create Pod [a]"}, Became: []string{"under way"}}}
+	r.Do(t.Context(), web, Plan{Why: "1 pods missing of 1", Stages: []Stage{Together(create("a"))}})
+	want := []Decision{{At: noon, Why: "1 pods missing of 1", Steps: []string{"create Pod [a]"}, Became: []string{"under way"}}}
 	if d := cmp.Diff(want, during, cmpopts.IgnoreUnexported(Decision{})); d != "" {
 		t.Error(d)
 	}
@@ -80,8 +80,8 @@ func TestTheSameDecisionAgainIsCounted(t *testing.T) {
 		r.Do(t.Context(), web, Plan{Why: "3 as wanted"})
 		r.clock.Step(time.Minute)
 	}
-	r.Do(t.Context(), web, Plan{Why: "1 short of 3"})
-	want := []Decision{{At: noon, Why: "3 as wanted", Again: 2, LastAt: noon.Add(2 * time.Minute)}, {At: noon.Add(3 * time.Minute), Why: "1 short of 3"}}
+	r.Do(t.Context(), web, Plan{Why: "1 pods missing of 3"})
+	want := []Decision{{At: noon, Why: "3 as wanted", Again: 2, LastAt: noon.Add(2 * time.Minute)}, {At: noon.Add(3 * time.Minute), Why: "1 pods missing of 3"}}
 	if d := cmp.Diff(want, r.Decisions(web), cmpopts.IgnoreUnexported(Decision{}), cmpopts.EquateEmpty()); d != "" {
 		t.Error(d)
 	}

@@ -12,7 +12,7 @@ import (
 
 // look looks live for what an owner may have that the caches do not show.
 // errUnseen fails a look for objects that caches do not show.
-var errUnseen = errors.New("waiting for the caches to show what is there")
+var errUnseen = errors.New("waiting until the caches show an object that exists")
 
 func (h *hand) look(ctx context.Context, s Look) Result {
 	unseen, err := h.writes.lookFor(ctx, h.resource(s.Kind), s.Owner, s.Siblings)
@@ -55,7 +55,7 @@ func (h *hand) afresh(ctx context.Context, p Plan, results Results, next func(Re
 		results[i].Became, results[i].Err = WasGone, nil
 		return func(Results) Plan { return Plan{Why: "the object is gone"} }
 	case err != nil:
-		results[i].Err = fmt.Errorf("read it as it is now: %w", err)
+		results[i].Err = fmt.Errorf("read the object live: %w", err)
 		return next
 	}
 	results[i].Became, results[i].Err = Overtaken, nil

@@ -100,7 +100,7 @@ func (h *hand) create(ctx context.Context, s Create) Result {
 func (h *hand) taken(ctx context.Context, s Create, exists error) Result {
 	live := blank(s.Object)
 	if err := h.client.Get(ctx, client.ObjectKeyFromObject(s.Object), live); err != nil {
-		return Result{Became: Taken, Err: fmt.Errorf("read what has the name: %w", err)}
+		return Result{Became: Taken, Err: fmt.Errorf("read the object that has this name: %w", err)}
 	}
 	if !s.Same(live) {
 		return Result{Became: Taken, Object: live}
@@ -109,7 +109,7 @@ func (h *hand) taken(ctx context.Context, s Create, exists error) Result {
 	if s.MayExist {
 		return Result{Became: Existed, Object: live}
 	}
-	return Result{Became: Taken, Object: live, Err: fmt.Errorf("the caches do not show it yet: %w", exists)}
+	return Result{Became: Taken, Object: live, Err: fmt.Errorf("the object exists, and the caches do not show it yet: %w", exists)}
 }
 
 func (h *hand) update(ctx context.Context, s Update) Result {
@@ -249,7 +249,7 @@ func (h *hand) status(ctx context.Context, s Status) Result {
 		getErr := h.client.Get(ctx, client.ObjectKeyFromObject(s.Of), live)
 		switch {
 		case getErr != nil:
-			return h.unlessGone(ctx, s.Events, s.Of, fmt.Errorf("read it for its status: %w", getErr))
+			return h.unlessGone(ctx, s.Events, s.Of, fmt.Errorf("read the object before its status is written: %w", getErr))
 		case live.GetUID() != s.Of.GetUID():
 			return Result{Became: WasGone}
 		}

@@ -97,7 +97,7 @@ func (t *Tracker[K]) There(ctx context.Context, resource schema.GroupResource, o
 	live, err := t.live(ctx, resource, obj.GetNamespace(), obj.GetName())
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w; look whether it is gone: %w", refusal, err)
+		return nil, fmt.Errorf("%w; check by a live read whether it is gone: %w", refusal, err)
 	case live == nil || live.UID != obj.GetUID():
 		return nil, nil
 	}

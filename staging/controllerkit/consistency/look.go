@@ -19,7 +19,7 @@ import (
 func (t *Tracker[K]) Look(ctx context.Context, key K) error {
 	for _, due := range t.due(key) {
 		if err := due(ctx); err != nil {
-			return fmt.Errorf("look live at what the caches do not show: %w", err)
+			return fmt.Errorf("read live what the caches do not show yet: %w", err)
 		}
 	}
 	return nil
@@ -75,7 +75,7 @@ func (t *Tracker[K]) LookFor(ctx context.Context, key K, resource schema.GroupRe
 		return false, nil
 	}
 	if err := t.controlled(ctx, key, resource, owner.GetNamespace(), owner.GetUID(), selector); err != nil {
-		return false, fmt.Errorf("look for what the caches do not show: %w", err)
+		return false, fmt.Errorf("list live what the caches do not show yet: %w", err)
 	}
 	return len(t.Behind(key)) > 0, nil
 }
@@ -101,7 +101,7 @@ func (t *Tracker[K]) lookAtDeleted(ctx context.Context, key K, resource schema.G
 	}
 	there := live != nil && live.UID == uid && (live.DeletionTimestamp == nil || d.vanished)
 	if there {
-		klog.FromContext(ctx).Info("A deletion did not take place", "key", key, "resource", resource, "object", d.key(), "answerLost", d.uncertain)
+		klog.FromContext(ctx).Info("An object that was deleted is still there; the deletion did not take place", "key", key, "resource", resource, "object", d.key(), "answerLost", d.uncertain)
 	}
 	t.change(key, func(r *record) {
 		if there {
@@ -124,7 +124,7 @@ func (t *Tracker[K]) lookAtVersion(ctx context.Context, key K, resource schema.G
 	c, err := resourceversion.CompareResourceVersion(list.ResourceVersion, w.version)
 	restored := err == nil && c < 0
 	if restored {
-		klog.FromContext(ctx).Info("The API server is older than what was written: it has been restored", "key", key, "resource", resource, "wrote", w.version, "now", list.ResourceVersion)
+		klog.FromContext(ctx).Info("The API server has an older version than was written; it was probably restored from a backup", "key", key, "resource", resource, "wrote", w.version, "now", list.ResourceVersion)
 	}
 	t.change(key, func(r *record) {
 		known, ok := r.versions[resource]

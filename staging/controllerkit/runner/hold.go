@@ -46,7 +46,7 @@ func (r *Runner[K]) hold(ctx context.Context, key K) bool {
 		r.o.OnHeld(behind)
 	}
 	wait := min(firstHold<<min(times-1, 10), longestHold)
-	klog.FromContext(ctx).V(4).Info("Caches are behind this key's writes", "key", key, "behind", behind, "wait", wait)
+	klog.FromContext(ctx).V(4).Info("Not reconciling: the caches do not show the writes of this key yet", "key", key, "behind", behind, "wait", wait)
 	r.reportLongHold(ctx, key, behind)
 	r.queue.AddAfter(key, wait)
 	return true
@@ -57,7 +57,7 @@ func (r *Runner[K]) lookLive(ctx context.Context, key K) []consistency.Behind {
 	ctx, cancel := context.WithTimeout(ctx, liveLook)
 	defer cancel()
 	if err := r.o.Writes.Look(ctx, key); err != nil {
-		klog.FromContext(ctx).V(2).Info("A live look failed, the key waits on", "key", key, "err", err)
+		klog.FromContext(ctx).V(2).Info("Cannot read the object live; the key keeps waiting", "key", key, "err", err)
 	}
 	return r.o.Writes.Behind(key)
 }
@@ -75,13 +75,13 @@ func (r *Runner[K]) reportLongHold(ctx context.Context, key K, behind []consiste
 		return
 	}
 	held = held.Round(time.Second)
-	klog.FromContext(ctx).Error(nil, "An object is not reconciled: the caches do not show what was written for it", "key", key, "behind", behind, "for", held)
+	klog.FromContext(ctx).Error(nil, "Not reconciled for a long time: the caches do not show what was written for this key", "key", key, "behind", behind, "for", held)
 	if r.o.Events == nil || r.o.Object == nil {
 		return
 	}
 	if object := r.o.Object(key); object != nil {
 		r.o.Events.Event(object, corev1.EventTypeWarning, CacheBehind,
-			fmt.Sprintf("Not reconciled for %s: the controller's caches do not show its own writes (%s)", held, strings.Join(printed(behind), "; ")))
+			fmt.Sprintf("Not reconciled for %s: the caches of the controller do not show its own writes yet: %s", held, strings.Join(printed(behind), "; ")))
 	}
 }
 

@@ -55,7 +55,7 @@ func (b *book[K]) stuck(name string, limit time.Duration) error {
 			continue
 		}
 		age := now.Sub(f.since).Round(time.Second)
-		err = fmt.Errorf("a worker has been on %s for %s, and nothing it asked was answered for %s", format(key), age, silent.Round(time.Second))
+		err = fmt.Errorf("a worker has been busy with %s for %s, and none of its requests was answered for %s", format(key), age, silent.Round(time.Second))
 		if !f.reported {
 			f.reported = true
 			klog.Background().Error(err, "A worker is stuck", "controller", name, "key", format(key), "age", age, "stack", stackOf(f.goroutine))

@@ -230,7 +230,7 @@ func (r *Runner[K]) reconcile(ctx context.Context, key K) (result Result) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.book.panicked()
-			klog.FromContext(ctx).Error(nil, "Panic in a reconcile, contained", "key", key, "panic", p, "stack", string(debug.Stack()))
+			klog.FromContext(ctx).Error(nil, "Recovered from a panic in a reconcile", "key", key, "panic", p, "stack", string(debug.Stack()))
 			result = Done(fmt.Errorf("%w in reconcile of %s: %v", ErrPanic, format(key), p))
 		}
 		if err := result.Err(); err != nil {
@@ -253,20 +253,20 @@ func (r *Runner[K]) settle(ctx context.Context, key K, result Result) {
 		}
 	case r.queue.ShuttingDown():
 		r.book.failed(key, result, 0)
-		logger.V(2).Info("Reconcile cut short by the stop", "key", key, "err", result.err)
+		logger.V(2).Info("Reconcile interrupted by the shutdown", "key", key, "err", result.err)
 	case result.giveUp:
 		r.queue.Forget(key)
 		r.book.gaveUp(key, result)
-		logger.Error(result.err, "Reconcile given up until the object changes", "key", key)
+		logger.Error(result.err, "Reconcile failed; not retried until the object changes", "key", key)
 	case r.o.MaxRetries > 0 && r.queue.NumRequeues(key) >= r.o.MaxRetries:
 		r.queue.Forget(key)
 		r.book.gaveUp(key, result)
-		logger.Error(result.err, "Reconcile failed too often, dropped until the object changes", "key", key, "tries", r.o.MaxRetries+1)
+		logger.Error(result.err, "Reconcile failed too often; not retried until the object changes", "key", key, "tries", r.o.MaxRetries+1)
 	default:
 		wait := r.o.RateLimiter.When(key)
 		r.queue.AddAfter(key, wait)
 		r.book.failed(key, result, wait)
-		logger.Error(result.err, "Reconcile failed, will be retried", "key", key, "wait", wait)
+		logger.Error(result.err, "Reconcile failed; retrying", "key", key, "wait", wait)
 	}
 }
 
@@ -275,7 +275,7 @@ func (r *Runner[K]) settle(ctx context.Context, key K, result Result) {
 func (r *Runner[K]) containRulePanic() {
 	if p := recover(); p != nil {
 		r.book.panicked()
-		klog.Background().WithName(r.o.Name).Error(nil, "Panic in a watch rule, contained", "panic", p, "stack", string(debug.Stack()))
+		klog.Background().WithName(r.o.Name).Error(nil, "Recovered from a panic in an event handler", "panic", p, "stack", string(debug.Stack()))
 	}
 }
 
