@@ -12,9 +12,6 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// unmovedFile lists the packages that still write on their own; an entry may go, none may come.
-const unmovedFile = "hack/verify/unmoved.txt"
-
 const module = "github.com/kube-kcm/kube-controller-manager/"
 
 var (
@@ -54,17 +51,12 @@ func byTypes(found func(string, ...any), patterns ...string) {
 			found("%s: %v", p.PkgPath, e)
 		}
 	}
-	unmoved := lines(unmovedFile)
 	for _, p := range loaded {
-		name := strings.TrimPrefix(p.PkgPath, module)
-		clean := withoutClients(p)
-		switch listed := slices.Contains(unmoved, name); {
-		case listed && len(clean) == 0:
-			found("%s: holds no client any more; take it out of %s", name, unmovedFile)
-		case !listed && !below.MatchString(name):
-			for _, f := range clean {
-				found("%s", f)
-			}
+		if below.MatchString(strings.TrimPrefix(p.PkgPath, module)) {
+			continue
+		}
+		for _, f := range withoutClients(p) {
+			found("%s", f)
 		}
 	}
 	purePlans(loaded, found)

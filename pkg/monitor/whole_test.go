@@ -127,7 +127,7 @@ func TestAWholeCacheThatCannotBeReadAnyMoreIsTold(t *testing.T) {
 	if state, _ := f.State(secretsOf); state.Recovered.IsZero() {
 		t.Error("that it could not be read is forgotten at once")
 	}
-	if err := f.Unread(); err == nil || !strings.Contains(err.Error(), "can be read again for a moment only") {
+	if err := f.Unread(); err == nil || !strings.Contains(err.Error(), "could be read again only a moment ago") {
 		t.Errorf("what was missed may be on its way: %v", err)
 	}
 }

@@ -58,7 +58,7 @@ func TestPlan(t *testing.T) {
 		"missing pods are made":                            {Observed{Form: testKind{}, Set: set(3), Claims: have(many(1))}, "2 pods missing of 3; create 2"},
 		"a pod on its way out is not waited for":           {Observed{Form: testKind{}, Set: set(1), Terminating: many(1)}, "1 pods missing of 1; create 1"},
 		"no more than a burst is made at once":             {Observed{Form: testKind{}, Set: set(1200)}, "1200 pods missing of 1200; create 500"},
-		"enough is enough":                                 {Observed{Form: testKind{}, Set: set(2), Claims: have(many(2))}, "2 as wanted"},
+		"enough is enough":                                 {Observed{Form: testKind{}, Set: set(2), Claims: have(many(2))}, "2 pods, as wanted"},
 		"pods over the number go":                          {Observed{Form: testKind{}, Set: set(1), Claims: have(many(2))}, "1 pods more than 1; delete aaa"},
 		"all pods of an empty set go":                      {Observed{Form: testKind{}, Set: set(0), Claims: have(many(2))}, "2 pods more than 0; delete aaa aab"},
 		"a set that is being deleted leaves its pods":      {Observed{Form: testKind{}, Set: leaving(set(0)), Claims: have(many(2))}, "being deleted: its pods belong to the garbage collector"},

@@ -105,12 +105,12 @@ func (d *draft) due(c *batchv1.CronJob, schedule cron.Schedule, zone *time.Locat
 	switch at := found.latest; {
 	case tooLate(c, at, now):
 		d.tell(corev1.EventTypeWarning, "MissSchedule", "Missed scheduled time to start a job: %s", at.UTC().Format(time.RFC1123Z))
-		d.why = "its deadline for a start is over"
+		d.why = "the deadline of the start has passed"
 	case listed(&d.status, c.Namespace, jobName(c, at)) || d.status.LastScheduleTime.Equal(&metav1.Time{Time: at}):
-		d.why = "that start has been made"
+		d.why = "the job of this start exists already"
 	case c.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && len(d.status.Active) > 0:
 		d.tell(corev1.EventTypeNormal, "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid")
-		d.why = "the job before is running"
+		d.why = "the previous job is still running"
 	default:
 		d.begin(c, at, zone)
 		d.next = nextLook(schedule, at, now)
@@ -122,7 +122,7 @@ func (d *draft) begin(c *batchv1.CronJob, at time.Time, zone *time.Location) {
 	d.why = "a start is due"
 	if c.Spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent && len(d.status.Active) > 0 {
 		d.start.replace = slices.Clone(d.status.Active)
-		d.why = "a start is due, in place of " + names(d.status.Active)
+		d.why = "a start is due and replaces " + names(d.status.Active)
 	}
 }
 

@@ -24,7 +24,7 @@ const (
 
 var (
 	errNoInterval = errors.New("time difference between two schedules is less than 1 second")
-	errZoneOnly   = errors.New("a time zone and nothing else")
+	errZoneOnly   = errors.New("the schedule has a time zone and nothing else")
 )
 
 // zones are the time zones that were asked for and exist.

@@ -116,7 +116,7 @@ func TestAPlanExplainsOnlySome(t *testing.T) {
 		all = append(all, made("a", 48*time.Hour))
 	}
 	do := plan(all, noon)
-	if n := strings.Count(do.Why, "a: nobody has judged it"); n != maxExplained || len(do.Stages[0].Steps) != 2*maxExplained || !strings.HasPrefix(do.Why, "100 of 100 requests") {
+	if n := strings.Count(do.Why, "a: it was neither approved nor denied"); n != maxExplained || len(do.Stages[0].Steps) != 2*maxExplained || !strings.HasPrefix(do.Why, "100 of 100 requests") {
 		t.Errorf("%d removals, %d explained: %s", len(do.Stages[0].Steps), n, do.Why)
 	}
 }

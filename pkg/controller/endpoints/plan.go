@@ -46,7 +46,7 @@ type turn struct {
 // plan brings the Endpoints of a Service to the wanted state.
 func plan(o observed, _ time.Time) act.Plan {
 	if o.wait > 0 {
-		return act.Plan{Why: "addresses that join are gathered", RequeueAfter: o.wait}
+		return act.Plan{Why: "waiting for more addresses, to write them together", RequeueAfter: o.wait}
 	}
 	p := o.decide()
 	p.Note = func(r act.Results) any { return turn{o.began, r.Err()} }
@@ -90,7 +90,7 @@ func planFor(service *corev1.Service, pods []*corev1.Pod, current *corev1.Endpoi
 	case !saysCapacity(current, overCapacity):
 		p.Why = "the over-capacity annotation differs" + numbers
 	default:
-		return act.Plan{Why: "the endpoints are as they should be" + numbers}
+		return act.Plan{Why: "the endpoints are up to date" + numbers}
 	}
 	wanted := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
 	if current != nil {

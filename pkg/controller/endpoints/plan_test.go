@@ -256,15 +256,15 @@ func TestPlan(t *testing.T) {
 		why     string
 	}{
 		"no endpoints yet":                       {service(), nil, "create Endpoints web", "the service has no endpoints object"},
-		"all is said already":                    {service(), settled(), "", "the endpoints are as they should be"},
-		"a pod's resource version is no change":  {service(), settled(func(e *corev1.Endpoints) { e.Subsets[0].Addresses[0].TargetRef.ResourceVersion = "9" }), "", "the endpoints are as they should be"},
-		"an annotation of others is no change":   {service(), settled(func(e *corev1.Endpoints) { e.Annotations["note"] = "x" }), "", "the endpoints are as they should be"},
+		"all is said already":                    {service(), settled(), "", "the endpoints are up to date"},
+		"a pod's resource version is no change":  {service(), settled(func(e *corev1.Endpoints) { e.Subsets[0].Addresses[0].TargetRef.ResourceVersion = "9" }), "", "the endpoints are up to date"},
+		"an annotation of others is no change":   {service(), settled(func(e *corev1.Endpoints) { e.Annotations["note"] = "x" }), "", "the endpoints are up to date"},
 		"a lost address is put back":             {service(), settled(func(e *corev1.Endpoints) { e.Subsets[0].Addresses = nil }), "update Endpoints web", "the addresses or ports differ"},
 		"a label of the service is followed":     {service(func(s *corev1.Service) { s.Labels["tier"] = "1" }), settled(), "update Endpoints web", "the labels differ"},
 		"a label the service lacks is removed":   {service(), settled(func(e *corev1.Endpoints) { e.Labels["foo"] = "bar" }), "update Endpoints web", "the labels differ"},
 		"the managing label is put back":         {service(), settled(func(e *corev1.Endpoints) { delete(e.Labels, LabelManagedBy) }), "update Endpoints web", "the labels differ"},
-		"a lost word headless is no change":      {service(headless), settled(), "", "the endpoints are as they should be"},
-		"a wrong word headless is no change":     {service(), settled(func(e *corev1.Endpoints) { e.Labels[corev1.IsHeadlessService] = "" }), "", "the endpoints are as they should be"},
+		"a lost word headless is no change":      {service(headless), settled(), "", "the endpoints are up to date"},
+		"a wrong word headless is no change":     {service(), settled(func(e *corev1.Endpoints) { e.Labels[corev1.IsHeadlessService] = "" }), "", "the endpoints are up to date"},
 		"a wrong claim of truncation is removed": {service(), settled(func(e *corev1.Endpoints) { e.Annotations[corev1.EndpointsOverCapacity] = "warning" }), "update Endpoints web", "the over-capacity annotation differs"},
 	} {
 		t.Run(name, func(t *testing.T) {

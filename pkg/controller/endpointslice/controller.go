@@ -136,7 +136,7 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 		return runner.Done(err)
 	}
 	if wait := c.spacing.Wait(key); wait > 0 {
-		return runner.Done().LookAgain(wait).Because(picture{Why: "endpoints that join are gathered"})
+		return runner.Done().LookAgain(wait).Because(picture{Why: "waiting for more endpoints, to write them together"})
 	}
 	began := c.spacing.Now()
 	did, err := c.syncService(ctx, key)

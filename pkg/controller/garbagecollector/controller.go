@@ -224,7 +224,7 @@ func (c *Controller) servedChanged() {
 		meta.MaybeResetRESTMapper(c.mapper)
 	}
 	if len(waiting) > 0 {
-		klog.Background().WithName(name).V(2).Info("What can be read has changed, objects that waited are looked at again", "objects", len(waiting))
+		klog.Background().WithName(name).V(2).Info("Resources have become readable; retrying the objects that waited for them", "objects", len(waiting))
 	}
 	for _, k := range waiting {
 		c.looks.Add(k)

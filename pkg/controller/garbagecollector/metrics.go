@@ -10,7 +10,7 @@ import (
 var (
 	syncErrors = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem: "garbagecollector_controller", Name: "resources_sync_error_total", StabilityLevel: metrics.ALPHA,
-		Help: "How often a resource could not be followed, or an API group not be discovered.",
+		Help: "How often a resource could not be watched, or an API group could not be discovered.",
 	})
 
 	registerOnce sync.Once

@@ -22,7 +22,7 @@ var (
 	// errShown: the API server does not know an object that its watch still shows.
 	errShown = errors.New("not found, but its watch still shows it")
 	// errUnresolvable: an object outside of namespaces cannot be owned by one in a namespace.
-	errUnresolvable = errors.New("an object without a namespace names an owner of a kind that has namespaces")
+	errUnresolvable = errors.New("a cluster-scoped object names an owner of a namespaced kind")
 )
 
 // observed is what is known of one node when it is planned for: what the graph knows,
@@ -64,13 +64,13 @@ func plan(o observed) act.Plan {
 
 // planHeardOf wants nothing written: what was found out is noted.
 func planHeardOf(o observed) act.Plan {
-	p := act.Plan{Why: "it is not where its dependents look for it: they are looked at", Err: o.err}
+	p := act.Plan{Why: "it is not where the references of its dependents point: checking the dependents", Err: o.err}
 	exists := o.found && o.err == nil
 	switch {
 	case o.err != nil:
 		p.Why = "it is not known whether it exists"
 	case exists:
-		p.Why = fmt.Sprintf("it exists and was not seen yet, after %d looks", o.looks)
+		p.Why = fmt.Sprintf("it exists, and its watch has not shown it yet, after %d looks", o.looks)
 		p.RequeueAfter = nextLook(o.looks)
 	case !o.missed:
 		p.Why = errUnresolvable.Error()
@@ -83,22 +83,22 @@ func planHeardOf(o observed) act.Plan {
 func planWaiting(o observed) act.Plan {
 	switch {
 	case o.blocking > 0 && !o.cycle:
-		return act.Plan{Why: fmt.Sprintf("%d dependents hold it up", o.blocking)}
+		return act.Plan{Why: fmt.Sprintf("%d dependents block its deletion", o.blocking)}
 	case o.err != nil:
 		return unknown("it could not be read", o.err)
 	case !o.cycle:
-		return finish(o.live, metav1.FinalizerDeleteDependents, "no dependent holds it up: its finalizer goes")
+		return finish(o.live, metav1.FinalizerDeleteDependents, "no dependent blocks its deletion: removing its finalizer")
 	}
-	return unblock(o.live, "it waits for itself: it no longer holds up its owners", nil)
+	return unblock(o.live, "it is part of a cycle: it no longer blocks its owners", nil)
 }
 
 // planDoubted deals with an object that may have lost an owner.
 func planDoubted(o observed) act.Plan {
 	switch {
 	case o.err != nil:
-		return unknown("it is not known what became of its owners", o.err)
+		return unknown("it is not known whether its owners still exist", o.err)
 	case o.live.DeletionTimestamp != nil:
-		return act.Plan{Why: "it is being deleted, the watch will tell"}
+		return act.Plan{Why: "it is being deleted; waiting for the watch to show it"}
 	}
 	return decide(o.live, o.owners, o.dependents, o.deleting)
 }
@@ -135,7 +135,7 @@ func planParted(o observed) act.Plan {
 			Err: fmt.Errorf("part the dependents from %s: %w", o.at(), errShown)}
 	case o.unread != nil:
 		return act.Plan{Why: "it may have dependents that are not known",
-			Err: fmt.Errorf("keep %s, which may have dependents that are not known: %w", o.at(), o.unread)}
+			Err: fmt.Errorf("keep %s: it may have dependents that are not known yet: %w", o.at(), o.unread)}
 	case o.more:
 		return act.Plan{Why: "more dependents have come meanwhile", RequeueAfter: time.Millisecond}
 	case o.err != nil:
@@ -148,7 +148,7 @@ func planParted(o observed) act.Plan {
 func unknown(why string, err error) act.Plan {
 	switch {
 	case errors.Is(err, errAbsent):
-		return act.Plan{Why: "it is gone, the watch will tell", RequeueAfter: again}
+		return act.Plan{Why: "it is gone; waiting for the watch to show it", RequeueAfter: again}
 	case errors.Is(err, errUnresolvable):
 		return act.Plan{Why: err.Error()} // only another reference can help
 	}

@@ -74,7 +74,7 @@ func (c *Controller) noted(_ key, note any) {
 	case retired:
 		for _, r := range note {
 			labels := r.secret.Labels
-			klog.Background().Info("Retired an unused generated token", "secret", klog.KObj(r.secret), "action", r.action,
+			klog.Background().Info("Marked or deleted an unused generated token", "secret", klog.KObj(r.secret), "action", r.action,
 				"created", r.secret.CreationTimestamp, "lastUsed", labels[LastUsedLabel], "invalidSince", labels[InvalidSinceLabel])
 		}
 	}

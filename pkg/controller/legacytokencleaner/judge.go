@@ -95,7 +95,7 @@ func notGenerated(secret metav1.Object, account *corev1.ServiceAccount) string {
 	case uid != "" && uid != account.UID:
 		return "it belongs to a former service account of the name"
 	case !slices.ContainsFunc(account.Secrets, func(r corev1.ObjectReference) bool { return r.Name == secret.GetName() }):
-		return "its service account does not list it: somebody made it by hand"
+		return "its service account does not list it, so it was created by hand"
 	}
 	return ""
 }

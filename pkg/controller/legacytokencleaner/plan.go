@@ -55,7 +55,7 @@ func plan(o observed, now time.Time) act.Plan {
 	case !o.pass:
 		return retirement(o, now)
 	case now.Before(o.due):
-		return act.Plan{Why: "uses are not recorded for long enough before " + o.due.Format(time.RFC3339), RequeueAfter: period}
+		return act.Plan{Why: "the use of tokens is not recorded for long enough; next check not before " + o.due.Format(time.RFC3339), RequeueAfter: period}
 	}
 	return act.Plan{
 		Why:          fmt.Sprintf("%d namespaces have generated tokens that are unused for the clean-up period", len(o.namespaces)),

@@ -173,9 +173,9 @@ func (c *Controller) read(ctx context.Context, e errand, last bool) reading {
 	if c.waiting.note(r, err, c.Clock().Now()) {
 		logger := klog.FromContext(ctx).WithValues("resource", r.GroupResource())
 		if err != nil {
-			logger.Info("Cannot be read, namespaces may have to wait for it", "err", err)
+			logger.Info("Cannot list this resource; namespaces may have to wait for it", "err", err)
 		} else {
-			logger.Info("Can be read again")
+			logger.Info("This resource can be listed again")
 		}
 	}
 	return got

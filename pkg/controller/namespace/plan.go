@@ -54,7 +54,7 @@ func plan(o observed, now time.Time) act.Plan {
 	case o.cached == nil:
 		return act.Plan{Why: "not terminating, or emptied already"}
 	case !o.surveyed:
-		return act.Plan{Why: "waits for the next survey", RequeueAfter: o.resync, Note: noting(notes{survey: true})}
+		return act.Plan{Why: "waiting for the next list of all resources", RequeueAfter: o.resync, Note: noting(notes{survey: true})}
 	case o.found.stale(now):
 		return renewal(o)
 	case o.live == nil:
@@ -66,7 +66,7 @@ func plan(o observed, now time.Time) act.Plan {
 // renewal has a namespace surveyed once more.
 func renewal(o observed) act.Plan {
 	return act.Plan{
-		Why:          "nothing is left, but it was looked at too long ago to be sure",
+		Why:          "nothing is left, but the lists are too old: reading again",
 		RequeueAfter: o.resync, Note: noting(notes{renew: true, survey: true}),
 	}
 }

@@ -16,19 +16,19 @@ var (
 
 	reconciliations = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "reconciliations_total", StabilityLevel: metrics.BETA,
-		Help: "Looks at an autoscaler, by the direction of scaling (scale_up, scale_down, none) and by whose error it was (spec, internal, none).",
+		Help: "Reconciles of autoscalers, by action (scale_up, scale_down, none) and by error (spec, internal, none).",
 	}, []string{"action", "error"})
 	reconciliationTook = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "reconciliation_duration_seconds", StabilityLevel: metrics.BETA, Buckets: buckets,
-		Help: "How long a look at an autoscaler takes, by the direction of scaling and by whose error it was.",
+		Help: "Duration of a reconcile of an autoscaler, by action and error.",
 	}, []string{"action", "error"})
 	computations = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "metric_computation_total", StabilityLevel: metrics.BETA,
-		Help: "Recommendations from single metrics, by the direction that the metric asks for, by whose error it was and by the type of metric.",
+		Help: "Computations of single metrics, by action, error and type of metric.",
 	}, []string{"action", "error", "metric_type"})
 	computationTook = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "metric_computation_duration_seconds", StabilityLevel: metrics.BETA, Buckets: buckets,
-		Help: "How long it takes to read a single metric, by the direction that it asks for, by whose error it was and by the type of metric.",
+		Help: "Duration of the computation of a single metric, by action, error and type of metric.",
 	}, []string{"action", "error", "metric_type"})
 	autoscalers = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem: subsystem, Name: "num_horizontal_pod_autoscalers", StabilityLevel: metrics.ALPHA,

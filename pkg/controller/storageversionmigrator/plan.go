@@ -77,7 +77,7 @@ func turn(m *migration, peers []*migration) (do step, why string) {
 		switch {
 		case peer.Name == m.Name || finished(peer) && !running(peer):
 		case running(peer) || before(peer, m):
-			return nothing, fmt.Sprintf("%s comes first", peer.Name)
+			return nothing, fmt.Sprintf("waiting for %s, which comes first", peer.Name)
 		}
 	}
 	return start, "it is its turn"

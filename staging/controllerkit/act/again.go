@@ -17,7 +17,7 @@ const conflicts = 5
 
 var (
 	// ErrChanged fails a deletion whose object is no longer as it was planned by.
-	ErrChanged = errors.New("the object has changed meanwhile")
+	ErrChanged = errors.New("the object has changed since it was read")
 	// ErrRefused fails a deletion that is answered with a conflict although the object is
 	// as it was looked at, as an admission webhook may do.
 	ErrRefused = errors.New("refused")
@@ -45,7 +45,7 @@ func (h *hand) overtaken(ctx context.Context, s Delete, conflict error) (client.
 	live, err := h.metadata(ctx, s.Of)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("read it as it is now: %w", err)
+		err = fmt.Errorf("read the object live: %w", err)
 	case live.UID != s.Of.GetUID():
 		return nil, Result{Became: WasGone}
 	case live.ResourceVersion == s.Of.GetResourceVersion():
@@ -86,7 +86,7 @@ func (h *hand) patchedAsRead(ctx context.Context, s Patch) (client.Object, error
 		if live == nil {
 			now, err := h.metadata(ctx, s.Of)
 			if err != nil {
-				return nil, fmt.Errorf("read it as it is now: %w", err)
+				return nil, fmt.Errorf("read the object live: %w", err)
 			}
 			live = now
 		}

@@ -109,7 +109,7 @@ func (h *hand) taken(ctx context.Context, s Create, exists error) Result {
 	if s.MayExist {
 		return Result{Became: Existed, Object: live}
 	}
-	return Result{Became: Taken, Object: live, Err: fmt.Errorf("the object exists, and the caches do not show it yet: %w", exists)}
+	return Result{Became: Taken, Object: live, Err: fmt.Errorf("the object exists, and the object exists, and the caches do not show it yet: %w", exists)}
 }
 
 func (h *hand) update(ctx context.Context, s Update) Result {
