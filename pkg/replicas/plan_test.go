@@ -63,7 +63,7 @@ func TestPlan(t *testing.T) {
 		"all pods of an empty set go":                      {Observed{Form: testKind{}, Set: set(0), Claims: have(many(2))}, "2 pods more than 0; delete aaa aab"},
 		"a set that is being deleted leaves its pods":      {Observed{Form: testKind{}, Set: leaving(set(0)), Claims: have(many(2))}, "being deleted: its pods belong to the garbage collector"},
 		"a set that is being deleted makes no pods":        {Observed{Form: testKind{}, Set: leaving(set(2))}, "being deleted: its pods belong to the garbage collector"},
-		"a negative number, written past the API, is none": {Observed{Form: testKind{}, Set: set(-1), Claims: have(many(1))}, "2 more than -1; delete aaa"},
+		"a negative number, written past the API, is none": {Observed{Form: testKind{}, Set: set(-1), Claims: have(many(1))}, "2 pods more than -1; delete aaa"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if d := cmp.Diff(tc.want, shown(plan(tc.o, noon))); d != "" {

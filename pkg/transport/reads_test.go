@@ -51,7 +51,7 @@ func TestAReadWaitsForTheAPIServer(t *testing.T) {
 	if got := o.asked.Load(); got != 3 {
 		t.Errorf("asked %d times", got)
 	}
-	if said := log.String(); strings.Count(said, "is away") != 1 || strings.Count(said, "is back") != 1 {
+	if said := log.String(); strings.Count(said, "cannot be reached") != 1 || strings.Count(said, "can be reached again") != 1 {
 		t.Errorf("the outage is not logged once:\n%s", said)
 	}
 }

@@ -18,7 +18,7 @@ func TestPlanOfThePass(t *testing.T) {
 		why        string
 		wakes      int
 	}{
-		"before uses are recorded for a year nothing is woken": {noon.Add(time.Second), nil, "uses are not recorded for long enough before 2026-06-01T12:00:01Z", 0},
+		"before uses are recorded for a year nothing is woken": {noon.Add(time.Second), nil, "the use of tokens is not recorded for long enough; next check not before 2026-06-01T12:00:01Z", 0},
 		"from that second on the namespaces are":               {noon, []string{"a", "b"}, "2 namespaces have generated tokens that are unused for the clean-up period", 2},
 	} {
 		t.Run(name, func(t *testing.T) {

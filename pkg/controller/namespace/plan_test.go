@@ -41,9 +41,9 @@ func TestPlan(t *testing.T) {
 	}{
 		"one that is not to be emptied": {observed{}, "", "not terminating, or emptied already", 0, ""},
 		"one that no survey has seen": {knowing(nil, func(o *observed) { o.surveyed = false }), "",
-			"waits for the next survey", 5 * time.Minute, "survey"},
+			"waiting for the next list of all resources", 5 * time.Minute, "survey"},
 		"one that was seen too long ago": {knowing(nil, func(o *observed) { o.found.until = noon.Add(-1) }), "",
-			"nothing is left, but it was looked at too long ago to be sure", 5 * time.Minute, "renew survey"},
+			"nothing is left, but the lists are too old: reading again", 5 * time.Minute, "renew survey"},
 		"what it holds comes before that": {knowing(held{widgets.gvr: one}, func(o *observed) { o.found.until = noon.Add(-1) }), "do PartialObjectMetadata",
 			"1 objects of 1 kinds are deleted, of 3 kinds that are served", 0, ""},
 		"one that is gone live":  {knowing(nil, func(o *observed) { o.live = nil }), "", "not terminating, or emptied already", settle, ""},
