@@ -91,7 +91,7 @@ func TestAWorkerThatIsAnsweredIsNotStuck(t *testing.T) {
 	}
 	close(answered)
 	c.Step(61 * time.Second)
-	if err := r.Check(nil); err == nil || !strings.Contains(err.Error(), "ns/long for 4m46s, and nothing it asked was answered for 1m1s") {
+	if err := r.Check(nil); err == nil || !strings.Contains(err.Error(), "ns/long for 4m46s, and none of its requests was answered for 1m1s") {
 		t.Errorf("check says %v", err)
 	}
 	close(release)
