@@ -257,7 +257,7 @@ func TestSigningFilesAreReplacedWhileItRuns(t *testing.T) {
 			return nil
 		})
 	}
-	const stays = "the pair from before stays in use"
+	const stays = "the previous pair stays in use"
 	signedBy("CN=first", "", 0)
 
 	mark := m.LogMark()
