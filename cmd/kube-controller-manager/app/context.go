@@ -41,8 +41,8 @@ const (
 	startPatience = time.Minute
 )
 
-// ControllerContext is what the controllers of one term are made from. InitFuncs
-// get it by value, with their controller's name in it.
+// ControllerContext is what the controllers of one term are made from. Constructors
+// get it by value, with their controller's name and row in it.
 type ControllerContext struct {
 	// Config is the component configuration.
 	Config *kcmconfig.KubeControllerManagerConfiguration
@@ -183,7 +183,7 @@ func (cc *ControllerContext) addDiscovery(ctx context.Context) error {
 	return cc.addMonitors(ctx, client)
 }
 
-// startCaches starts every cache that an InitFunc asked for.
+// startCaches starts every cache that a constructor asked for.
 func (cc *ControllerContext) startCaches(ctx context.Context) {
 	caches, stop := context.WithCancel(context.WithoutCancel(ctx))
 	cc.background(ctx, cc.watchLoops)

@@ -13,8 +13,7 @@
 //   - A controller that cannot run here, because of a flag, a gate or an API that
 //     is not served, costs nothing else; /debug/controllers/ says why it is not there.
 //
-// A controller is added with one row in initializers.go and one InitFunc in an
-// init file. The InitFunc makes a client and a recorder, passes informers, flags
-// and gates as plain values to the controller's New, and runs what comes back;
-// it decides nothing about objects.
+// A controller is added with one row and one constructor in the register file of
+// its API group. The constructor passes informers, flags and gates as plain values
+// to the controller's New; it decides nothing about objects.
 package app
