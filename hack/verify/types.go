@@ -187,11 +187,3 @@ func at(p *packages.Package, n ast.Node) string {
 	here, _ := os.Getwd()
 	return fmt.Sprintf("%s:%d", strings.TrimPrefix(position.Filename, here+"/"), position.Line)
 }
-
-func lines(name string) []string {
-	content, err := os.ReadFile(name)
-	if err != nil {
-		return nil
-	}
-	return strings.Fields(string(content))
-}
