@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	componentbaseconfig "k8s.io/component-base/config/v1alpha1"
 	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 )
 
 var testLease = Lease{Namespace: "kube-system", Name: "kube-controller-manager", Type: "leases"}
@@ -118,7 +120,7 @@ func TestAStandbyTakesAReleasedLeaseAtOnce(t *testing.T) {
 		t.Fatalf("%s leads first", got)
 	}
 	go func() { results <- b.run(ctxB, work("b")) }()
-	eventually(t, "b watches the lease", func() bool {
+	testrig.Eventually(t, "b watches the lease", func() bool {
 		for _, action := range client.Actions() {
 			if action.Matches("watch", "leases") {
 				return true
@@ -302,7 +304,7 @@ func TestAStandbyStopsWithoutALease(t *testing.T) {
 			return nil
 		})
 	}()
-	eventually(t, "the lease is looked at", func() bool { return len(client.Actions()) > 0 })
+	testrig.Eventually(t, "the lease is looked at", func() bool { return len(client.Actions()) > 0 })
 	stop()
 	if err := <-result; err != nil {
 		t.Fatal(err)
@@ -345,19 +347,6 @@ func TestALostLeaseSaysWhy(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
-	}
-}
-
-// eventually waits until what holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	end := time.After(deadline)
-	for tick := time.Tick(5 * time.Millisecond); !holds(); {
-		select {
-		case <-tick:
-		case <-end:
-			t.Fatalf("%s: still not after %s", what, deadline)
-		}
 	}
 }
 
