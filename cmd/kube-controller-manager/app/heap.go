@@ -10,7 +10,7 @@ import (
 
 const (
 	// room is how large in bytes the heap of a busy process may grow before it is
-	// collected; one of which more than half is live may double, as by default.
+	// collected. A heap with more than half of that alive may double, as by default.
 	room = 72 << 20
 	// calmPercent is by how much the heap of a process at rest may grow.
 	calmPercent = 20

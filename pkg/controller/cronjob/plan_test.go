@@ -110,7 +110,7 @@ func TestAPlanSaysWhyWithNumbers(t *testing.T) {
 		"never": {hourly(suspended, lists("a")), []*batchv1.Job{job("a")}, "", "it is suspended; 1 Jobs run", time.Time{}},
 		"the history": {hourly(last(hour(12))), []*batchv1.Job{job("a", failed), job("b", failed), job("c", failed, leaving), job("d", failed)},
 			"delete Job a Background, delete Job b Background", "2 Jobs that have ended are beyond the history limits", time.Time{}},
-		"what is told comes first": {hourly(last(hour(11))), []*batchv1.Job{job("a")}, "tell CronJob web; create Job " + noonJob,
+		"events come first": {hourly(last(hour(11))), []*batchv1.Job{job("a")}, "tell CronJob web; create Job " + noonJob,
 			"a start is due: Job " + noonJob + " of 2026-11-21T12:00:00Z", hour(13).Add(afterTime)},
 	} {
 		t.Run(name, func(t *testing.T) {

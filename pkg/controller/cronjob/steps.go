@@ -18,7 +18,7 @@ import (
 // deleted. It is no error of the CronJob, whose starts must not wait for it.
 const historyRetry = time.Minute
 
-// plan returns the draft as steps: the history, what is told, the start, and last the
+// plan returns the draft as steps: the history, the events, the start, and last the
 // status, which is written also when the start failed.
 func (d draft) plan(now time.Time) act.Plan {
 	var history []act.Step

@@ -60,7 +60,7 @@ func ask(csr *certificatesv1.CertificateSigningRequest, kinds []kind, number int
 			permissions[i] = k.permission
 		}
 		return act.Plan{
-			Why: fmt.Sprintf("the requestor has none of the %d permissions of which one is needed", len(kinds)),
+			Why: fmt.Sprintf("the requestor needs one of %d permissions and has none of them", len(kinds)),
 			Err: fmt.Errorf("recognized csr %q as %v but subject access review was not approved", csr.Name, permissions),
 		}
 	}

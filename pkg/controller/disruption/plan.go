@@ -52,8 +52,8 @@ type observed struct {
 // decision is what to report, and what to say about it.
 type decision struct {
 	status policyv1.PodDisruptionBudgetStatus
-	// told is told in any case, and toldOnce along with a change of the status.
-	told, toldOnce []act.Event
+	// events are sent in any case, onChange only with a change of the status.
+	events, onChange []act.Event
 	// overdue are about pods whose eviction was allowed and which nobody deleted.
 	overdue []act.Event
 	// recheck is when the next allowed eviction is overdue, again when what was
@@ -79,7 +79,7 @@ func (d decision) plan(budget *policyv1.PodDisruptionBudget, now time.Time) act.
 		return n
 	}}
 	if reported(&budget.Status, &d.status) {
-		for _, e := range slices.Concat(d.told, d.overdue) {
+		for _, e := range slices.Concat(d.events, d.overdue) {
 			p.Stages = append(p.Stages, act.InTurn(e))
 		}
 		return p
@@ -89,7 +89,7 @@ func (d decision) plan(budget *policyv1.PodDisruptionBudget, now time.Time) act.
 		// allowed meanwhile must not be lost.
 		return act.Status{
 			Of: budget, Set: func(o client.Object) { o.(*policyv1.PodDisruptionBudget).Status = d.status },
-			MayWait: d.failed == nil && underWay(&budget.Status, &d.status), Tell: slices.Concat(d.told, d.toldOnce, d.overdue),
+			MayWait: d.failed == nil && underWay(&budget.Status, &d.status), Tell: slices.Concat(d.events, d.onChange, d.overdue),
 		}
 	}
 	return p
@@ -102,7 +102,7 @@ func decide(o observed, now time.Time) decision {
 		return d.failSafe(o, now)
 	}
 	if len(o.pods) == 0 {
-		d.told = []act.Event{{On: o.budget, Type: corev1.EventTypeNormal, Reason: reasonNoPods, Message: "No matching pods found"}}
+		d.events = []act.Event{{On: o.budget, Type: corev1.EventTypeNormal, Reason: reasonNoPods, Message: "No matching pods found"}}
 	}
 	expected, desired, err := required(&o.budget.Spec, len(o.pods), o.expected)
 	if err != nil {
@@ -155,7 +155,7 @@ func (d decision) failSafe(o observed, now time.Time) decision {
 }
 
 func (d *decision) warnOnce(on client.Object, reason, message string) {
-	d.toldOnce = append(d.toldOnce, act.Event{On: on, Type: corev1.EventTypeWarning, Reason: reason, Message: message})
+	d.onChange = append(d.onChange, act.Event{On: on, Type: corev1.EventTypeWarning, Reason: reason, Message: message})
 }
 
 // withAllowed returns the conditions with one that reports whether any pod may go.

@@ -86,7 +86,7 @@ func TestWhatCannotBeComputedAllowsNothing(t *testing.T) {
 		t.Error(d)
 	}
 	told := []string{"Warning CalculateExpectedPodCountFailed Failed to calculate the number of expected pods: jobs.batch does not implement the scale subresource"}
-	if d := cmp.Diff(told, inWords(got.toldOnce)); d != "" || got.told != nil {
+	if d := cmp.Diff(told, inWords(got.onChange)); d != "" || got.events != nil {
 		t.Error(d)
 	}
 	if b.Status.DisruptionsAllowed != 2 || got.failed == nil {
@@ -120,7 +120,7 @@ func TestNotices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := decide(tc.o, noon)
-			if d := cmp.Diff(tc.always, inWords(got.told)) + cmp.Diff(tc.along, inWords(got.toldOnce)); d != "" {
+			if d := cmp.Diff(tc.always, inWords(got.events)) + cmp.Diff(tc.along, inWords(got.onChange)); d != "" {
 				t.Error(d)
 			}
 		})
@@ -212,19 +212,19 @@ func TestWhy(t *testing.T) {
 // What is said along with a change is not said again while nothing changes.
 func TestWhatIsToldWithAndWithoutAChange(t *testing.T) {
 	event := func(message string) []act.Event { return []act.Event{{Message: message}} }
-	d := decision{told: event("always"), toldOnce: event("along"), overdue: event("overdue")}
+	d := decision{events: event("always"), onChange: event("along"), overdue: event("overdue")}
 	var got []act.Event
 	same := d.plan(budget(), noon)
 	for _, stage := range same.Stages {
 		got = append(got, stage.Steps[0].(act.Event))
 	}
-	if diff := cmp.Diff(slices.Concat(d.told, d.overdue), got); diff != "" || same.Status != nil {
+	if diff := cmp.Diff(slices.Concat(d.events, d.overdue), got); diff != "" || same.Status != nil {
 		t.Errorf("without a change: %s", diff)
 	}
 	d.status.ExpectedPods = 1
 	changed := d.plan(budget(), noon)
 	got = changed.Status(nil).(act.Status).Tell
-	if diff := cmp.Diff(slices.Concat(d.told, d.toldOnce, d.overdue), got); diff != "" || changed.Stages != nil {
+	if diff := cmp.Diff(slices.Concat(d.events, d.onChange, d.overdue), got); diff != "" || changed.Stages != nil {
 		t.Errorf("with one: %s", diff)
 	}
 }

@@ -143,7 +143,7 @@ func terminating(namespace *corev1.Namespace) bool {
 	return namespace.DeletionTimestamp != nil && slices.Contains(namespace.Spec.Finalizers, corev1.FinalizerKubernetes)
 }
 
-// underWay tells of changes to a namespace that is being emptied already, such
+// underWay reports whether a change is one to a namespace that is being emptied already, such
 // as our own to its status. A resync counts as no change, and wakes.
 func underWay(change runner.Change[corev1.Namespace]) bool {
 	return change.Old != nil && change.Old.UID == change.New.UID && terminating(change.Old) &&

@@ -80,7 +80,7 @@ type looked struct {
 }
 
 func (l *looked) String() string {
-	why := fmt.Sprintf("%d kinds of %d were listed for %d namespaces, %d of which can go on", l.lists, l.kinds, l.namespaces, len(l.wake))
+	why := fmt.Sprintf("%d kinds of %d were listed for %d namespaces; %d can go on", l.lists, l.kinds, l.namespaces, len(l.wake))
 	if l.undiscovered != "" {
 		why += "; not discovered: " + l.undiscovered
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// knowing is a namespace of which a look of just now has shown this.
+// knowing returns a namespace that was just listed, with these findings.
 func knowing(held map[schema.GroupVersionResource]tally, change func(*observed)) observed {
 	o := observed{cached: ending(nil), live: ending(nil), surveyed: true, resync: 5 * time.Minute, found: findings{
 		known: &catalog{resources: []resource{configMaps, pods, widgets}}, until: noon.Add(fresh), held: held,
@@ -60,7 +60,7 @@ func TestPlan(t *testing.T) {
 			"0 objects of 0 kinds are left; discovery is not complete", 5 * time.Minute, ""},
 		"a look wakes those that can go on": {observed{looked: &looked{namespaces: 2, kinds: 3, lists: 1, wake: []string{"a"}, blocked: true,
 			unread: map[string]string{"widgets.example.com": "down"}}}, "",
-			"1 kinds of 3 were listed for 2 namespaces, 1 of which can go on; widgets.example.com cannot be read: down", 0, "probe a"},
+			"1 kinds of 3 were listed for 2 namespaces; 1 can go on; widgets.example.com cannot be read: down", 0, "probe a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := plan(tc.o, noon)

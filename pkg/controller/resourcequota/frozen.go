@@ -40,7 +40,7 @@ func lasting(all []frozen, now time.Time) (broken map[schema.GroupResource]bool,
 	return broken, more
 }
 
-// events tell of the broken resources that were not told of yet, and of those that are
+// events name the broken resources that have no event yet, and those that are
 // broken no more.
 func (o observed) events(broken map[schema.GroupResource]bool) []act.Event {
 	var events []act.Event
