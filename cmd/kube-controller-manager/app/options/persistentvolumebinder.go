@@ -1,13 +1,10 @@
 package options
 
 import (
-	"fmt"
-	"os"
+	"github.com/spf13/pflag"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
-	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes/scheme"
+	"github.com/kube-kcm/kube-controller-manager/pkg/volumes/recycle"
 )
 
 var persistentVolumeBinder = section{
@@ -56,30 +53,11 @@ func checkPersistentVolumes(p *problems, s *settings) {
 	}
 }
 
-// podTemplate refuses a file that does not hold a pod; no file is fine.
+// podTemplate refuses a file that no volume can be recycled with; no file is fine.
 func (p *problems) podTemplate(flag, path string) {
 	if path == "" {
 		return
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		p.with(flag, path, fmt.Errorf("failed to read file path %s: %w", path, err))
-		return
-	}
-	if len(data) == 0 {
-		p.with(flag, path, fmt.Errorf("file was empty: %s", path))
-		return
-	}
-	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
-	if err != nil {
-		p.with(flag, path, fmt.Errorf("failed decoding file: %w", err))
-		return
-	}
-	pod, isPod := object.(*corev1.Pod)
-	switch {
-	case !isPod:
-		p.with(flag, path, fmt.Errorf("failed decoding file: it holds a %T, not a Pod", object))
-	case len(pod.Spec.Volumes) == 0:
-		p.with(flag, path, fmt.Errorf("pod specification (%s): does not contain any volume(s)", path))
-	}
+	_, err := recycle.Read(path)
+	p.with(flag, path, err)
 }
