@@ -122,7 +122,7 @@ bench-full: tools build ## the same with sizes that matter; an hour or two
 	$(OUT)/bin/bench -floor -rounds 3 -timeout 5h
 
 .PHONY: mutate
-mutate: ## change the code of pure packages and see whether their tests notice: _output/mutate; PACKAGES=pkg/pods, AGAIN=1 tries what lived
+mutate: ## change the code of pure packages and see whether their tests notice: _output/mutate; PACKAGES=pkg/workload/pods, AGAIN=1 tries what lived
 	@hack/mutate/run.sh $(PACKAGES)
 
 .PHONY: verify

@@ -20,7 +20,7 @@ import (
 	componentbaseconfig "k8s.io/component-base/config/v1alpha1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var testLease = Lease{Namespace: "kube-system", Name: "kube-controller-manager", Type: "leases"}
@@ -120,7 +120,7 @@ func TestAStandbyTakesAReleasedLeaseAtOnce(t *testing.T) {
 		t.Fatalf("%s leads first", got)
 	}
 	go func() { results <- b.run(ctxB, work("b")) }()
-	testrig.Eventually(t, "b watches the lease", func() bool {
+	fixture.Eventually(t, "b watches the lease", func() bool {
 		for _, action := range client.Actions() {
 			if action.Matches("watch", "leases") {
 				return true
@@ -304,7 +304,7 @@ func TestAStandbyStopsWithoutALease(t *testing.T) {
 			return nil
 		})
 	}()
-	testrig.Eventually(t, "the lease is looked at", func() bool { return len(client.Actions()) > 0 })
+	fixture.Eventually(t, "the lease is looked at", func() bool { return len(client.Actions()) > 0 })
 	stop()
 	if err := <-result; err != nil {
 		t.Fatal(err)

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
@@ -27,14 +27,14 @@ var web = types.NamespacedName{Namespace: "shop", Name: "web"}
 // rig is a writer to a fake API server, which notes with which context it was asked.
 type rig struct {
 	*Writer
-	*testrig.Rig
+	*fixture.Rig
 	client.Client
 	asked context.Context
 }
 
 func newRig(cached ...*discoveryv1.EndpointSlice) *rig {
-	r := &rig{Rig: testrig.New(fake.NewClientset(), metav1.Now().Time)}
-	r.Client = testrig.Client(r.Rig.Client)
+	r := &rig{Rig: fixture.New(fake.NewClientset(), metav1.Now().Time)}
+	r.Client = fixture.Client(r.Rig.Client)
 	store := toolscache.NewStore(toolscache.MetaNamespaceKeyFunc)
 	for _, slice := range cached {
 		_ = store.Add(slice) // it has a name

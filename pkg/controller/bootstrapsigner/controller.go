@@ -14,7 +14,7 @@ import (
 	"k8s.io/cluster-bootstrap/token/api"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/bootstraptokens"
-	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 func prepare(t *testing.T, roles ...*rbacv1.ClusterRole) (*Controller, *fake.Clientset, informers.SharedInformerFactory) {
@@ -29,7 +29,7 @@ func prepare(t *testing.T, roles ...*rbacv1.ClusterRole) (*Controller, *fake.Cli
 	}
 	client := fake.NewClientset(objects...)
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Rbac().V1().ClusterRoles(), testrig.Hand(client, nil))
+	c, err := New(shared.Rbac().V1().ClusterRoles(), fixture.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func prepare(t *testing.T, roles ...*rbacv1.ClusterRole) (*Controller, *fake.Cli
 
 func TestRulesFollowThroughAChain(t *testing.T) {
 	c, client, shared := prepare(t)
-	testrig.Run(t, client, c.Run, shared)
+	fixture.Run(t, client, c.Run, shared)
 
 	roles := client.RbacV1().ClusterRoles()
 	for _, r := range []*rbacv1.ClusterRole{

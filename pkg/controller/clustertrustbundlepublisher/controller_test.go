@@ -13,18 +13,18 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // start runs the controller on an API server that has an old bundle.
 func start(t *testing.T, client *fake.Clientset, api func(informers.SharedInformerFactory) API) {
 	t.Helper()
 	own := Informers(client, 0)
-	c, err := New(api(own), []byte(rootCA), testrig.Hand(client, nil))
+	c, err := New(api(own), []byte(rootCA), fixture.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	testrig.Run(t, client, c.Run, own)
+	fixture.Run(t, client, c.Run, own)
 }
 
 func TestABundleComesBackInV1beta1(t *testing.T) {
@@ -35,15 +35,15 @@ func TestABundleComesBackInV1beta1(t *testing.T) {
 		list, err := bundles.List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 1 && list.Items[0].Name == nameOf(rootCA) && list.Items[0].Spec.TrustBundle == rootCA
 	}
-	testrig.Eventually(t, "the bundle replaces the old one", only)
+	fixture.Eventually(t, "the bundle replaces the old one", only)
 	if err := bundles.Delete(t.Context(), nameOf(rootCA), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	testrig.Eventually(t, "the bundle is created again", only)
+	fixture.Eventually(t, "the bundle is created again", only)
 	if _, err := bundles.Update(t.Context(), bundle(nameOf(rootCA), SignerName, "forged"), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	testrig.Eventually(t, "the bundle is put right", only)
+	fixture.Eventually(t, "the bundle is put right", only)
 }
 
 func TestABundleIsPublishedInV1alpha1(t *testing.T) {
@@ -56,11 +56,11 @@ func TestABundleIsPublishedInV1alpha1(t *testing.T) {
 		list, err := bundles.List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 1 && list.Items[0].Name == nameOf(rootCA) && list.Items[0].Spec.TrustBundle == rootCA
 	}
-	testrig.Eventually(t, "the bundle replaces the old one", only)
+	fixture.Eventually(t, "the bundle replaces the old one", only)
 	if _, err := bundles.Update(t.Context(), alpha(bundle(nameOf(rootCA), SignerName, "forged")), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	testrig.Eventually(t, "the bundle is put right", only)
+	fixture.Eventually(t, "the bundle is put right", only)
 }
 
 func TestErrorsOfWrites(t *testing.T) {
@@ -83,7 +83,7 @@ func TestErrorsOfWrites(t *testing.T) {
 			client := fake.NewClientset(old)
 			client.PrependReactor(tc.verb, "clustertrustbundles", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
 			api := Beta(Informers(client, 0))
-			c, err := New(api, []byte(rootCA), testrig.Hand(client, nil))
+			c, err := New(api, []byte(rootCA), fixture.Hand(client, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,11 +110,11 @@ func TestARefusedDeletionIsTriedAgain(t *testing.T) {
 		return refuse, nil, apierrors.NewConflict(bundleResource, "x", errors.New("denied by a webhook"))
 	})
 	api := Beta(Informers(client, 0))
-	c, err := New(api, []byte(rootCA), testrig.Hand(client, nil))
+	c, err := New(api, []byte(rootCA), fixture.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.LookLive(testrig.Live(client))
+	c.LookLive(fixture.Live(client))
 	if err := errors.Join(api.informer.GetStore().Add(old), api.informer.GetStore().Add(kept)); err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 const (
@@ -60,7 +60,7 @@ func TestPlan(t *testing.T) {
 		t.Run(test, func(t *testing.T) {
 			before := changed.DeepCopy()
 			p := plan(observed{tc.bundles, tc.rootCA, asBeta}, time.Time{})
-			if got := testrig.Planned(p); got != tc.publish || p.Why != tc.why {
+			if got := fixture.Planned(p); got != tc.publish || p.Why != tc.why {
 				t.Errorf("plans %q because %q", got, p.Why)
 			}
 			if diff := cmp.Diff(tc.written, written(p)); diff != "" {
@@ -71,7 +71,7 @@ func TestPlan(t *testing.T) {
 			}
 			if p.Then != nil {
 				next := p.Then(act.Results{{Step: p.Stages[0].Steps[0], Became: act.Done}})
-				if got := testrig.Planned(next); got != tc.remove || next.Why != tc.then {
+				if got := fixture.Planned(next); got != tc.remove || next.Why != tc.then {
 					t.Errorf("then plans %q because %q", got, next.Why)
 				}
 			}

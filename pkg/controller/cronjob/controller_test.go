@@ -22,8 +22,8 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var (
@@ -34,7 +34,7 @@ var (
 // rig is a controller with caches that are filled by hand, and a fake server.
 type rig struct {
 	*Controller
-	*testrig.Rig
+	*fixture.Rig
 }
 
 // rigWith fills both the caches and the server.
@@ -45,12 +45,12 @@ func rigWith(t testing.TB, objects ...runtime.Object) *rig {
 
 func rigApart(t testing.TB, cached, live []runtime.Object) *rig {
 	t.Helper()
-	r := testrig.New(fake.NewClientset(live...), noon)
+	r := fixture.New(fake.NewClientset(live...), noon)
 	c, err := New(r.In.Batch().V1().CronJobs(), r.In.Batch().V1().Jobs(), r.Hand(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.LookLive(testrig.Live(r.Client))
+	c.LookLive(fixture.Live(r.Client))
 	r.Cache(t, cached...)
 	return &rig{c, r}
 }
@@ -289,14 +289,14 @@ func TestAStartInANamespaceThatEndsIsTriedAgain(t *testing.T) {
 	})
 	clock := clocktesting.NewFakeClock(noon)
 	shared := informers.NewSharedInformerFactory(client, 0)
-	hand := testrig.Hand(client, record.NewFakeRecorder(100))
+	hand := fixture.Hand(client, record.NewFakeRecorder(100))
 	hand.Clock = clock
 	c, err := New(shared.Batch().V1().CronJobs(), shared.Batch().V1().Jobs(), hand, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	testrig.Run(t, client, c.Run, shared)
-	testrig.Eventually(t, "a third try", func() bool { clock.Step(time.Millisecond); return tries.Load() >= 3 })
+	fixture.Run(t, client, c.Run, shared)
+	fixture.Eventually(t, "a third try", func() bool { clock.Step(time.Millisecond); return tries.Load() >= 3 })
 }
 
 // A schedule that cannot be read gives an event when it is written, and waits for the next one.
@@ -376,13 +376,13 @@ func TestItRunsByTheClock(t *testing.T) {
 	client := fake.NewClientset()
 	clock := clocktesting.NewFakeClock(noon)
 	shared := informers.NewSharedInformerFactory(client, 0)
-	hand := testrig.Hand(client, record.NewFakeRecorder(100))
+	hand := fixture.Hand(client, record.NewFakeRecorder(100))
 	hand.Clock = clock
 	c, err := New(shared.Batch().V1().CronJobs(), shared.Batch().V1().Jobs(), hand, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	testrig.Run(t, client, c.Run, shared)
+	fixture.Run(t, client, c.Run, shared)
 	made := func() (names []string) {
 		list, err := client.BatchV1().Jobs("ns").List(t.Context(), metav1.ListOptions{})
 		if err != nil {
@@ -396,14 +396,14 @@ func TestItRunsByTheClock(t *testing.T) {
 	if _, err := client.BatchV1().CronJobs("ns").Create(t.Context(), hourly(created(noon)), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	testrig.Eventually(t, "a planned look", func() bool { k, _ := c.Key("ns/web"); return k.NextLook == "59m50.1s" })
+	fixture.Eventually(t, "a planned look", func() bool { k, _ := c.Key("ns/web"); return k.NextLook == "59m50.1s" })
 	clock.Step(59*time.Minute + 50*time.Second)
 	if got := made(); len(got) != 0 {
 		t.Errorf("made %v before the time", got)
 	}
-	testrig.Eventually(t, "the job", func() bool { clock.Step(10 * time.Millisecond); return len(made()) == 1 })
+	fixture.Eventually(t, "the job", func() bool { clock.Step(10 * time.Millisecond); return len(made()) == 1 })
 	// A key that waiting for its caches is looked at again by the clock.
-	testrig.Eventually(t, "the look after the next hour", func() bool {
+	fixture.Eventually(t, "the look after the next hour", func() bool {
 		clock.Step(time.Millisecond)
 		k, _ := c.Key("ns/web")
 		return strings.HasPrefix(k.NextLook, "59m") && k.Failures == 0

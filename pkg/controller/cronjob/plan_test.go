@@ -7,7 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 const (
@@ -115,8 +115,8 @@ func TestAPlanSaysWhyWithNumbers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := plan(observed{cron: tc.c, jobs: tc.jobs}, noon)
-			if testrig.Planned(p) != tc.wants || p.Why != tc.why || !p.RequeueAt.Equal(tc.requeueAt) {
-				t.Errorf("wants %q because %q, again at %s", testrig.Planned(p), p.Why, p.RequeueAt)
+			if fixture.Planned(p) != tc.wants || p.Why != tc.why || !p.RequeueAt.Equal(tc.requeueAt) {
+				t.Errorf("wants %q because %q, again at %s", fixture.Planned(p), p.Why, p.RequeueAt)
 			}
 		})
 	}

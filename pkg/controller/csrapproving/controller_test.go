@@ -19,9 +19,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/certificates"
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/test/certs"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 const (
@@ -118,7 +118,7 @@ func bench(t *testing.T, csr *certificatesv1.CertificateSigningRequest, allowed 
 		return true, review, nil
 	})
 	informer := informers.NewSharedInformerFactory(client, 0).Certificates().V1().CertificateSigningRequests()
-	c, err := New(informer, testrig.Hand(client, nil))
+	c, err := New(informer, fixture.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

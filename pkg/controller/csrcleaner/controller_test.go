@@ -18,12 +18,12 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/certificates"
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
-func hand(client testrig.Invoker, clock *testclock.FakeClock) reconcile.Hand {
-	h := testrig.Hand(client, nil)
+func hand(client fixture.Invoker, clock *testclock.FakeClock) reconcile.Hand {
+	h := fixture.Hand(client, nil)
 	h.Clock = clock
 	return h
 }
@@ -36,7 +36,7 @@ func TestALookAtTheStartAndOneAnHour(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testrig.Run(t, client, c.Run, shared)
+	fixture.Run(t, client, c.Run, shared)
 	left := func(want ...string) {
 		t.Helper()
 		var names []string

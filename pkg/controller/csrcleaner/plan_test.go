@@ -13,7 +13,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 const (
@@ -133,8 +133,8 @@ func TestPlan(t *testing.T) {
 			"2 of 3 requests are old enough to be deleted: a: it was neither approved nor denied for a day, c: it was neither approved nor denied for a day"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if p := plan(tc.all, noon); testrig.Planned(p) != tc.wants || p.Why != tc.why || p.RequeueAfter != time.Hour {
-				t.Errorf("wants %s because %q, again after %s", testrig.Planned(p), p.Why, p.RequeueAfter)
+			if p := plan(tc.all, noon); fixture.Planned(p) != tc.wants || p.Why != tc.why || p.RequeueAfter != time.Hour {
+				t.Errorf("wants %s because %q, again after %s", fixture.Planned(p), p.Why, p.RequeueAfter)
 			}
 		})
 	}

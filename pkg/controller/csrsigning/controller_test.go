@@ -20,8 +20,8 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/certificates"
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/test/certs"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // bench is a controller whose signers share one pair; its caches are filled by hand.
@@ -38,7 +38,7 @@ type bench struct {
 
 func newBench(t *testing.T, held content, objects ...*certificatesv1.CertificateSigningRequest) *bench {
 	t.Helper()
-	rig := testrig.New(fake.NewClientset(), noon)
+	rig := fixture.New(fake.NewClientset(), noon)
 	b := &bench{t: t, client: rig.Client, clock: rig.Clock, dir: t.TempDir()}
 	files := in(t, b.dir, held)
 	informer := rig.In.Certificates().V1().CertificateSigningRequests()
@@ -234,7 +234,7 @@ func TestARefusalThatProvesNothingIsTriedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, newAuthority(t, "a", noon.Add(year)), request(t, apiClient, "CN=jane", plainClient, approved))
-			b.LookLive(testrig.Live(b.client))
+			b.LookLive(fixture.Live(b.client))
 			refuse := true
 			b.client.PrependReactor("update", "certificatesigningrequests", func(clienttesting.Action) (bool, runtime.Object, error) { return refuse, nil, refusal })
 			if err := b.signer(apiClient).Reconcile(b.ctx, "mine").Err(); !errors.Is(err, refusal) {
@@ -262,7 +262,7 @@ func TestTheDebugPageSaysWhichPairIsInUse(t *testing.T) {
 func TestSignersWithoutFilesHaveNoLoop(t *testing.T) {
 	files := in(t, t.TempDir(), newAuthority(t, "a", noon.Add(year)))
 	client := fake.NewClientset()
-	c, err := New(informers.NewSharedInformerFactory(client, 0).Certificates().V1().CertificateSigningRequests(), testrig.Hand(client, nil),
+	c, err := New(informers.NewSharedInformerFactory(client, 0).Certificates().V1().CertificateSigningRequests(), fixture.Hand(client, nil),
 		Options{Signers: map[string]Files{kubelet: files}})
 	if err != nil {
 		t.Fatal(err)
@@ -286,7 +286,7 @@ func TestFilesThatCannotBeUsedAtTheStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := in(t, t.TempDir(), tc.held)
 			client := fake.NewClientset()
-			_, err := New(informers.NewSharedInformerFactory(client, 0).Certificates().V1().CertificateSigningRequests(), testrig.Hand(client, nil),
+			_, err := New(informers.NewSharedInformerFactory(client, 0).Certificates().V1().CertificateSigningRequests(), fixture.Hand(client, nil),
 				Options{Signers: map[string]Files{serving: files}})
 			if err == nil || !strings.Contains(err.Error(), tc.message) ||
 				!strings.HasPrefix(err.Error(), `failed to init kubernetes.io/kubelet-serving certificate controller: error reading CA cert file "`+files.Cert) {

@@ -7,8 +7,8 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // TestRulesOfSigners has the answers of the reference.
@@ -120,7 +120,7 @@ func written(t *testing.T, p act.Plan) string {
 	}
 	update, is := p.Stages[0].Steps[0].(act.Update)
 	if !is || len(p.Stages)+len(p.Stages[0].Steps) != 2 || update.Subresource != "status" {
-		t.Fatalf("plans %s", testrig.Planned(p))
+		t.Fatalf("plans %s", fixture.Planned(p))
 	}
 	csr := update.Object.(*certificatesv1.CertificateSigningRequest)
 	if last := csr.Status.Conditions[len(csr.Status.Conditions)-1]; last.Type == failed && len(csr.Status.Certificate) == 0 {

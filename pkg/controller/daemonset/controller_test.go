@@ -19,10 +19,10 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
-	podrules "github.com/kube-kcm/kube-controller-manager/pkg/pods"
-	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	podrules "github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/revisions"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var web = types.NamespacedName{Namespace: "ns", Name: "web"}
@@ -31,7 +31,7 @@ var web = types.NamespacedName{Namespace: "ns", Name: "web"}
 // as told.
 type rig struct {
 	*Controller
-	*testrig.Rig
+	*fixture.Rig
 }
 
 func newRig(t testing.TB, cached ...runtime.Object) *rig {
@@ -48,13 +48,13 @@ func newRig(t testing.TB, cached ...runtime.Object) *rig {
 // rigWith has an API server that knows other objects than the caches.
 func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *rig {
 	t.Helper()
-	r := testrig.New(client, noon)
+	r := fixture.New(client, noon)
 	apps, core := r.In.Apps().V1(), r.In.Core().V1()
 	c, err := New(apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(), r.Hand(), Options{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.writes.LookLive(testrig.Live(client))
+	c.writes.LookLive(fixture.Live(client))
 	r.Cache(t, cached...)
 	client.ClearActions()
 	return &rig{c, r}
@@ -175,7 +175,7 @@ func TestRequests(t *testing.T) {
 			objects: objects(daemon(working(1)), revisionOf(ds, 1), node("a"), pod("p", of(ds)), pod("q", of(ds), aged(time.Minute))),
 			faults: func(r *rig) {
 				r.Fail("delete", "pods", missing)
-				r.writes.LookLive(testrig.Live(fake.NewClientset()))
+				r.writes.LookLive(fixture.Live(fake.NewClientset()))
 			},
 			did: "delete pods"},
 		"a refused deletion is no deletion": {
@@ -391,9 +391,9 @@ func TestALostAnswerIsFollowedUpBeforeAnotherPodIsMade(t *testing.T) {
 	check(t, r.sync(t.Context(), web).Err() != nil, true)
 	answer = false
 	check(t, r.done(), "create pods, update daemonsets/status")
-	check(t, testrig.Held(t.Context(), r.writes, web), true)
+	check(t, fixture.Held(t.Context(), r.writes, web), true)
 	r.Cache(t, late)
-	check(t, testrig.Held(t.Context(), r.writes, web), false)
+	check(t, fixture.Held(t.Context(), r.writes, web), false)
 	check(t, r.sync(t.Context(), web).Err(), nil)
 	check(t, strings.Contains(r.done(), "create"), false)
 }
@@ -452,7 +452,7 @@ func TestASetThatIsHeldForLongIsTold(t *testing.T) {
 	if got := r.object(types.NamespacedName{Namespace: "ns", Name: "gone"}); got != nil {
 		t.Errorf("the object of a key without one is %v", got)
 	}
-	testrig.HoldForLong(r.writes, web, podsOf, noon)
-	testrig.Run(t, r.Client, r.Run, r.In)
-	testrig.Eventually(t, "the event", func() bool { return strings.Contains(r.told(), "Warning CacheBehind Not reconciled for 5m0s") })
+	fixture.HoldForLong(r.writes, web, podsOf, noon)
+	fixture.Run(t, r.Client, r.Run, r.In)
+	fixture.Eventually(t, "the event", func() bool { return strings.Contains(r.told(), "Warning CacheBehind Not reconciled for 5m0s") })
 }

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
-	"github.com/kube-kcm/kube-controller-manager/pkg/rejections"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
 )
 
 // longestHold is how long a node is not judged again whose rejected pod is held:

@@ -16,10 +16,10 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	toolscache "k8s.io/client-go/tools/cache"
 
-	podrules "github.com/kube-kcm/kube-controller-manager/pkg/pods"
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	podrules "github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // kinds are the resources in the order of their watches.
@@ -92,7 +92,7 @@ func (w *world) restart() {
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", w.server.handle)
 	w.rig = rigWith(w.t, client)
-	w.writes.LookLive(testrig.LiveAmong(&w.server.mu, w.server.pods))
+	w.writes.LookLive(fixture.LiveAmong(&w.server.mu, w.server.pods))
 	w.rig.Clock.SetTime(now)
 	w.rig.patient = w.patient
 	w.rig.wakeSet = func(types.NamespacedName) { w.woken = true }
@@ -164,7 +164,7 @@ func change[T any](e event) runner.Change[T] {
 
 // reconcile does what the runner does: hold the key back, or sync it.
 func (w *world) reconcile() string {
-	if !w.woken || testrig.Held(context.Background(), w.writes, web) {
+	if !w.woken || fixture.Held(context.Background(), w.writes, web) {
 		return ""
 	}
 	before := w.server.version

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	podrules "github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	podrules "github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/pods"
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var web = types.NamespacedName{Namespace: "ns", Name: "web"}
@@ -28,7 +28,7 @@ var web = types.NamespacedName{Namespace: "ns", Name: "web"}
 // as told.
 type rig struct {
 	*Controller
-	*testrig.Rig
+	*fixture.Rig
 }
 
 func newRig(t testing.TB, cached ...runtime.Object) *rig {
@@ -39,20 +39,20 @@ func newRig(t testing.TB, cached ...runtime.Object) *rig {
 // rigWith has an API server that knows other objects than the caches.
 func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *rig {
 	t.Helper()
-	r := testrig.New(client, noon)
+	r := fixture.New(client, noon)
 	c, err := New(r.In.Apps().V1().Deployments(), r.In.Apps().V1().ReplicaSets(), r.In.Core().V1().Pods(), r.Hand(),
 		Options{Workers: 1, Clock: r.Clock, TerminatingReplicas: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.writes.LookLive(testrig.Live(client))
+	c.writes.LookLive(fixture.Live(client))
 	r.Cache(t, cached...)
 	client.ClearActions()
 	return &rig{c, r}
 }
 
 // away has the live reads find nothing.
-func (r *rig) away() { r.writes.LookLive(testrig.Live(fake.NewClientset())) }
+func (r *rig) away() { r.writes.LookLive(fixture.Live(fake.NewClientset())) }
 
 func (r *rig) stored(t *testing.T) *appsv1.Deployment {
 	t.Helper()
@@ -407,7 +407,7 @@ func TestADeploymentThatIsHeldForLongIsTold(t *testing.T) {
 	if got := r.object(types.NamespacedName{Namespace: "ns", Name: "gone"}); got != nil {
 		t.Errorf("the object of a key without one is %v", got)
 	}
-	testrig.HoldForLong(r.writes, web, replicaSetResource, noon)
-	testrig.Run(t, r.Client, r.Run, r.In)
-	testrig.Eventually(t, "the event", func() bool { return strings.Contains(r.Told(), "Warning CacheBehind Not reconciled for 5m0s") })
+	fixture.HoldForLong(r.writes, web, replicaSetResource, noon)
+	fixture.Run(t, r.Client, r.Run, r.In)
+	fixture.Eventually(t, "the event", func() bool { return strings.Contains(r.Told(), "Warning CacheBehind Not reconciled for 5m0s") })
 }

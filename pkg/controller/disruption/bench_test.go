@@ -16,7 +16,7 @@ import (
 )
 
 // settle has the budget in the cache with the status that it should have.
-func (f *fixture) settle(b *testing.B, budget *policyv1.PodDisruptionBudget) {
+func (f *rig) settle(b *testing.B, budget *policyv1.PodDisruptionBudget) {
 	b.Helper()
 	if err := f.budgets.Add(budget); err != nil {
 		b.Fatal(err)
@@ -33,7 +33,7 @@ func (f *fixture) settle(b *testing.B, budget *policyv1.PodDisruptionBudget) {
 func BenchmarkPodChange(b *testing.B) {
 	for _, size := range []int{1000, 10000} {
 		b.Run(fmt.Sprintf("namespace=%d", size), func(b *testing.B) {
-			f := newFixture(b)
+			f := newRig(b)
 			for i := range size {
 				app := map[string]string{"app": fmt.Sprint("service-", i/10), "tier": "front"}
 				if err := f.pods.Add(pod(fmt.Sprint("p", i), labeled(app))); err != nil {
@@ -72,7 +72,7 @@ func BenchmarkPodChange(b *testing.B) {
 func BenchmarkLargeBudget(b *testing.B) {
 	for _, size := range []int{1000, 10000} {
 		b.Run(fmt.Sprintf("pods=%d", size), func(b *testing.B) {
-			f := newFixture(b, &appsv1.ReplicaSet{
+			f := newRig(b, &appsv1.ReplicaSet{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "rs", UID: "rs"}, Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To(int32(size))}})
 			for i := range size {
 				if err := f.pods.Add(pod(fmt.Sprint("p", i), of("apps/v1", "ReplicaSet", "rs"))); err != nil {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	podrules "github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	podrules "github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 )
 
 // mayWait reports whether the change of a pod that the budget selects leaves all

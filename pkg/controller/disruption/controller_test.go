@@ -21,17 +21,17 @@ import (
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var budgetResource = policyv1.Resource("poddisruptionbudgets")
 
 var budgetKey = key{Namespace: "ns", Name: "budget"}
 
-// fixture is a controller with filled caches, and what it talks to.
-type fixture struct {
+// rig is a controller with filled caches, and what it talks to.
+type rig struct {
 	*Controller
 	shared informers.SharedInformerFactory
 	client *fake.Clientset
@@ -40,11 +40,11 @@ type fixture struct {
 	kinds  *kinds
 }
 
-func newFixture(t testing.TB, cached ...runtime.Object) *fixture {
+func newRig(t testing.TB, cached ...runtime.Object) *rig {
 	t.Helper()
-	f := &fixture{client: fake.NewClientset(), clock: testclock.NewFakeClock(noon), events: record.NewFakeRecorder(100), kinds: newKinds()}
+	f := &rig{client: fake.NewClientset(), clock: testclock.NewFakeClock(noon), events: record.NewFakeRecorder(100), kinds: newKinds()}
 	f.shared = informers.NewSharedInformerFactory(f.client, 0)
-	hand := testrig.Hand(f.client, f.events)
+	hand := fixture.Hand(f.client, f.events)
 	hand.Clock = f.clock
 	c, err := New(f.shared, hand, Options{Mapper: f.kinds.mapper(), Scale: f.kinds.scale, Served: f.kinds.discovery.ServerResourcesForGroupVersion})
 	if err != nil {
@@ -58,16 +58,16 @@ func newFixture(t testing.TB, cached ...runtime.Object) *fixture {
 }
 
 // sync does what the runner does for a budget, and syncPod for a pod.
-func (f *fixture) sync(ctx context.Context, k key) runner.Result {
+func (f *rig) sync(ctx context.Context, k key) runner.Result {
 	return f.budgetRunner.Reconcile(ctx, k)
 }
 
-func (f *fixture) syncPod(ctx context.Context, l look) runner.Result {
+func (f *rig) syncPod(ctx context.Context, l look) runner.Result {
 	return f.podRunner.Reconcile(ctx, l)
 }
 
 // put makes the object known to the server and to the caches.
-func (f *fixture) put(t testing.TB, object runtime.Object) {
+func (f *rig) put(t testing.TB, object runtime.Object) {
 	t.Helper()
 	informer := f.shared.Core().V1().Pods().Informer()
 	switch object.(type) {
@@ -82,7 +82,7 @@ func (f *fixture) put(t testing.TB, object runtime.Object) {
 	}
 }
 
-func (f *fixture) said() []string {
+func (f *rig) said() []string {
 	var all []string
 	for len(f.events.Events) > 0 {
 		all = append(all, <-f.events.Events)
@@ -91,7 +91,7 @@ func (f *fixture) said() []string {
 }
 
 // wrote are the writes since the last call.
-func (f *fixture) wrote() []string {
+func (f *rig) wrote() []string {
 	var all []string
 	for _, action := range f.client.Actions() {
 		if !slices.Contains([]string{"get", "list", "watch"}, action.GetVerb()) {
@@ -102,7 +102,7 @@ func (f *fixture) wrote() []string {
 	return all
 }
 
-func (f *fixture) status(t testing.TB) policyv1.PodDisruptionBudgetStatus {
+func (f *rig) status(t testing.TB) policyv1.PodDisruptionBudgetStatus {
 	t.Helper()
 	b, err := f.client.PolicyV1().PodDisruptionBudgets("ns").Get(context.Background(), "budget", metav1.GetOptions{})
 	if err != nil {
@@ -112,7 +112,7 @@ func (f *fixture) status(t testing.TB) policyv1.PodDisruptionBudgetStatus {
 }
 
 // eventually polls for what another goroutine does.
-func (f *fixture) eventually(t testing.TB, what string, holds func() bool) {
+func (f *rig) eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) { return holds(), nil }); err != nil {
 		t.Error(what)
@@ -120,7 +120,7 @@ func (f *fixture) eventually(t testing.TB, what string, holds func() bool) {
 }
 
 func TestAStatusIsWrittenOnce(t *testing.T) {
-	f := newFixture(t, budget(minAvailable("1")), pod("a"), pod("b"), pod("other", labeled(nil)))
+	f := newRig(t, budget(minAvailable("1")), pod("a"), pod("b"), pod("other", labeled(nil)))
 	if err := f.sync(t.Context(), budgetKey).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestAStatusIsWrittenOnce(t *testing.T) {
 	}
 	done := budget(minAvailable("1"))
 	done.Status = status
-	f = newFixture(t, done, pod("a"), pod("b"))
+	f = newRig(t, done, pod("a"), pod("b"))
 	if err := f.sync(t.Context(), budgetKey).Err(); err != nil || f.wrote() != nil {
 		t.Errorf("a status that is right was written again; %v", err)
 	}
@@ -142,7 +142,7 @@ func TestAStatusIsWrittenOnce(t *testing.T) {
 func TestAWriteCarriesTheVersionThatWasJudged(t *testing.T) {
 	b := budget(minAvailable("1"))
 	b.ResourceVersion = "5"
-	f := newFixture(t, b, pod("a"))
+	f := newRig(t, b, pod("a"))
 	f.client.PrependReactor("update", "poddisruptionbudgets", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		sent := action.(clienttesting.UpdateAction).GetObject().(*policyv1.PodDisruptionBudget)
 		if sent.ResourceVersion != "5" {
@@ -156,7 +156,7 @@ func TestAWriteCarriesTheVersionThatWasJudged(t *testing.T) {
 }
 
 func TestAFailureIsReportedAndTriedAgain(t *testing.T) {
-	f := newFixture(t, budget(maxUnavailable("1")), pod("a", of("batch/v1", "Job", "job")))
+	f := newRig(t, budget(maxUnavailable("1")), pod("a", of("batch/v1", "Job", "job")))
 	f.reports.Sent(budgetKey, noon.Add(-time.Second)) // what fails waits for no report
 	const message = "jobs.batch does not implement the scale subresource"
 	if err := f.sync(t.Context(), budgetKey).Err(); err == nil || err.Error() != message {
@@ -172,11 +172,11 @@ func TestAFailureIsReportedAndTriedAgain(t *testing.T) {
 }
 
 func TestABudgetThatIsGoneIsDone(t *testing.T) {
-	f := newFixture(t)
+	f := newRig(t)
 	if err := f.sync(t.Context(), budgetKey).Err(); err != nil || f.wrote() != nil {
 		t.Errorf("got %v", err)
 	}
-	f = newFixture(t, budget(minAvailable("1")))
+	f = newRig(t, budget(minAvailable("1")))
 	f.client.PrependReactor("update", "poddisruptionbudgets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewNotFound(budgetResource, "budget")
 	})
@@ -186,7 +186,7 @@ func TestABudgetThatIsGoneIsDone(t *testing.T) {
 }
 
 func TestAnOverdueEvictionIsTold(t *testing.T) {
-	f := newFixture(t, budget(minAvailable("1"), disrupted("a", time.Hour), disrupted("b", time.Minute)), pod("a"), pod("b"), pod("c"))
+	f := newRig(t, budget(minAvailable("1"), disrupted("a", time.Hour), disrupted("b", time.Minute)), pod("a"), pod("b"), pod("c"))
 	result := f.sync(t.Context(), budgetKey)
 	if result.Err() != nil || result.After() != 0 {
 		t.Errorf("got %v, next look in %v", result.Err(), result.After())
@@ -206,7 +206,7 @@ func TestAnOverdueEvictionIsTold(t *testing.T) {
 
 func TestCountsThatNobodyActsOnWait(t *testing.T) {
 	b := budget(minAvailable("5"))
-	f := newFixture(t, b, pod("a"))
+	f := newRig(t, b, pod("a"))
 	f.client.PrependReactor("update", "poddisruptionbudgets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		f.clock.Step(50 * time.Millisecond)
 		return false, nil, nil
@@ -245,7 +245,7 @@ func TestCountsOfABudgetThatFailsDoNotWait(t *testing.T) {
 
 // However much the last look cost: the API server decides by the next one.
 func TestAFallIsSeenWhileLooksAreSpaced(t *testing.T) {
-	f := newFixture(t)
+	f := newRig(t)
 	for _, object := range []runtime.Object{budget(minAvailable("1")), pod("a"), pod("b")} {
 		if err := f.client.Tracker().Add(object); err != nil {
 			t.Fatal(err)
@@ -266,7 +266,7 @@ func TestAFallIsSeenWhileLooksAreSpaced(t *testing.T) {
 }
 
 func TestWhatMayWaitForTheNextLook(t *testing.T) {
-	f := newFixture(t, budget(minAvailable("2"), counted(2, 2)))
+	f := newRig(t, budget(minAvailable("2"), counted(2, 2)))
 	f.looks.Sent(budgetKey, noon.Add(-time.Minute))
 	scaled := budget(maxUnavailable("1"), counted(2, 2), func(b *policyv1.PodDisruptionBudget) { b.Name, b.UID = "scaled", "scaled" })
 	few := budget(minAvailable("2"), counted(1, 2), func(b *policyv1.PodDisruptionBudget) { b.Name, b.UID = "few", "few" })
@@ -306,7 +306,7 @@ func TestWhatMayWaitForTheNextLook(t *testing.T) {
 }
 
 func TestAStatusThatCouldNotBeWrittenIsTriedAgainAtOnce(t *testing.T) {
-	f := newFixture(t, budget(minAvailable("1")), pod("a"))
+	f := newRig(t, budget(minAvailable("1")), pod("a"))
 	f.client.PrependReactor("update", "poddisruptionbudgets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewServiceUnavailable("not now")
 	})
@@ -318,7 +318,7 @@ func TestAStatusThatCouldNotBeWrittenIsTriedAgainAtOnce(t *testing.T) {
 }
 
 func TestAStaleConditionIsTakenBack(t *testing.T) {
-	f := newFixture(t, pod("old", targeted(time.Hour, "EvictionByEvictionAPI")), pod("new", targeted(time.Minute, "EvictionByEvictionAPI")), pod("none"))
+	f := newRig(t, pod("old", targeted(time.Hour, "EvictionByEvictionAPI")), pod("new", targeted(time.Minute, "EvictionByEvictionAPI")), pod("none"))
 	at := func(name string) look { return look{key{Namespace: "ns", Name: name}, false} }
 	if err := f.syncPod(t.Context(), at("old")).Err(); err != nil {
 		t.Fatal(err)
@@ -341,7 +341,7 @@ func TestAStaleConditionIsTakenBack(t *testing.T) {
 
 func TestAPodOfSeveralBudgetsIsTold(t *testing.T) {
 	all := budget(minAvailable("1"), func(b *policyv1.PodDisruptionBudget) { b.Name, b.Spec.Selector = "all", &metav1.LabelSelector{} })
-	f := newFixture(t, budget(minAvailable("1")), all, pod("a"), pod("b", labeled(nil)))
+	f := newRig(t, budget(minAvailable("1")), all, pod("a"), pod("b", labeled(nil)))
 	for name, want := range map[string][]string{
 		"a": {`Warning MultiplePodDisruptionBudgets Pod "ns"/"a" matches multiple PodDisruptionBudgets.  Chose "all" arbitrarily.`}, "b": nil,
 	} {
@@ -365,7 +365,7 @@ func TestWhichBudgetsAPodWakes(t *testing.T) {
 	other := budget(func(b *policyv1.PodDisruptionBudget) { b.Name, b.UID, b.Spec.Selector.MatchLabels = "db", "db", db })
 	elsewhere := budget(func(b *policyv1.PodDisruptionBudget) { b.Namespace, b.UID = "other", "elsewhere" })
 	nothing := budget(func(b *policyv1.PodDisruptionBudget) { b.Name, b.UID, b.Spec.Selector = "nothing", "nothing", nil })
-	f := newFixture(t, budget(), other, elsewhere, nothing)
+	f := newRig(t, budget(), other, elsewhere, nothing)
 	touched := pod("a", func(p *corev1.Pod) { p.ResourceVersion, p.Annotations = "8", map[string]string{"a": "b"} })
 	for name, tc := range map[string]struct {
 		change runner.Change[corev1.Pod]
@@ -397,7 +397,7 @@ func TestWhichBudgetsAPodWakes(t *testing.T) {
 }
 
 func TestWhenAConditionWakesAPod(t *testing.T) {
-	f := newFixture(t)
+	f := newRig(t)
 	fresh, old := pod("a", targeted(30*time.Second, "EvictionByEvictionAPI")), pod("a", targeted(time.Hour, "EvictionByEvictionAPI"))
 	for name, tc := range map[string]struct {
 		change runner.Change[corev1.Pod]

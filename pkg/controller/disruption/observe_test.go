@@ -67,7 +67,7 @@ func (k *kinds) mapper() meta.RESTMapper {
 	return m
 }
 
-func (f *fixture) informerOf(t testing.TB, object runtime.Object) toolscache.SharedIndexInformer {
+func (f *rig) informerOf(t testing.TB, object runtime.Object) toolscache.SharedIndexInformer {
 	t.Helper()
 	apps := f.shared.Apps().V1()
 	switch object.(type) {
@@ -125,7 +125,7 @@ func TestOwnersAreFound(t *testing.T) {
 		"a version that is none, written past the API": {"a/b/c", "ReplicaSet", "u", "u", nil, "unexpected GroupVersion string: a/b/c"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, cached...)
+			f := newRig(t, cached...)
 			f.kinds.things = map[string]int32{"thing": 4, "lost-1": 9}
 			got, _, err := f.owners.find(t.Context(), &metav1.OwnerReference{APIVersion: tc.apiVersion, Kind: tc.kind, Name: tc.name, UID: tc.uid}, "ns")
 			if (got == nil) != (tc.want == nil) || got != nil && *got != *tc.want {
@@ -139,7 +139,7 @@ func TestOwnersAreFound(t *testing.T) {
 }
 
 func TestAScaleIsReadOnceInAWhile(t *testing.T) {
-	f := newFixture(t, budget(maxUnavailable("1")))
+	f := newRig(t, budget(maxUnavailable("1")))
 	f.kinds.things["thing"] = 4
 	for _, name := range []string{"a", "b", "c"} {
 		f.put(t, pod(name, of("example.com/v1", "Thing", "thing")))
@@ -163,7 +163,7 @@ func TestAScaleIsReadOnceInAWhile(t *testing.T) {
 }
 
 func TestAKindWithoutAScaleIsAskedAboutOnceInAWhile(t *testing.T) {
-	f := newFixture(t)
+	f := newRig(t)
 	find := func(name string) {
 		t.Helper()
 		_, _, err := f.owners.find(t.Context(), &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: name, UID: types.UID(name)}, "ns")
@@ -185,7 +185,7 @@ func TestAKindWithoutAScaleIsAskedAboutOnceInAWhile(t *testing.T) {
 }
 
 func TestAScaleThatFailsIsNotReadForEveryPod(t *testing.T) {
-	f := newFixture(t, budget(maxUnavailable("1")), pod("a", of("example.com/v1", "Thing", "thing")))
+	f := newRig(t, budget(maxUnavailable("1")), pod("a", of("example.com/v1", "Thing", "thing")))
 	f.kinds.broken = errors.New("the webhook does not answer")
 	for range 3 {
 		if err := f.sync(t.Context(), budgetKey).Err(); err == nil {
@@ -200,7 +200,7 @@ func TestAScaleThatFailsIsNotReadForEveryPod(t *testing.T) {
 func TestASelectorThatIsNone(t *testing.T) {
 	b := budget(minAvailable("1"))
 	b.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}
-	f := newFixture(t, b, pod("a"))
+	f := newRig(t, b, pod("a"))
 	if err := f.sync(t.Context(), budgetKey).Err(); err == nil {
 		t.Error("no error")
 	}

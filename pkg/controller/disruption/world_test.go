@@ -16,7 +16,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
-	podrules "github.com/kube-kcm/kube-controller-manager/pkg/pods"
+	podrules "github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
@@ -24,7 +24,7 @@ import (
 // controller whose caches lag, and whoever wants pods to go.
 type world struct {
 	*testworld.World
-	*fixture
+	*rig
 	t        *testing.T
 	version  int
 	truth    *policyv1.PodDisruptionBudget
@@ -39,7 +39,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T, seed uint64, replicas, least int) *world {
-	w := &world{World: testworld.New(seed), t: t, fixture: newFixture(t), pods: map[string]*corev1.Pod{}, replicas: replicas, least: least}
+	w := &world{World: testworld.New(seed), t: t, rig: newRig(t), pods: map[string]*corev1.Pod{}, replicas: replicas, least: least}
 	w.client.PrependReactor("update", "poddisruptionbudgets", w.update)
 	w.putBudget(budget(minAvailable(strconv.Itoa(least))))
 	w.Add(
@@ -68,7 +68,7 @@ func (w *world) putPod(p *corev1.Pod) {
 	p = p.DeepCopy()
 	w.stamp(p)
 	w.pods[p.Name] = p
-	w.updates = append(w.updates, func() { _ = w.fixture.pods.Update(p) })
+	w.updates = append(w.updates, func() { _ = w.rig.pods.Update(p) })
 }
 
 // update is the API server's answer to a status of the controller.
@@ -119,7 +119,7 @@ func (w *world) workload() string {
 		case p.DeletionTimestamp != nil:
 			w.version++
 			delete(w.pods, name)
-			w.updates = append(w.updates, func() { _ = w.fixture.pods.Delete(p) })
+			w.updates = append(w.updates, func() { _ = w.rig.pods.Delete(p) })
 			return name + " is gone"
 		case !podrules.Ready(p):
 			w.putPod(pod(name))

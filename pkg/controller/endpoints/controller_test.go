@@ -25,8 +25,8 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/services"
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
@@ -45,7 +45,7 @@ func newShell(t testing.TB, o Options, cached ...runtime.Object) *shell {
 	client := fake.NewClientset()
 	s := &shell{client: client, core: informers.NewSharedInformerFactory(client, 0).Core().V1(), events: record.NewFakeRecorder(100),
 		clock: testclock.NewFakeClock(noon)} // no reconcile takes any time
-	hand := testrig.Hand(client, s.events)
+	hand := fixture.Hand(client, s.events)
 	hand.Clock = s.clock
 	var err error
 	if s.Controller, err = New(s.core.Services(), s.core.Pods(), s.core.Endpoints(), hand, o); err != nil {
@@ -192,7 +192,7 @@ func TestARefusedDeletionIsNoDeletion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t, Options{}, settled())
-			s.LookLive(testrig.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) { return []metav1.Object{settled()}, nil }))
+			s.LookLive(fixture.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) { return []metav1.Object{settled()}, nil }))
 			refuse := true
 			s.client.PrependReactor("delete", "endpoints", func(clienttesting.Action) (bool, runtime.Object, error) {
 				if refuse {

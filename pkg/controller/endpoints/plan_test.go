@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 5, time.UTC)
@@ -184,7 +184,7 @@ func TestASettledClusterIsLeftAlone(t *testing.T) {
 	for name, current := range settled {
 		t.Run(name, func(t *testing.T) {
 			p := planFor(services[name], pods, current, noon)
-			if does := testrig.Planned(p); does != "" {
+			if does := fixture.Planned(p); does != "" {
 				t.Errorf("%s because %s: %s", does, p.Why, cmp.Diff(current.Subsets, wanted(p).Subsets))
 			}
 		})
@@ -269,8 +269,8 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := planFor(tc.service, pods, tc.current, noon)
-			if testrig.Planned(got) != tc.want || got.Why != tc.why+": 1 addresses are ready, 1 are not" {
-				t.Errorf("got %s because %s", testrig.Planned(got), got.Why)
+			if fixture.Planned(got) != tc.want || got.Why != tc.why+": 1 addresses are ready, 1 are not" {
+				t.Errorf("got %s because %s", fixture.Planned(got), got.Why)
 			}
 			if e := wanted(got); tc.current != nil && e != nil && (e.ResourceVersion != "7" || e == tc.current) {
 				t.Error("an update must carry the version it was decided on, and leave the cached object alone")
@@ -339,6 +339,6 @@ func TestTruncatedEndpointsAreNotWrittenAgain(t *testing.T) {
 		t.Errorf("%d addresses, annotations %v", r, first.Annotations)
 	}
 	if again := planFor(service(), pods, first, noon); again.Stages != nil {
-		t.Errorf("again: %s because %s", testrig.Planned(again), again.Why)
+		t.Errorf("again: %s because %s", fixture.Planned(again), again.Why)
 	}
 }

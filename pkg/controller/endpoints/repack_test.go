@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 func TestWhatMeansTheSameIsLeftAlone(t *testing.T) {
@@ -86,8 +86,8 @@ func TestWhatMeansTheSameIsLeftAlone(t *testing.T) {
 			}
 			current.Subsets = tc.change(current.Subsets)
 			before := current.DeepCopy()
-			if got := planFor(web, pods, current, noon); testrig.Planned(got) != tc.want {
-				t.Errorf("got %s: %s; want %s", testrig.Planned(got), got.Why, tc.want)
+			if got := planFor(web, pods, current, noon); fixture.Planned(got) != tc.want {
+				t.Errorf("got %s: %s; want %s", fixture.Planned(got), got.Why, tc.want)
 			}
 			if diff := cmp.Diff(before, current); diff != "" {
 				t.Errorf("the cached object was changed: %s", diff)

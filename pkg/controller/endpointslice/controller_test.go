@@ -25,8 +25,8 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/services"
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var (
@@ -55,7 +55,7 @@ func newShell(t testing.TB, o Options, cached ...runtime.Object) *shell {
 	client := fake.NewClientset()
 	s := &shell{client: client, factory: informers.NewSharedInformerFactory(client, 0), events: record.NewFakeRecorder(1000), version: 100,
 		clock: testclock.NewFakeClock(time.Unix(9, 0))} // no reconcile takes any time
-	hand := testrig.Hand(client, s.events)
+	hand := fixture.Hand(client, s.events)
 	hand.Clock = s.clock
 	client.PrependReactor("*", "endpointslices", s.serve)
 	core := s.factory.Core().V1()
@@ -292,7 +292,7 @@ func TestARefusedDeletionIsNoDeletion(t *testing.T) {
 			s := newShell(t, Options{}, service(), node("n", "a"), pod(1, "n"))
 			old := s.settle(t)[0]
 			s.cache(t, service(recreated))
-			s.LookLive(testrig.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) { return []metav1.Object{old}, nil }))
+			s.LookLive(fixture.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) { return []metav1.Object{old}, nil }))
 			refuse := true
 			s.client.PrependReactor("delete", "endpointslices", func(clienttesting.Action) (bool, runtime.Object, error) {
 				if refuse {

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // The answers to creates get lost: the first of them with, the second without a slice.
@@ -25,7 +25,7 @@ func TestALostAnswerMakesNoSecondSlice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t, Options{}, service(), node("n", "a"), pod(1, "n"))
 			var there []metav1.Object
-			s.LookLive(testrig.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) { return there, nil }))
+			s.LookLive(fixture.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) { return there, nil }))
 			lose := true
 			s.client.PrependReactor("create", "endpointslices", func(a clienttesting.Action) (bool, runtime.Object, error) {
 				slice := a.(clienttesting.CreateAction).GetObject().(*discoveryv1.EndpointSlice).DeepCopy()
@@ -47,14 +47,14 @@ func TestALostAnswerMakesNoSecondSlice(t *testing.T) {
 			if err := s.sync(context.Background(), web).Err(); err == nil {
 				t.Fatal("a lost answer is no success")
 			}
-			if held := testrig.Held(t.Context(), s.writes, web); held != made {
+			if held := fixture.Held(t.Context(), s.writes, web); held != made {
 				t.Fatalf("held after the live look: %t", held)
 			}
 			lose = false
 			for _, slice := range there {
 				s.cache(t, slice.(*discoveryv1.EndpointSlice))
 			}
-			if testrig.Held(t.Context(), s.writes, web) {
+			if fixture.Held(t.Context(), s.writes, web) {
 				t.Fatal("held although the cache shows the slice")
 			}
 			if err := s.sync(context.Background(), web).Err(); err != nil || len(there) != 1 {

@@ -18,10 +18,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/pkg/informers/monitor"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // cluster is an API server that serves things of group g in one version.
@@ -123,14 +123,14 @@ func TestWhatAnotherVersionDoesNotListIsAskedFor(t *testing.T) {
 		return action.(clienttesting.GetAction).GetName() == "owner", owner, nil
 	})
 	c.run(t)
-	testrig.Eventually(t, "both are seen", func() bool {
+	fixture.Eventually(t, "both are seen", func() bool {
 		objects, _ := c.graph.count()
 		return objects == 2
 	})
 	c.client.ClearActions()
 	c.serve("v2")
-	testrig.Eventually(t, "the owner is asked for", func() bool { return c.asked("get", "owner") || c.asked("delete", "child") })
-	testrig.Eventually(t, "the look is over", func() bool { return c.graph.looksAt("owner") > 0 || c.asked("delete", "child") })
+	fixture.Eventually(t, "the owner is asked for", func() bool { return c.asked("get", "owner") || c.asked("delete", "child") })
+	fixture.Eventually(t, "the look is over", func() bool { return c.graph.looksAt("owner") > 0 || c.asked("delete", "child") })
 	if c.asked("delete", "child") {
 		t.Error("the child is deleted, and its owner is there")
 	}
@@ -159,12 +159,12 @@ func TestHeldOwnersGoOnWhenAllIsRead(t *testing.T) {
 		return unread
 	}
 	c.run(t)
-	testrig.Eventually(t, "the owner is held", func() bool { return c.page().Held == 1 })
+	fixture.Eventually(t, "the owner is held", func() bool { return c.page().Held == 1 })
 	if c.asked("patch", "owner") {
 		t.Error("its finalizer is taken off")
 	}
 	mu.Lock()
 	unread = nil
 	mu.Unlock()
-	testrig.Eventually(t, "it goes on", func() bool { return c.page().Held == 0 && c.asked("patch", "owner") })
+	fixture.Eventually(t, "it goes on", func() bool { return c.page().Held == 0 && c.asked("patch", "owner") })
 }

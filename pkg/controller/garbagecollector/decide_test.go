@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 func had(uid types.UID, s standing) owner { return owner{metav1.OwnerReference{UID: uid}, s} }
@@ -50,7 +50,7 @@ func TestDecide(t *testing.T) {
 				live.OwnerReferences = append(live.OwnerReferences, blocking(o.ref))
 			}
 			p := decide(live, tc.owners, tc.dependents, tc.deleting)
-			if got := testrig.Planned(p); p.Why == "" || got != tc.want {
+			if got := fixture.Planned(p); p.Why == "" || got != tc.want {
 				t.Errorf("plans %s because %q", got, p.Why)
 			}
 			if (p.Then != nil) != (tc.then != "") {
@@ -59,7 +59,7 @@ func TestDecide(t *testing.T) {
 			if p.Then == nil {
 				return
 			}
-			if got := testrig.Planned(p.Then(act.Results{{Became: act.Done, Object: live}})); got != tc.then {
+			if got := fixture.Planned(p.Then(act.Results{{Became: act.Done, Object: live}})); got != tc.then {
 				t.Errorf("goes on with %s", got)
 			}
 		})

@@ -2,7 +2,7 @@
 // dependents of objects that wait for them (foregroundDeletion), and frees the
 // dependents of objects that are deleted without them (orphan).
 //
-// It reads, through pkg/monitor, the metadata of every resource that can be
+// It reads, through pkg/informers/monitor, the metadata of every resource that can be
 // listed, watched and deleted. It deletes objects, takes owner references off
 // them or unblocks these, and takes the two finalizers off that are its own. It
 // writes nothing else.

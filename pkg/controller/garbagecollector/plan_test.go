@@ -7,8 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 func TestPlan(t *testing.T) {
@@ -53,7 +53,7 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := tc.plan
-			if got := testrig.Planned(p); got != tc.wants || p.Why != tc.why || p.RequeueAfter != tc.again || !errors.Is(p.Err, tc.err) || (p.Err == nil) != (tc.err == nil) {
+			if got := fixture.Planned(p); got != tc.wants || p.Why != tc.why || p.RequeueAfter != tc.again || !errors.Is(p.Err, tc.err) || (p.Err == nil) != (tc.err == nil) {
 				t.Errorf("plans %q because %q, again after %v, %v", got, p.Why, p.RequeueAfter, p.Err)
 			}
 		})

@@ -9,7 +9,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // slow is an API server whose reads end when they are told to.
@@ -42,7 +42,7 @@ func TestReadsAreSharedByThoseWhoWait(t *testing.T) {
 	for range 9 {
 		go ask()
 	}
-	testrig.Eventually(t, "a read to wait", func() bool {
+	fixture.Eventually(t, "a read to wait", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		last := r.queue[location{name: "a"}]

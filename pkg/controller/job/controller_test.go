@@ -19,9 +19,9 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var pi = Key{Namespace: "ns", Name: "pi"}
@@ -29,12 +29,12 @@ var pi = Key{Namespace: "ns", Name: "pi"}
 // rig is a controller whose caches are filled by hand.
 type rig struct {
 	*Controller
-	*testrig.Rig
+	*fixture.Rig
 }
 
 func newRig(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *rig {
 	t.Helper()
-	r := testrig.New(client, noon)
+	r := fixture.New(client, noon)
 	c, err := New(r.In.Batch().V1().Jobs(), r.In.Core().V1().Pods(), r.Hand(), Options{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func looking(client *fake.Clientset) consistency.List {
 		if _, err := client.Invokes(request, &corev1.PodList{}); err != nil {
 			return nil, err
 		}
-		return testrig.Live(client)(ctx, resource, namespace, o)
+		return fixture.Live(client)(ctx, resource, namespace, o)
 	}
 }
 
@@ -168,9 +168,9 @@ func TestALostAnswerMakesNoSecondPod(t *testing.T) {
 	if err := client.Tracker().Add(late); err != nil {
 		t.Fatal(err)
 	}
-	check(t, testrig.Held(t.Context(), r.writes, pi), true)
+	check(t, fixture.Held(t.Context(), r.writes, pi), true)
 	r.Cache(t, late)
-	check(t, testrig.Held(t.Context(), r.writes, pi), false)
+	check(t, fixture.Held(t.Context(), r.writes, pi), false)
 }
 
 func TestOrphans(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // event is what a watch tells of a pod.
@@ -192,9 +192,9 @@ func (s *server) look(ctx context.Context, resource schema.GroupResource, namesp
 		}
 	}
 	if resource == jobResource {
-		return testrig.LiveAmong(&s.mu, map[string]*batchv1.Job{"pi": s.job})(ctx, resource, namespace, o)
+		return fixture.LiveAmong(&s.mu, map[string]*batchv1.Job{"pi": s.job})(ctx, resource, namespace, o)
 	}
-	return testrig.LiveAmong(&s.mu, s.pods)(ctx, resource, namespace, o)
+	return fixture.LiveAmong(&s.mu, s.pods)(ctx, resource, namespace, o)
 }
 
 // handle answers the controller's calls.

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // world is the server, a controller whose caches lag and that is killed, and
@@ -104,7 +104,7 @@ func (w *world) seeJob() string {
 
 // reconcile does what the runner does: hold the key back, or sync it.
 func (w *world) reconcile() string {
-	if testrig.Held(context.Background(), w.writes, pi) {
+	if fixture.Held(context.Background(), w.writes, pi) {
 		return ""
 	}
 	before, waited, forgotten := w.server.version, w.waits, w.forgotten()

@@ -19,7 +19,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // world is a controller, the API servers that it writes to and lists from, and its clock.
@@ -43,12 +43,12 @@ func newWorld(t *testing.T, account *corev1.ServiceAccount, since string, object
 	if since != "" {
 		held = append(held, trackedSince(map[string]string{"since": since}))
 	}
-	rig := testrig.New(fake.NewClientset(held...), noon)
+	rig := fixture.New(fake.NewClientset(held...), noon)
 	w := world{client: rig.Client, reader: fake.NewClientset(append(read, account)...), clock: rig.Clock}
 	factory := informers.NewSharedInformerFactory(w.reader, 0)
 	accounts := factory.Core().V1().ServiceAccounts()
 	var err error
-	w.Controller, err = New(accounts, testrig.Client(w.reader), rig.Hand(), Options{CleanUpPeriod: year})
+	w.Controller, err = New(accounts, fixture.Client(w.reader), rig.Hand(), Options{CleanUpPeriod: year})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,15 +221,15 @@ func TestFaults(t *testing.T) {
 
 func TestOnceADay(t *testing.T) {
 	w := newWorld(t, account("builder-token"), "2025-06-01", tokenOf("", ""))
-	testrig.Run(t, w.reader, w.Run)
+	fixture.Run(t, w.reader, w.Run)
 	looks := func() int {
 		return len(slices.DeleteFunc(verbs(w.client), func(v string) bool { return v != "get configmaps kube-system" }))
 	}
-	testrig.Eventually(t, "the first look", func() bool { return looks() == 1 })
+	fixture.Eventually(t, "the first look", func() bool { return looks() == 1 })
 	if got := verbs(w.client); len(got) != 1 {
 		t.Errorf("sent %v on the day before", got)
 	}
-	testrig.Eventually(t, "the mark", func() bool {
+	fixture.Eventually(t, "the mark", func() bool {
 		w.clock.Step(time.Hour)
 		return slices.Contains(verbs(w.client), "patch secrets team")
 	})

@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 func TestPlanOfThePass(t *testing.T) {
@@ -24,7 +24,7 @@ func TestPlanOfThePass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := plan(observed{pass: true, unused: year, due: tc.due, namespaces: tc.namespaces}, noon)
 			if p.Why != tc.why || p.RequeueAfter != 24*time.Hour || len(p.Stages) > 0 || (p.Note != nil) != (tc.wakes > 0) {
-				t.Errorf("plans %q because %q, again after %s", testrig.Planned(p), p.Why, p.RequeueAfter)
+				t.Errorf("plans %q because %q, again after %s", fixture.Planned(p), p.Why, p.RequeueAfter)
 			}
 			if p.Note != nil && len(p.Note(nil).(found)) != tc.wakes {
 				t.Errorf("wakes %v", p.Note(nil))
@@ -59,7 +59,7 @@ func TestPlanOfANamespace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := plan(observed{unused: year, tokens: tc.tokens}, noon)
-			if got := testrig.Planned(p); got != tc.plans || p.Why != tc.why || p.RequeueAfter != 0 {
+			if got := fixture.Planned(p); got != tc.plans || p.Why != tc.why || p.RequeueAfter != 0 {
 				t.Errorf("plans %q because %q", got, p.Why)
 			}
 		})

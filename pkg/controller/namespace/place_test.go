@@ -20,9 +20,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 func ending(change func(*corev1.Namespace)) *corev1.Namespace {
@@ -97,7 +97,7 @@ func newPlace(t *testing.T, live *corev1.Namespace, content ...runtime.Object) *
 		return true, nil, nil
 	})
 	shared := informers.NewSharedInformerFactory(p.client, 0)
-	hand := reconcile.Hand{Client: testrig.WithMetadata(testrig.Client(p.client), p.meta), Clock: p.clock}
+	hand := reconcile.Hand{Client: fixture.WithMetadata(fixture.Client(p.client), p.meta), Clock: p.clock}
 	c, err := New(shared.Core().V1().Namespaces(), hand, Options{Resync: 5 * time.Minute,
 		Discover: func() ([]*metav1.APIResourceList, error) { p.discovered++; return p.lists, p.incomplete }})
 	if err != nil {

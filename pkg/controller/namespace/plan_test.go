@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // knowing returns a namespace that was just listed, with these findings.
@@ -64,7 +64,7 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := plan(tc.o, noon)
-			if got := testrig.Planned(p); got != tc.wants || p.Why != tc.why || p.RequeueAfter != tc.again {
+			if got := fixture.Planned(p); got != tc.wants || p.Why != tc.why || p.RequeueAfter != tc.again {
 				t.Errorf("wants %q because %q, again after %v", got, p.Why, p.RequeueAfter)
 			}
 			if got := noted(p); got != tc.notes {
@@ -164,7 +164,7 @@ func TestFinalizingHasAnEnd(t *testing.T) {
 		t.Errorf("%d tries", tries)
 	}
 	if p := finalizing(ending(nil), 2).Afresh(ending(func(ns *corev1.Namespace) { ns.UID = "new" })); len(p.Stages) > 0 {
-		t.Errorf("another namespace is finalized: %s", testrig.Planned(p))
+		t.Errorf("another namespace is finalized: %s", fixture.Planned(p))
 	}
 }
 

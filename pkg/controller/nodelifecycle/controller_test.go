@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // rig is a controller whose caches are filled by hand and whose keys are synced by hand.
@@ -38,7 +38,7 @@ func newRig(t testing.TB, objects ...runtime.Object) *rig {
 	client := fake.NewClientset(objects...)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	r := &rig{t: t, client: client, clock: testclock.NewFakeClock(noon), events: record.NewFakeRecorder(2000), caches: factory}
-	hand := testrig.Hand(client, r.events)
+	hand := fixture.Hand(client, r.events)
 	hand.Clock = r.clock
 	c, err := New(factory.Core().V1().Nodes(), factory.Core().V1().Pods(), factory.Coordination().V1().Leases(), hand, Options{
 		NodeMonitorPeriod: 5 * time.Second, NodeMonitorGracePeriod: 50 * time.Second, NodeStartupGracePeriod: time.Minute,
@@ -210,7 +210,7 @@ func TestTwoConflictsAreRetriedByTheRunner(t *testing.T) {
 
 // look makes the live reads find these objects.
 func (r *rig) look(live ...metav1.Object) {
-	r.LookLive(testrig.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) { return live, nil }))
+	r.LookLive(fixture.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) { return live, nil }))
 }
 
 func TestWhatIsThereIsNotGone(t *testing.T) {

@@ -31,8 +31,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var _ runner.Loop = (*Controller)(nil)
@@ -144,7 +144,7 @@ func newTest(t testing.TB, replicas int32, hpas ...*autoscalingv2.HorizontalPodA
 func (w *test) start(recorder record.EventRecorder) {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{appsv1.SchemeGroupVersion})
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
-	hand := testrig.Hand(w.client, recorder)
+	hand := fixture.Hand(w.client, recorder)
 	hand.Client, hand.Clock = writer{hand.Client, w.target}, w.clock
 	var err error
 	w.Controller, err = New(w.factory.Autoscaling().V2().HorizontalPodAutoscalers(), w.factory.Core().V1().Pods(), mapper,

@@ -10,8 +10,8 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // looked is what a look has found that began a second before noon.
@@ -47,7 +47,7 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := plan(looked(tc.w), noon)
-			if got := testrig.Planned(p); got != tc.wants || p.Why != tc.why || (p.Err != nil) != tc.err {
+			if got := fixture.Planned(p); got != tc.wants || p.Why != tc.why || (p.Err != nil) != tc.err {
 				t.Errorf("wants %q because %q, %v", got, p.Why, p.Err)
 			}
 			// A rescale comes first; all else follows from what became of it.

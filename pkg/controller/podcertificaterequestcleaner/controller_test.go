@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -42,15 +42,15 @@ func TestPlan(t *testing.T) {
 		"one on its way out is not deleted once again": {leaving, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if p := plan(tc.request, noon); testrig.Planned(p) != tc.wants || p.RequeueAfter != tc.again || p.Why == "" {
-				t.Errorf("wants %q because %q, again after %s", testrig.Planned(p), p.Why, p.RequeueAfter)
+			if p := plan(tc.request, noon); fixture.Planned(p) != tc.wants || p.RequeueAfter != tc.again || p.Why == "" {
+				t.Errorf("wants %q because %q, again after %s", fixture.Planned(p), p.Why, p.RequeueAfter)
 			}
 		})
 	}
 }
 
 func TestARequestThatIsGoneIsNothingToDo(t *testing.T) {
-	rig := testrig.New(fake.NewClientset(), noon)
+	rig := fixture.New(fake.NewClientset(), noon)
 	c, err := New(rig.In.Certificates().V1beta1().PodCertificateRequests(), rig.Hand())
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestErrorsOfDelete(t *testing.T) {
 				uid = string(*a.(clienttesting.DeleteAction).GetDeleteOptions().Preconditions.UID)
 				return true, nil, tc.err
 			})
-			rig := testrig.New(client, noon)
+			rig := fixture.New(client, noon)
 			c, err := New(rig.In.Certificates().V1beta1().PodCertificateRequests(), rig.Hand())
 			if err != nil {
 				t.Fatal(err)
@@ -99,12 +99,12 @@ func TestARefusedDeletionIsTriedAgain(t *testing.T) {
 	client.PrependReactor("delete", "podcertificaterequests", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return refuse, nil, apierrors.NewConflict(Resource.GroupResource(), "r", errors.New("denied by a webhook"))
 	})
-	rig := testrig.New(client, noon)
+	rig := fixture.New(client, noon)
 	c, err := New(rig.In.Certificates().V1beta1().PodCertificateRequests(), rig.Hand())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.LookLive(testrig.Live(client))
+	c.LookLive(fixture.Live(client))
 	rig.Cache(t, request(time.Hour))
 	k := key{Namespace: "team", Name: "r"}
 	if err := c.Reconcile(t.Context(), k).Err(); !apierrors.IsConflict(err) || len(c.Behind(k)) > 0 {

@@ -21,8 +21,8 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 func world(t testing.TB, threshold int, cached ...runtime.Object) (*Controller, *fake.Clientset) {
@@ -49,7 +49,7 @@ func world(t testing.TB, threshold int, cached ...runtime.Object) (*Controller, 
 }
 
 func hand(client *fake.Clientset, clock *testclock.FakeClock) reconcile.Hand {
-	hand := testrig.Hand(client, nil)
+	hand := fixture.Hand(client, nil)
 	hand.Clock = clock
 	return hand
 }
@@ -185,7 +185,7 @@ func TestARefusedDeletionIsNoDeletion(t *testing.T) {
 		} {
 			t.Run(name+", "+code, func(t *testing.T) {
 				c, client := world(t, 1, surplus, pod("b", phase(corev1.PodFailed)))
-				c.LookLive(testrig.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) {
+				c.LookLive(fixture.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) {
 					if tc.live == nil {
 						return nil, nil
 					}
@@ -269,11 +269,11 @@ func TestQuarantine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testrig.Run(t, client, c.Run, shared)
+	fixture.Run(t, client, c.Run, shared)
 
 	passes := func(n int) func() bool { return func() bool { return c.Snapshot().Counts.Syncs >= n } }
 	left := func() int { return len(shared.Core().V1().Pods().Informer().GetStore().List()) }
-	testrig.Eventually(t, "the first pass", passes(1))
+	fixture.Eventually(t, "the first pass", passes(1))
 	stepUntil(t, fakeClock, "the second pass", period, passes(2))
 	if left() != 1 {
 		t.Fatal("deleted before the quarantine was over")
@@ -284,9 +284,9 @@ func TestQuarantine(t *testing.T) {
 // stepUntil steps the clock by d once and waits for the condition.
 func stepUntil(t *testing.T, c *testclock.FakeClock, what string, d time.Duration, is func() bool) {
 	t.Helper()
-	testrig.Eventually(t, "timers before "+what, c.HasWaiters)
+	fixture.Eventually(t, "timers before "+what, c.HasWaiters)
 	c.Step(d)
-	testrig.Eventually(t, what, func() bool {
+	fixture.Eventually(t, what, func() bool {
 		c.Step(time.Millisecond) // a timer that was set after the step
 		return is()
 	})
@@ -303,11 +303,11 @@ func TestTheCountOfTerminatedPodsFollowsTheCache(t *testing.T) {
 	shared.Start(ctx.Done())
 	t.Cleanup(func() { cancel(); shared.Shutdown() })
 	count := func(n int64) func() bool { return func() bool { return c.terminated.Load() == n } }
-	testrig.Eventually(t, "one is found at the start", count(1))
+	fixture.Eventually(t, "one is found at the start", count(1))
 	_ = client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod("b", phase(corev1.PodSucceeded)), "team")
-	testrig.Eventually(t, "another ends", count(2))
+	fixture.Eventually(t, "another ends", count(2))
 	_ = client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), "team", "a")
-	testrig.Eventually(t, "one is deleted", count(1))
+	fixture.Eventually(t, "one is deleted", count(1))
 }
 
 // A pass must cost the same with ten times the pods.

@@ -16,17 +16,17 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 func TestAGroupIsSetFreeWhenItsLastPodGoes(t *testing.T) {
 	client := fake.NewClientset(group(true, Finalizer), pod("a", corev1.PodRunning))
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Scheduling().V1alpha2().PodGroups(), shared.Core().V1().Pods(), testrig.Hand(client, nil))
+	c, err := New(shared.Scheduling().V1alpha2().PodGroups(), shared.Core().V1().Pods(), fixture.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	testrig.Run(t, client, c.Run, shared)
+	fixture.Run(t, client, c.Run, shared)
 
 	held, err := client.SchedulingV1alpha2().PodGroups("team").Get(t.Context(), "g", metav1.GetOptions{})
 	if err != nil || len(held.Finalizers) != 1 {
@@ -59,7 +59,7 @@ func TestErrorsOfUpdate(t *testing.T) {
 			client.PrependReactor("update", "podgroups", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
 			shared := informers.NewSharedInformerFactory(client, 0)
 			groups := shared.Scheduling().V1alpha2().PodGroups()
-			c, err := New(groups, shared.Core().V1().Pods(), testrig.Hand(client, nil))
+			c, err := New(groups, shared.Core().V1().Pods(), fixture.Hand(client, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func TestErrorsOfUpdate(t *testing.T) {
 func TestAGroupThatIsGoneIsNothingToDo(t *testing.T) {
 	client := fake.NewClientset()
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Scheduling().V1alpha2().PodGroups(), shared.Core().V1().Pods(), testrig.Hand(client, nil))
+	c, err := New(shared.Scheduling().V1alpha2().PodGroups(), shared.Core().V1().Pods(), fixture.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

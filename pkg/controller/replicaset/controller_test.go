@@ -19,10 +19,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/cache"
-	"github.com/kube-kcm/kube-controller-manager/pkg/replicas"
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/replicas"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var _ runner.Loop = (*Controller)(nil)
@@ -45,7 +45,7 @@ func world(t *testing.T, sets ...*appsv1.ReplicaSet) (*Controller, kind, *fake.C
 	client := fake.NewClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Apps().V1().ReplicaSets()
-	c, err := New(informer, factory.Core().V1().Pods(), testrig.Hand(client, record.NewFakeRecorder(100)), Options{Workers: 5, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), TerminatingReplicas: true})
+	c, err := New(informer, factory.Core().V1().Pods(), fixture.Hand(client, record.NewFakeRecorder(100)), Options{Workers: 5, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), TerminatingReplicas: true})
 	if err != nil {
 		t.Fatal(err)
 	}

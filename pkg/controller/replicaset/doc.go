@@ -1,7 +1,7 @@
 // Package replicaset runs ReplicaSets: it keeps as many pods of each as it asks
 // for.
 //
-// The rules are in pkg/replicas, which ReplicationControllers share: how many
+// The rules are in pkg/workload/replicas, which ReplicationControllers share: how many
 // pods to make or delete (plan.go), which go first (victims.go), what the status
 // says (status.go). This package says what of that is particular to ReplicaSets:
 // which events wake one (controller.go), how one is read (adapter.go) and how its

@@ -3,7 +3,7 @@ package replicaset
 import (
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/replicas"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/replicas"
 )
 
 // SetStatus puts a status into the ReplicaSet.

@@ -18,9 +18,9 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/replicas"
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/replicas"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var _ runner.Loop = (*Controller)(nil)
@@ -42,7 +42,7 @@ func world(t *testing.T, all ...*corev1.ReplicationController) (*Controller, kin
 	client := fake.NewClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().ReplicationControllers()
-	c, err := New(informer, factory.Core().V1().Pods(), testrig.Hand(client, record.NewFakeRecorder(100)), Options{Workers: 5, Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
+	c, err := New(informer, factory.Core().V1().Pods(), fixture.Hand(client, record.NewFakeRecorder(100)), Options{Workers: 5, Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Package replicationcontroller runs ReplicationControllers, the elder form of
 // ReplicaSets: it keeps as many pods of each as it asks for.
 //
-// The rules are in pkg/replicas, which ReplicaSets share. This package says what
+// The rules are in pkg/workload/replicas, which ReplicaSets share. This package says what
 // is particular to ReplicationControllers: which events wake one
 // (controller.go), how one is read (adapter.go) and how its status is written
 // (status.go).

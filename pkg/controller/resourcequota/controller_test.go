@@ -22,11 +22,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/monitor"
+	"github.com/kube-kcm/kube-controller-manager/pkg/informers/monitor"
 	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // cluster is a fake API server that also serves widgets, which cannot be listed
@@ -72,7 +72,7 @@ func start(t *testing.T, broken error, objects ...runtime.Object) *cluster {
 		},
 	})
 	var err error
-	cl.c, err = New(Informers{Quotas: shared.Core().V1().ResourceQuotas(), Pods: shared.Core().V1().Pods()}, set, testrig.Hand(cl.client, cl.events),
+	cl.c, err = New(Informers{Quotas: shared.Core().V1().ResourceQuotas(), Pods: shared.Core().V1().Pods()}, set, fixture.Hand(cl.client, cl.events),
 		Options{Workers: 2, SyncPeriod: time.Minute})
 	if err != nil {
 		t.Fatal(err)
@@ -160,14 +160,14 @@ func TestErrorsOfWrites(t *testing.T) {
 		"anything else is retried":                              {apierrors.NewInternalError(errors.New("x")), true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rig := testrig.New(fake.NewClientset(), noon)
+			rig := fixture.New(fake.NewClientset(), noon)
 			rig.Fail("update", "resourcequotas", tc.err)
 			core := rig.In.Core().V1()
 			c, err := New(Informers{Quotas: core.ResourceQuotas(), Pods: core.Pods()}, monitor.New(monitor.Options{}), rig.Hand(), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.LookLive(testrig.Live(rig.Client))
+			c.LookLive(fixture.Live(rig.Client))
 			q := limits("pods=1", "", "")
 			rig.Cache(t, q)
 			c.notes.follow(key("q"), q, noon)
@@ -186,7 +186,7 @@ func TestErrorsOfWrites(t *testing.T) {
 }
 
 func TestTheQueueOfAQuotaIsHeldBackAfterAWriteThatFailed(t *testing.T) {
-	rig := testrig.New(fake.NewClientset(), noon)
+	rig := fixture.New(fake.NewClientset(), noon)
 	core := rig.In.Core().V1()
 	c, err := New(Informers{Quotas: core.ResourceQuotas(), Pods: core.Pods()}, monitor.New(monitor.Options{}), rig.Hand(), Options{})
 	if err != nil {

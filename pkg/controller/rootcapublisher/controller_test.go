@@ -15,17 +15,17 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 func TestTheConfigMapComesBackAfterDeletionAndAfterChange(t *testing.T) {
 	client := fake.NewClientset(namespace(corev1.NamespaceActive))
 	shared, own := informers.NewSharedInformerFactory(client, 0), Informers(client, 0)
-	c, err := New(shared.Core().V1().Namespaces(), own.Core().V1().ConfigMaps(), []byte(rootCA), testrig.Hand(client, nil))
+	c, err := New(shared.Core().V1().Namespaces(), own.Core().V1().ConfigMaps(), []byte(rootCA), fixture.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	testrig.Run(t, client, c.Run, shared, own)
+	fixture.Run(t, client, c.Run, shared, own)
 
 	maps := client.CoreV1().ConfigMaps("team")
 	published := func(what string) *corev1.ConfigMap {
@@ -89,7 +89,7 @@ func TestErrorsOfWrites(t *testing.T) {
 			client := fake.NewClientset()
 			client.PrependReactor("*", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
 			shared := informers.NewSharedInformerFactory(client, 0)
-			c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ConfigMaps(), []byte(rootCA), testrig.Hand(client, nil))
+			c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ConfigMaps(), []byte(rootCA), fixture.Hand(client, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func TestErrorsOfWrites(t *testing.T) {
 func TestANamespaceThatIsGoneGetsNothing(t *testing.T) {
 	client := fake.NewClientset()
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ConfigMaps(), []byte(rootCA), testrig.Hand(client, nil))
+	c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ConfigMaps(), []byte(rootCA), fixture.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

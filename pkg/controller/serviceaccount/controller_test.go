@@ -12,17 +12,17 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 func start(t *testing.T, client *fake.Clientset) *Controller {
 	t.Helper()
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ServiceAccounts(), testrig.Hand(client, nil))
+	c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ServiceAccounts(), fixture.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	testrig.Run(t, client, c.Run, shared)
+	fixture.Run(t, client, c.Run, shared)
 	return c
 }
 
@@ -34,11 +34,11 @@ func TestADeletedDefaultAccountComesBack(t *testing.T) {
 		_, err := accounts.Get(t.Context(), "default", metav1.GetOptions{})
 		return err == nil
 	}
-	testrig.Eventually(t, "the account is created", there)
+	fixture.Eventually(t, "the account is created", there)
 	if err := accounts.Delete(t.Context(), "default", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	testrig.Eventually(t, "the account is created again", there)
+	fixture.Eventually(t, "the account is created again", there)
 }
 
 func TestErrorsOfCreate(t *testing.T) {
@@ -61,7 +61,7 @@ func TestErrorsOfCreate(t *testing.T) {
 				return true, nil, tc.err
 			})
 			shared := informers.NewSharedInformerFactory(client, 0)
-			c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ServiceAccounts(), testrig.Hand(client, nil))
+			c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ServiceAccounts(), fixture.Hand(client, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestErrorsOfCreate(t *testing.T) {
 func TestANamespaceThatIsGoneGetsNothing(t *testing.T) {
 	client := fake.NewClientset()
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ServiceAccounts(), testrig.Hand(client, nil))
+	c, err := New(shared.Core().V1().Namespaces(), shared.Core().V1().ServiceAccounts(), fixture.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 func namespace(phase corev1.NamespacePhase) *corev1.Namespace {
@@ -32,8 +32,8 @@ func TestPlan(t *testing.T) {
 			namespace(""), false, "", "the namespace is not active"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if p := plan(observed{tc.namespace, tc.has}, time.Time{}); testrig.Planned(p) != tc.wants || p.Why != tc.why {
-				t.Errorf("wants %q because %q", testrig.Planned(p), p.Why)
+			if p := plan(observed{tc.namespace, tc.has}, time.Time{}); fixture.Planned(p) != tc.wants || p.Why != tc.why {
+				t.Errorf("wants %q because %q", fixture.Planned(p), p.Why)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // world is a controller whose caches hold cached and whose server holds live.
@@ -25,7 +25,7 @@ func world(t *testing.T, cached, live []runtime.Object) (*Controller, *fake.Clie
 	t.Helper()
 	client := fake.NewClientset(live...)
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Core().V1().ServiceAccounts(), shared.Core().V1().Secrets(), testrig.Hand(client, nil), Options{Key: rsaKey, RootCA: ca})
+	c, err := New(shared.Core().V1().ServiceAccounts(), shared.Core().V1().Secrets(), fixture.Hand(client, nil), Options{Key: rsaKey, RootCA: ca})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,24 +165,24 @@ func TestFaults(t *testing.T) {
 func TestFromNewSecretToDeletedAccount(t *testing.T) {
 	client := fake.NewClientset(account("builder", "1"))
 	shared, own := informers.NewSharedInformerFactory(client, 0), Informers(client, 0)
-	c, err := New(shared.Core().V1().ServiceAccounts(), own.Core().V1().Secrets(), testrig.Hand(client, nil), Options{Key: rsaKey, RootCA: ca, Workers: 2})
+	c, err := New(shared.Core().V1().ServiceAccounts(), own.Core().V1().Secrets(), fixture.Hand(client, nil), Options{Key: rsaKey, RootCA: ca, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	testrig.Run(t, client, c.Run, shared, own)
+	fixture.Run(t, client, c.Run, shared, own)
 
 	secrets := client.CoreV1().Secrets("team")
 	if _, err := secrets.Create(t.Context(), secret(empty), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	testrig.Eventually(t, "the secret is filled", func() bool {
+	fixture.Eventually(t, "the secret is filled", func() bool {
 		s, err := secrets.Get(t.Context(), "builder-token", metav1.GetOptions{})
 		return err == nil && len(s.Data["token"]) > 0 && s.Annotations["kubernetes.io/service-account.uid"] == "uid-1"
 	})
 	if err := client.CoreV1().ServiceAccounts("team").Delete(t.Context(), "builder", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	testrig.Eventually(t, "the secret is deleted", func() bool {
+	fixture.Eventually(t, "the secret is deleted", func() bool {
 		_, err := secrets.Get(t.Context(), "builder-token", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
@@ -191,13 +191,13 @@ func TestFromNewSecretToDeletedAccount(t *testing.T) {
 func TestTheDebugPageShowsNoToken(t *testing.T) {
 	client := fake.NewClientset(account("builder", "1"), secret(empty))
 	shared, own := informers.NewSharedInformerFactory(client, 0), Informers(client, 0)
-	c, err := New(shared.Core().V1().ServiceAccounts(), own.Core().V1().Secrets(), testrig.Hand(client, nil), Options{Key: rsaKey, RootCA: ca})
+	c, err := New(shared.Core().V1().ServiceAccounts(), own.Core().V1().Secrets(), fixture.Hand(client, nil), Options{Key: rsaKey, RootCA: ca})
 	if err != nil {
 		t.Fatal(err)
 	}
-	testrig.Run(t, client, c.Run, shared, own)
+	fixture.Run(t, client, c.Run, shared, own)
 	var page, token string
-	testrig.Eventually(t, "the page shows that the secret was filled", func() bool {
+	fixture.Eventually(t, "the page shows that the secret was filled", func() bool {
 		s, err := client.CoreV1().Secrets("team").Get(t.Context(), "builder-token", metav1.GetOptions{})
 		w := httptest.NewRecorder()
 		c.ServeHTTP(w, httptest.NewRequest("GET", "/?key=team/builder-token", nil))
@@ -221,7 +221,7 @@ func TestARefusedDeletionIsTriedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, client := world(t, objects(secret(nil)), objects(secret(nil)))
-			c.LookLive(testrig.Live(client))
+			c.LookLive(fixture.Live(client))
 			refuse := true
 			client.PrependReactor("delete", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return refuse, nil, refusal })
 			for _, err := range []error{c.byAccount.Reconcile(t.Context(), gone).Err(), c.bySecret.Reconcile(t.Context(), keyOf(secret(nil))).Err()} {

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 func TestPlanOfASecret(t *testing.T) {
@@ -31,7 +31,7 @@ func TestPlanOfASecret(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.observed.key, tc.observed.rootCA = keyOf(secret(nil)), ca
 			p := planSecret(tc.observed, time.Time{})
-			if got := testrig.Planned(p); got != tc.plans || p.Why != tc.why {
+			if got := fixture.Planned(p); got != tc.plans || p.Why != tc.why {
 				t.Errorf("plans %q because %q", got, p.Why)
 			}
 			if len(p.Stages) > 0 {
@@ -73,8 +73,8 @@ func TestPlanOfAnAccount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.observed.key = accountKey{"team", "builder", "uid-1"}
-			if p := planAccount(tc.observed, time.Time{}); testrig.Planned(p) != tc.plans || p.Why != tc.why {
-				t.Errorf("plans %q because %q", testrig.Planned(p), p.Why)
+			if p := planAccount(tc.observed, time.Time{}); fixture.Planned(p) != tc.plans || p.Why != tc.why {
+				t.Errorf("plans %q because %q", fixture.Planned(p), p.Why)
 			}
 		})
 	}

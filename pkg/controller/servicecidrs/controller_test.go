@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 type parts struct {
@@ -37,7 +37,7 @@ func prepare(t *testing.T, objects ...runtime.Object) parts {
 	shared := informers.NewSharedInformerFactory(client, 0)
 	events := record.NewFakeRecorder(10)
 	networking := shared.Networking().V1()
-	hand := testrig.Hand(client, events)
+	hand := fixture.Hand(client, events)
 	hand.Clock = testclock.NewFakeClock(noon)
 	c, err := New(networking.ServiceCIDRs(), networking.IPAddresses(), hand)
 	if err != nil {
@@ -74,7 +74,7 @@ func TestOneThatIsGoneNeedsNothing(t *testing.T) {
 
 func TestANewOneIsProtectedAndReady(t *testing.T) {
 	p := prepare(t)
-	testrig.Run(t, p.client, p.Run, p.shared)
+	fixture.Run(t, p.client, p.Run, p.shared)
 
 	cidrs := p.client.NetworkingV1().ServiceCIDRs()
 	if _, err := cidrs.Create(t.Context(), cidr("a", of("10.0.0.0/24"), finalizers()), metav1.CreateOptions{}); err != nil {

@@ -19,9 +19,9 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/revisions"
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/revisions"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var (
@@ -34,7 +34,7 @@ var (
 // as told.
 type rig struct {
 	*Controller
-	*testrig.Rig
+	*fixture.Rig
 }
 
 func newRig(t testing.TB, cached ...runtime.Object) *rig {
@@ -45,14 +45,14 @@ func newRig(t testing.TB, cached ...runtime.Object) *rig {
 // rigWith has an API server that knows other objects than the caches.
 func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *rig {
 	t.Helper()
-	r := testrig.New(client, noon)
+	r := fixture.New(client, noon)
 	apps, core := r.In.Apps().V1(), r.In.Core().V1()
 	c, err := New(Caches{Sets: apps.StatefulSets(), Revisions: apps.ControllerRevisions(), Pods: core.Pods(), Claims: core.PersistentVolumeClaims()},
 		r.Hand(), Options{Workers: 1, Clock: r.Clock, SemanticRevisions: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.LookLive(testrig.Live(client))
+	c.LookLive(fixture.Live(client))
 	r.Cache(t, cached...)
 	client.ClearActions()
 	return &rig{c, r}
@@ -185,7 +185,7 @@ func TestRequests(t *testing.T) {
 }
 
 // nothingThere is what a live look finds.
-func nothingThere(r *rig) { r.LookLive(testrig.Live(fake.NewClientset())) }
+func nothingThere(r *rig) { r.LookLive(fixture.Live(fake.NewClientset())) }
 
 // observedOnce is a set that was seen with a pod, and with the history it has no more.
 func observedOnce(s *appsv1.StatefulSet) {
@@ -288,7 +288,7 @@ func TestARefusedDeletionIsNoDeletion(t *testing.T) {
 		if err := r.Reconcile(t.Context(), web).Err(); !apierrors.IsConflict(err) {
 			t.Fatalf("got %v", err)
 		}
-		if testrig.Held(t.Context(), r.writes, web) {
+		if fixture.Held(t.Context(), r.writes, web) {
 			t.Fatalf("waits for %v", r.writes.Behind(web))
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	testingclock "k8s.io/utils/clock/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 func lease(name, identity string) *coordinationv1.Lease {
@@ -26,7 +26,7 @@ func world(t *testing.T, client *fake.Clientset, versions ...*storageVersion) *C
 	t.Helper()
 	shared := informers.NewSharedInformerFactory(client, 0)
 	leases, svs := Informers(client, 0).Coordination().V1().Leases(), shared.Internal().V1alpha1().StorageVersions()
-	hand := testrig.Hand(client, nil)
+	hand := fixture.Hand(client, nil)
 	hand.Clock = testingclock.NewFakeClock(noon)
 	c, err := New(leases, svs, hand)
 	if err != nil {

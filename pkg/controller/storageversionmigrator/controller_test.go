@@ -18,8 +18,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	testingclock "k8s.io/utils/clock/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // world is a controller with one migration and an API server that serves things.
@@ -53,7 +53,7 @@ func newWorld(t *testing.T, m *migration, answer func(name string) error, pages 
 	shared := informers.NewSharedInformerFactory(w.client, 0)
 	migrations := shared.Storagemigration().V1beta1().StorageVersionMigrations()
 	var err error
-	hand := reconcile.Hand{Client: testrig.WithMetadata(testrig.Client(w.client), w.meta), Clock: testingclock.NewFakeClock(noon)}
+	hand := reconcile.Hand{Client: fixture.WithMetadata(fixture.Client(w.client), w.meta), Clock: testingclock.NewFakeClock(noon)}
 	w.Controller, err = New(migrations, hand, Options{Discovery: w.client.Discovery(),
 		Definitions: apiextensionsfake.NewClientset().ApiextensionsV1().CustomResourceDefinitions()})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var (
@@ -76,8 +76,8 @@ func TestTurn(t *testing.T) {
 			if do != nothing {
 				wants = "update StorageVersionMigration b"
 			}
-			if p := planTurn(turnObserved{m: tc.m, peers: tc.peers}, noon); testrig.Planned(p) != wants || p.Why != why {
-				t.Errorf("wants %q because %q", testrig.Planned(p), p.Why)
+			if p := planTurn(turnObserved{m: tc.m, peers: tc.peers}, noon); fixture.Planned(p) != wants || p.Why != why {
+				t.Errorf("wants %q because %q", fixture.Planned(p), p.Why)
 			}
 		})
 	}
@@ -136,8 +136,8 @@ func TestMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := planVersion(versionObserved{m: made("m", tc.since, isRunning)}, noon)
-			if giveUp := testrig.Planned(p) == "update StorageVersionMigration m"; giveUp != tc.giveUp || p.RequeueAfter != tc.again {
-				t.Errorf("wants %q, again after %v", testrig.Planned(p), p.RequeueAfter)
+			if giveUp := fixture.Planned(p) == "update StorageVersionMigration m"; giveUp != tc.giveUp || p.RequeueAfter != tc.again {
+				t.Errorf("wants %q, again after %v", fixture.Planned(p), p.RequeueAfter)
 			}
 		})
 	}
@@ -198,7 +198,7 @@ func TestTheDefinitionIsToldFirst(t *testing.T) {
 		"of one that goes on, nothing": {made("m", 0, isRunning), d, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := testrig.Planned(planTurn(turnObserved{m: tc.m, definition: tc.d}, noon)); got != tc.wants {
+			if got := fixture.Planned(planTurn(turnObserved{m: tc.m, definition: tc.d}, noon)); got != tc.wants {
 				t.Errorf("wants %q", got)
 			}
 		})

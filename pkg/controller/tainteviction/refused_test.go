@@ -28,13 +28,13 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // look makes the live reads find these pods.
 func (r *rig) look(live ...metav1.Object) {
-	r.LookLive(testrig.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) { return live, nil }))
+	r.LookLive(fixture.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) { return live, nil }))
 }
 
 func TestARefusedDeletionIsNoDeletion(t *testing.T) {
@@ -82,11 +82,11 @@ func TestARefusedDeletionIsNoDeletion(t *testing.T) {
 
 func TestALookThatFailsIsTriedAgain(t *testing.T) {
 	r := newRig(t, node(taint("a")), pod())
-	r.LookLive(testrig.Unreachable)
+	r.LookLive(fixture.Unreachable)
 	r.client.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("no"))
 	})
-	if err := r.podRunner.Reconcile(context.Background(), key).Err(); !errors.Is(err, testrig.ErrAway) {
+	if err := r.podRunner.Reconcile(context.Background(), key).Err(); !errors.Is(err, fixture.ErrAway) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -129,19 +129,19 @@ func TestEvictionsThatAreDueTogetherGoTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testrig.Run(t, watched, c.Run, shared)
+	fixture.Run(t, watched, c.Run, shared)
 	t.Cleanup(release)
-	testrig.Eventually(t, "all pods wait", func() bool {
+	fixture.Eventually(t, "all pods wait", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return len(c.booked) == count
 	})
 	clock.Step(5 * time.Second)
-	testrig.Eventually(t, "all are being deleted at once", func() bool {
+	fixture.Eventually(t, "all are being deleted at once", func() bool {
 		clock.Step(time.Millisecond) // a timer that was set after the step
 		return deleting.Load() == count
 	})
-	testrig.Eventually(t, "all are deleted", func() bool {
+	fixture.Eventually(t, "all are deleted", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return len(c.booked) == 0

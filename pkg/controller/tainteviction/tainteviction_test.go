@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -178,7 +178,7 @@ func newRig(t *testing.T, objects ...runtime.Object) *rig {
 	client := fake.NewClientset(objects...)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	r := &rig{t: t, client: client, clock: testclock.NewFakeClock(noon), events: record.NewFakeRecorder(100), caches: factory}
-	hand := testrig.Hand(client, r.events)
+	hand := fixture.Hand(client, r.events)
 	hand.Clock = r.clock
 	c, err := New(factory.Core().V1().Nodes(), factory.Core().V1().Pods(), hand, Options{})
 	if err != nil {

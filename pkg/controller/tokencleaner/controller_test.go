@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var key = types.NamespacedName{Namespace: "kube-system", Name: "bootstrap-token-abcdef"}
@@ -22,12 +22,12 @@ func TestATokenGoesAtItsTime(t *testing.T) {
 	elsewhere, opaque := token("2001-01-01T00:00:00Z"), token("2001-01-01T00:00:00Z")
 	elsewhere.Namespace, opaque.Type, opaque.Name = "default", corev1.SecretTypeOpaque, "opaque"
 	client := fake.NewClientset(token("2026-06-01T12:00:05Z"), elsewhere, opaque)
-	rig := testrig.New(client, noon)
+	rig := fixture.New(client, noon)
 	c, err := New(rig.In.Core().V1().Secrets(), rig.Hand())
 	if err != nil {
 		t.Fatal(err)
 	}
-	testrig.Run(t, client, c.Run, rig.In)
+	fixture.Run(t, client, c.Run, rig.In)
 
 	deleted := func() (names []string) {
 		for _, action := range client.Actions() {
@@ -37,12 +37,12 @@ func TestATokenGoesAtItsTime(t *testing.T) {
 		}
 		return names
 	}
-	testrig.Eventually(t, "the token was judged", func() bool { _, known := c.Key(key.String()); return known && c.Len() == 0 })
+	fixture.Eventually(t, "the token was judged", func() bool { _, known := c.Key(key.String()); return known && c.Len() == 0 })
 	rig.Clock.Step(4 * time.Second)
 	if got := deleted(); got != nil {
 		t.Fatalf("deleted %v too early", got)
 	}
-	testrig.Eventually(t, "the token is deleted", func() bool { rig.Clock.Step(time.Second); return len(deleted()) > 0 })
+	fixture.Eventually(t, "the token is deleted", func() bool { rig.Clock.Step(time.Second); return len(deleted()) > 0 })
 	if got := deleted(); len(got) != 1 || got[0] != "kube-system/bootstrap-token-abcdef" {
 		t.Errorf("deleted %v", got)
 	}
@@ -72,7 +72,7 @@ func TestErrorsOfDeletion(t *testing.T) {
 func judging(t *testing.T, secret *corev1.Secret) (*Controller, *fake.Clientset) {
 	t.Helper()
 	client := fake.NewClientset(secret)
-	rig := testrig.New(client, noon)
+	rig := fixture.New(client, noon)
 	c, err := New(rig.In.Core().V1().Secrets(), rig.Hand())
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestARefusedDeletionIsTriedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, client := judging(t, token("soon"))
-			c.LookLive(testrig.Live(client))
+			c.LookLive(fixture.Live(client))
 			refuse := true
 			client.PrependReactor("delete", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return refuse, nil, refusal })
 			if err := c.Reconcile(t.Context(), key).Err(); !errors.Is(err, refusal) || len(c.Behind(key)) > 0 {

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -40,8 +40,8 @@ func TestPlan(t *testing.T) {
 		"a token that goes is left alone":      {leaving, "", "it is being deleted", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if p := plan(tc.secret, noon); testrig.Planned(p) != tc.wants || p.Why != tc.why || p.RequeueAfter != tc.again {
-				t.Errorf("wants %q because %q, again after %s", testrig.Planned(p), p.Why, p.RequeueAfter)
+			if p := plan(tc.secret, noon); fixture.Planned(p) != tc.wants || p.Why != tc.why || p.RequeueAfter != tc.again {
+				t.Errorf("wants %q because %q, again after %s", fixture.Planned(p), p.Why, p.RequeueAfter)
 			}
 		})
 	}

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var (
@@ -33,11 +33,11 @@ func running(t *testing.T, nodes ...runtime.Object) (*Controller, *fake.Clientse
 	t.Helper()
 	client := fake.NewClientset(nodes...)
 	shared := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(shared.Core().V1().Nodes(), testrig.Hand(client, nil))
+	c, err := New(shared.Core().V1().Nodes(), fixture.Hand(client, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	testrig.Run(t, client, c.Run, shared)
+	fixture.Run(t, client, c.Run, shared)
 	return c, client
 }
 
@@ -147,14 +147,14 @@ func TestErrorsOfPatches(t *testing.T) {
 				return true, nil, tc.err
 			})
 			informer := informers.NewSharedInformerFactory(client, 0).Core().V1().Nodes()
-			c, err := New(informer, testrig.Hand(client, nil))
+			c, err := New(informer, fixture.Hand(client, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := informer.Informer().GetStore().Add(node("a", nil)); err != nil {
 				t.Fatal(err)
 			}
-			c.LookLive(testrig.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) {
+			c.LookLive(fixture.LiveOf(func(schema.GroupResource, string) ([]metav1.Object, error) {
 				if tc.live == nil {
 					return nil, nil
 				}
@@ -185,7 +185,7 @@ func BenchmarkNodeChange(b *testing.B) {
 		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
 			client := fake.NewClientset()
 			informer := informers.NewSharedInformerFactory(client, 0).Core().V1().Nodes()
-			c, err := New(informer, testrig.Hand(client, nil))
+			c, err := New(informer, fixture.Hand(client, nil))
 			if err != nil {
 				b.Fatal(err)
 			}

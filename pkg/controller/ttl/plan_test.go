@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 func TestStagesByTheSizeOfTheCluster(t *testing.T) {
@@ -106,7 +106,7 @@ func TestPlan(t *testing.T) {
 			if tc.want != "" {
 				want = fmt.Sprintf(`patch Node a {"metadata":{"annotations":{"node.alpha.kubernetes.io/ttl":"%s"},"uid":"uid"}}`, tc.want)
 			}
-			if wants := testrig.Planned(got); wants != want || got.Why == "" {
+			if wants := fixture.Planned(got); wants != want || got.Why == "" {
 				t.Errorf("wants %s because %q", wants, got.Why)
 			}
 		})

@@ -18,9 +18,9 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var (
@@ -30,8 +30,8 @@ var (
 	jobResource = batchv1.Resource("jobs")
 )
 
-func hand(client testrig.Invoker, clock *testclock.FakeClock) reconcile.Hand {
-	h := testrig.Hand(client, nil)
+func hand(client fixture.Invoker, clock *testclock.FakeClock) reconcile.Hand {
+	h := fixture.Hand(client, nil)
 	h.Clock = clock
 	return h
 }
@@ -46,7 +46,7 @@ func rig(t testing.TB, cached, live *batchv1.Job) (*Controller, *fake.Clientset)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.LookLive(testrig.Live(client))
+	c.LookLive(fixture.Live(client))
 	if cached != nil {
 		err = informer.Informer().GetStore().Add(cached)
 	}
@@ -186,7 +186,7 @@ func TestAJobGoesWhenItsTimeComes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testrig.Run(t, client, c.Run, shared)
+	fixture.Run(t, client, c.Run, shared)
 	if _, err := client.BatchV1().Jobs("ns").Create(t.Context(), job(60), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -197,12 +197,12 @@ func TestAJobGoesWhenItsTimeComes(t *testing.T) {
 		_, err := client.BatchV1().Jobs("ns").Get(t.Context(), "a", metav1.GetOptions{})
 		return !apierrors.IsNotFound(err)
 	}
-	testrig.Eventually(t, "a planned look", func() bool { k, _ := c.Key("ns/a"); return k.NextLook == "1m0s" })
+	fixture.Eventually(t, "a planned look", func() bool { k, _ := c.Key("ns/a"); return k.NextLook == "1m0s" })
 	clock.Step(59 * time.Second)
 	if !there() {
 		t.Error("gone before its time")
 	}
-	testrig.Eventually(t, "its end", func() bool { clock.Step(100 * time.Millisecond); return !there() })
+	fixture.Eventually(t, "its end", func() bool { clock.Step(100 * time.Millisecond); return !there() })
 }
 
 // woken notes what a watch rule wakes.

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -75,8 +75,8 @@ func TestPlan(t *testing.T) {
 			if tc.remove {
 				want = "delete Job a unchanged Foreground"
 			}
-			if testrig.Planned(do) != want || do.RequeueAfter != tc.again || do.Why == "" {
-				t.Errorf("wants %s and to look again after %s, because %q", testrig.Planned(do), do.RequeueAfter, do.Why)
+			if fixture.Planned(do) != want || do.RequeueAfter != tc.again || do.Why == "" {
+				t.Errorf("wants %s and to look again after %s, because %q", fixture.Planned(do), do.RequeueAfter, do.Why)
 			}
 			if (do.Terminal != nil) != (name == "nobody knows when it ended") {
 				t.Errorf("terminal: %v", do.Terminal)
@@ -88,7 +88,7 @@ func TestPlan(t *testing.T) {
 				t.Error("due in one way only")
 			}
 			if cached := plan(observed{cached: tc.job}, noon); len(cached.Stages) > 0 || tc.remove && cached.RequeueAfter == 0 {
-				t.Errorf("of a cached one, wants %s", testrig.Planned(cached))
+				t.Errorf("of a cached one, wants %s", fixture.Planned(cached))
 			}
 		})
 	}

@@ -28,7 +28,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // server publishes the OpenAPI documents of a release, with faults.
@@ -118,7 +118,7 @@ func prepare(t *testing.T, policies ...*admissionv1.ValidatingAdmissionPolicy) p
 	p.shared = informers.NewSharedInformerFactory(p.client, 0)
 	informer := p.shared.Admissionregistration().V1().ValidatingAdmissionPolicies()
 	var err error
-	hand := testrig.Hand(p.client, nil)
+	hand := fixture.Hand(p.client, nil)
 	hand.Clock = p.clock
 	p.Controller, err = New(informer, hand, Options{Workers: 2, Mapper: p.kinds, Documents: p.server, SchemasOf: schemasOf})
 	if err != nil {
@@ -299,7 +299,7 @@ func reported(policy *admissionv1.ValidatingAdmissionPolicy) int {
 
 func TestEachGenerationIsCheckedOnce(t *testing.T) {
 	p := prepare(t)
-	testrig.Run(t, p.client, p.Run, p.shared)
+	fixture.Run(t, p.client, p.Run, p.shared)
 
 	policies := p.client.AdmissionregistrationV1().ValidatingAdmissionPolicies()
 	created, err := policies.Create(t.Context(), policy("object.spec.replicas > 1"), metav1.CreateOptions{})

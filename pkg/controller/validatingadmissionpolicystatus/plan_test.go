@@ -8,7 +8,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/testrig"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // policy is about deployments and pods.
@@ -60,8 +60,8 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := plan(tc.o, time.Time{})
-			if testrig.Planned(p) != tc.wants || p.Why != tc.why || p.RequeueAfter != tc.again || !errors.Is(p.Err, tc.o.err) {
-				t.Errorf("wants %q because %q, again after %s, %v", testrig.Planned(p), p.Why, p.RequeueAfter, p.Err)
+			if fixture.Planned(p) != tc.wants || p.Why != tc.why || p.RequeueAfter != tc.again || !errors.Is(p.Err, tc.o.err) {
+				t.Errorf("wants %q because %q, again after %s, %v", fixture.Planned(p), p.Why, p.RequeueAfter, p.Err)
 			}
 		})
 	}

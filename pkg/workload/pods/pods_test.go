@@ -1,0 +1,164 @@
+package pods_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func readySince(at time.Time) *corev1.Pod {
+	return &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)},
+	}}}
+}
+
+func phase(p corev1.PodPhase, deleted bool) *corev1.Pod {
+	pod := &corev1.Pod{Status: corev1.PodStatus{Phase: p}}
+	if deleted {
+		pod.DeletionTimestamp = ptr.To(metav1.NewTime(noon))
+	}
+	return pod
+}
+
+func TestAvailability(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pod       *corev1.Pod
+		min       int32
+		available bool
+		wait      time.Duration
+	}{
+		"a pod without conditions is not available":                            {&corev1.Pod{}, 0, false, 0},
+		"without a minimum, ready is available":                                {readySince(noon), 0, true, 0},
+		"a pod ready for too short a time has the rest to wait":                {readySince(noon.Add(-4 * time.Second)), 10, false, 6 * time.Second},
+		"a pod becomes available at the very second":                           {readySince(noon.Add(-10 * time.Second)), 10, true, 0},
+		"a ready pod that does not say since when never becomes so":            {readySince(time.Time{}), 10, false, 0},
+		"a ready pod that does not say since when is, without a minimum":       {readySince(time.Time{}), 0, true, 0},
+		"a pod of a node whose clock is ahead waits for more than the minimum": {readySince(noon.Add(time.Second)), 10, false, 11 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := pods.Available(tc.pod, tc.min, noon); got != tc.available {
+				t.Errorf("available: got %v", got)
+			}
+			if got := pods.UntilAvailable(tc.pod, tc.min, noon); got != tc.wait {
+				t.Errorf("wait: got %v, want %v", got, tc.wait)
+			}
+		})
+	}
+}
+
+func TestLife(t *testing.T) {
+	type life struct{ Active, Terminating, Terminal bool }
+	for name, tc := range map[string]struct {
+		pod  *corev1.Pod
+		want life
+	}{
+		"a new pod is active":                            {phase("", false), life{Active: true}},
+		"a running pod is active":                        {phase(corev1.PodRunning, false), life{Active: true}},
+		"a failed pod has ended":                         {phase(corev1.PodFailed, false), life{Terminal: true}},
+		"a succeeded pod has ended":                      {phase(corev1.PodSucceeded, false), life{Terminal: true}},
+		"a deleted running pod is on its way out":        {phase(corev1.PodRunning, true), life{Terminating: true}},
+		"a deleted pod that ended is not on its way out": {phase(corev1.PodFailed, true), life{Terminal: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := life{pods.Active(tc.pod), pods.Terminating(tc.pod), pods.Terminal(tc.pod)}
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestWithCondition(t *testing.T) {
+	at := func(minutes int) metav1.Time { return metav1.NewTime(noon.Add(time.Duration(minutes) * time.Minute)) }
+	old := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: at(0)}
+	for name, tc := range map[string]struct {
+		have    []corev1.PodCondition
+		set     corev1.PodCondition
+		want    []corev1.PodCondition
+		changed bool
+	}{
+		"a new type is added": {nil, old, []corev1.PodCondition{old}, true},
+		"the same again changes nothing": {[]corev1.PodCondition{old},
+			corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: at(5)},
+			[]corev1.PodCondition{old}, false},
+		"another reason keeps the transition time": {[]corev1.PodCondition{old},
+			corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, Reason: "R", LastTransitionTime: at(5)},
+			[]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, Reason: "R", LastTransitionTime: at(0)}}, true},
+		"another status takes the new time": {[]corev1.PodCondition{old},
+			corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: at(5)},
+			[]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: at(5)}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, changed := pods.WithCondition(tc.have, tc.set)
+			if d := cmp.Diff(tc.want, got); d != "" || changed != tc.changed {
+				t.Errorf("changed %v\n%s", changed, d)
+			}
+			if len(tc.have) > 0 && tc.have[0] != old {
+				t.Error("the conditions that were given are changed")
+			}
+		})
+	}
+}
+
+func TestStatusPatchNamesOnlyWhatItChanges(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u1", ResourceVersion: "7"}}
+	got, err := pods.StatusPatch{Phase: corev1.PodFailed, SameVersion: true}.Of(pod)
+	if want := `{"metadata":{"uid":"u1","resourceVersion":"7"},"status":{"phase":"Failed"}}`; err != nil || string(got) != want {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func TestFromTemplate(t *testing.T) {
+	template := &corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Name: "ignored", Labels: map[string]string{"a": "b"}, Finalizers: []string{"x/y"}},
+		Spec:       corev1.PodSpec{NodeName: "n"},
+	}
+	owner := &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "ns"}}
+	pod := pods.FromTemplate(template, owner, &metav1.OwnerReference{Name: "web"})
+	want := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", GenerateName: "web-", Labels: map[string]string{"a": "b"},
+			Annotations: map[string]string{}, Finalizers: []string{"x/y"}, OwnerReferences: []metav1.OwnerReference{{Name: "web"}}},
+		Spec: corev1.PodSpec{NodeName: "n"},
+	}
+	if d := cmp.Diff(want, pod); d != "" {
+		t.Error(d)
+	}
+	pod.Labels["a"] = "changed"
+	if template.Labels["a"] != "b" {
+		t.Error("the pod shares its labels with the template")
+	}
+}
+
+func TestNamePrefixDropsTheDashOnlyWhereTheAPIWouldRefuseIt(t *testing.T) {
+	longest := strings.Repeat("a", 253)
+	if got := pods.NamePrefix(longest); got != longest+"-" {
+		t.Errorf("got %q", got)
+	}
+	if got := pods.NamePrefix(longest + "a"); got != longest+"a" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestMaxRestartsTellsSidecarsFromTheRest(t *testing.T) {
+	pod := &corev1.Pod{
+		Spec: corev1.PodSpec{InitContainers: []corev1.Container{
+			{Name: "once"}, {Name: "along", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}},
+		Status: corev1.PodStatus{
+			InitContainerStatuses: []corev1.ContainerStatus{{Name: "once", RestartCount: 9}, {Name: "along", RestartCount: 4}},
+			ContainerStatuses:     []corev1.ContainerStatus{{RestartCount: 1}, {RestartCount: 3}},
+		},
+	}
+	if containers, sidecars := pods.MaxRestarts(pod); containers != 3 || sidecars != 4 {
+		t.Errorf("got %d and %d", containers, sidecars)
+	}
+}

@@ -1,0 +1,52 @@
+package replicas
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+)
+
+// SiblingsIn returns the UIDs of the cached objects with the same controlling
+// owner as set; none for one that stands alone, whose pods are not weighed by
+// how they share nodes.
+func SiblingsIn[T any, P interface {
+	*T
+	metav1.Object
+}](sets toolscache.Indexer, set *Set) ([]types.UID, error) {
+	owner := metav1.GetControllerOfNoCopy(set.Object)
+	if owner == nil {
+		return nil, nil
+	}
+	siblings, err := cache.Lookup[T](sets, cache.ByController, string(owner.UID))
+	if err != nil {
+		return nil, err
+	}
+	uids := make([]types.UID, len(siblings))
+	for i, sibling := range siblings {
+		uids[i] = P(sibling).GetUID()
+	}
+	return uids, nil
+}
+
+// SelectingIn returns the cached objects whose selector matches the pod. The
+// selector of an object that cannot be read, or is to select nothing, is nil.
+func SelectingIn[T any, P interface {
+	*T
+	metav1.Object
+}](sets toolscache.Indexer, pod *corev1.Pod, selector func(P) labels.Selector) ([]Key, error) {
+	candidates, err := cache.MaySelect[T](sets, pod)
+	if err != nil {
+		return nil, err
+	}
+	var keys []Key
+	for _, candidate := range candidates {
+		if s := selector(candidate); s != nil && s.Matches(labels.Set(pod.Labels)) {
+			keys = append(keys, Key{Namespace: P(candidate).GetNamespace(), Name: P(candidate).GetName()})
+		}
+	}
+	return keys, nil
+}
