@@ -237,3 +237,25 @@ func BenchmarkSelectedByNamespaceSize(b *testing.B) {
 		})
 	}
 }
+
+func TestTrimmedPodKeepsWhetherDebugContainersRun(t *testing.T) {
+	pod := usual("a")
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	pod.Status.EphemeralContainerStatuses = []corev1.ContainerStatus{{Name: "debug", State: running, Image: "debug:1", ContainerID: "id"}}
+	if _, err := Trim(pod); err != nil {
+		t.Fatal(err)
+	}
+	want := []corev1.ContainerStatus{{Name: "debug", State: running}}
+	if got := pod.Status.EphemeralContainerStatuses; !reflect.DeepEqual(got, want) {
+		t.Errorf("kept %+v, want %+v", got, want)
+	}
+}
+
+func TestPodsByClaim(t *testing.T) {
+	pod := usual("a")
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}})
+	got, err := PodsByClaim.of(pod)
+	if want := []string{"ns/data", "ns/a-scratch"}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("a pod is found by %q, %v, want %q", got, err, want)
+	}
+}

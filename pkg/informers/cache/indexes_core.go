@@ -3,6 +3,7 @@ package cache
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/ephemeral"
 )
 
 // Yes is the only value of the indexes that hold a subset of a resource.
@@ -16,6 +17,25 @@ var (
 			return nil, nil
 		}
 		return []string{secret.Namespace + "/" + secret.Annotations[corev1.ServiceAccountNameKey]}, nil
+	}}
+	// PodsByClaim finds pods by the namespace/name of each claim that their volumes
+	// name, those of generic ephemeral volumes included. Whether the pod owns such a
+	// claim is for the caller to see.
+	PodsByClaim = Index{"podsByClaim", func(object any) ([]string, error) {
+		pod, ok := object.(*corev1.Pod)
+		if !ok {
+			return nil, nil
+		}
+		var claims []string
+		for i := range pod.Spec.Volumes {
+			switch v := &pod.Spec.Volumes[i]; {
+			case v.PersistentVolumeClaim != nil:
+				claims = append(claims, pod.Namespace+"/"+v.PersistentVolumeClaim.ClaimName)
+			case v.Ephemeral != nil:
+				claims = append(claims, pod.Namespace+"/"+ephemeral.VolumeClaimName(pod, v))
+			}
+		}
+		return claims, nil
 	}}
 	// TerminatedPods finds the pods in a terminal phase under Yes.
 	TerminatedPods = subset("terminatedPods", func(pod *corev1.Pod) bool {

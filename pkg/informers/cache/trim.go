@@ -51,12 +51,19 @@ func trimPod(pod *corev1.Pod) {
 	pod.Spec.ImagePullSecrets = nil
 	pod.Spec.HostAliases = nil
 	pod.Spec.NodeSelector = nil
-	pod.Status.EphemeralContainerStatuses = nil
+	trimEphemeral(pod.Status.EphemeralContainerStatuses)
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range statuses {
 			statuses[i].ImageID, statuses[i].ContainerID = "", ""
 			statuses[i].VolumeMounts = nil
 		}
+	}
+}
+
+// trimEphemeral keeps whether debug containers run: volumes stay attached while one does.
+func trimEphemeral(statuses []corev1.ContainerStatus) {
+	for i := range statuses {
+		statuses[i] = corev1.ContainerStatus{Name: statuses[i].Name, State: statuses[i].State}
 	}
 }
 

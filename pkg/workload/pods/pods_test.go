@@ -162,3 +162,30 @@ func TestMaxRestartsTellsSidecarsFromTheRest(t *testing.T) {
 		t.Errorf("got %d and %d", containers, sidecars)
 	}
 }
+
+func TestStopped(t *testing.T) {
+	deleted := metav1.NewTime(time.Unix(1, 0))
+	running := corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+	ended := corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}
+	waiting := corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}}
+	for name, c := range map[string]struct {
+		deleted *metav1.Time
+		status  corev1.PodStatus
+		want    bool
+	}{
+		"runs":                        {nil, corev1.PodStatus{Phase: corev1.PodRunning}, false},
+		"succeeded":                   {nil, corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{running}}, true},
+		"failed":                      {nil, corev1.PodStatus{Phase: corev1.PodFailed}, true},
+		"deleted, nothing known":      {&deleted, corev1.PodStatus{}, true},
+		"deleted, one runs":           {&deleted, corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{ended, running}}, false},
+		"deleted, ended and waiting":  {&deleted, corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{ended, waiting}}, true},
+		"deleted, an init one runs":   {&deleted, corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{running}}, false},
+		"deleted, a debug one runs":   {&deleted, corev1.PodStatus{EphemeralContainerStatuses: []corev1.ContainerStatus{running}}, false},
+		"deleted, an empty state":     {&deleted, corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{}}}, false},
+		"not deleted, all have ended": {nil, corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{ended}}, false},
+	} {
+		if got := pods.Stopped(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: c.deleted}, Status: c.status}); got != c.want {
+			t.Errorf("%s: stopped is %v, want %v", name, got, c.want)
+		}
+	}
+}

@@ -16,6 +16,28 @@ func Active(pod *corev1.Pod) bool {
 	return !Terminal(pod) && pod.DeletionTimestamp == nil
 }
 
+// Stopped reports whether the pod uses no volume any more: it has ended for good,
+// or it has been asked to end and none of its containers is known to run. A state
+// that says nothing counts as running.
+func Stopped(pod *corev1.Pod) bool {
+	if Terminal(pod) {
+		return true
+	}
+	if pod.DeletionTimestamp == nil {
+		return false
+	}
+	for _, statuses := range [][]corev1.ContainerStatus{
+		pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses,
+	} {
+		for i := range statuses {
+			if state := &statuses[i].State; state.Terminated == nil && state.Waiting == nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Terminating reports whether the pod has been asked to end and has not ended yet.
 func Terminating(pod *corev1.Pod) bool {
 	return !Terminal(pod) && pod.DeletionTimestamp != nil
