@@ -39,6 +39,11 @@ func (k *Kubelet) bind(ctx context.Context, pod *corev1.Pod) error {
 	if chosen == "" {
 		return nil
 	}
+	if m := k.mounting(); m != nil && k.caresFor(pod.Namespace).Volumes {
+		if claimed, err := m.claimed(ctx, pod, chosen); err != nil || !claimed {
+			return err
+		}
+	}
 	err = k.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: chosen},

@@ -36,7 +36,9 @@ type Kubelet struct {
 	// fallback names the node that a namespace without any node gets.
 	fallback map[string]string
 	pretend  map[string]*node
-	lastIP   int
+	// mounts are the volumes, while MountVolumes is on.
+	mounts *mounts
+	lastIP int
 }
 
 // Care is how pods are looked after.
@@ -46,6 +48,9 @@ type Care struct {
 	// Unbound leaves new pods without a node, SlowStart leaves those Pending that
 	// have one, and SlowStop leaves those there that are being deleted.
 	Unbound, SlowStart, SlowStop bool
+	// Volumes has pods wait for their claims and volumes, as MountVolumes says.
+	// SlowUnmount leaves volumes in use whose pods are gone.
+	Volumes, SlowUnmount bool
 	// Reject is the reason for which nodes reject pods; empty means they run them.
 	Reject string
 }
@@ -96,11 +101,17 @@ func (k *Kubelet) watch(factory informers.SharedInformerFactory) error {
 	_, podErr := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    k.enqueue,
 		UpdateFunc: func(_, pod any) { k.enqueue(pod) },
+		DeleteFunc: func(any) { k.enqueueUnmount() },
 	})
 	// A new or changed node may be the place for a pod that had none.
 	_, nodeErr := factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { k.enqueueAll() },
-		UpdateFunc: func(_, _ any) { k.enqueueUnbound() },
+		AddFunc: func(any) { k.enqueueAll() },
+		UpdateFunc: func(_, obj any) {
+			k.enqueueUnbound()
+			if node, ok := obj.(*corev1.Node); ok && k.mounting() != nil {
+				k.enqueueWaiting(node.Name)
+			}
+		},
 	})
 	return errors.Join(podErr, nodeErr)
 }
@@ -127,6 +138,9 @@ func (k *Kubelet) enqueueUnbound() {
 	}
 }
 
+// enqueueUnmount has those volumes unmounted whose pods are gone.
+func (k *Kubelet) enqueueUnmount() { k.queue.Add(types.NamespacedName{}) }
+
 // Serve looks after the pods of a namespace from now on, or no longer.
 func (k *Kubelet) Serve(namespace string, on bool) {
 	care := k.caresFor(namespace)
@@ -140,6 +154,7 @@ func (k *Kubelet) Tend(namespace string, care Care) {
 	k.care[namespace] = care
 	k.mu.Unlock()
 	k.enqueueAll()
+	k.enqueueUnmount()
 }
 
 // Fallback makes the kubelet create this node when a pod of the namespace is
@@ -190,6 +205,12 @@ func (k *Kubelet) work(ctx context.Context) {
 }
 
 func (k *Kubelet) sync(ctx context.Context, key types.NamespacedName) error {
+	if key == (types.NamespacedName{}) {
+		if m := k.mounting(); m != nil {
+			return m.unmount(ctx)
+		}
+		return nil
+	}
 	pod, err := k.pods.Pods(key.Namespace).Get(key.Name)
 	care := k.caresFor(key.Namespace)
 	if err != nil || !care.On {
@@ -212,9 +233,21 @@ func (k *Kubelet) sync(ctx context.Context, key types.NamespacedName) error {
 	case starts && care.Reject != "":
 		return k.updateStatus(ctx, reject(pod, care.Reject))
 	case starts && !care.SlowStart:
-		return k.updateStatus(ctx, run(pod, k.nextIP(), metav1.Now()))
+		return k.start(ctx, pod, care)
+	case finished(pod):
+		k.enqueueUnmount()
 	}
 	return nil
+}
+
+// start runs a pod, once its volumes are mounted.
+func (k *Kubelet) start(ctx context.Context, pod *corev1.Pod, care Care) error {
+	if m := k.mounting(); m != nil && care.Volumes {
+		if mounted, err := m.mount(ctx, pod); err != nil || !mounted {
+			return err
+		}
+	}
+	return k.updateStatus(ctx, run(pod, k.nextIP(), metav1.Now()))
 }
 
 func (k *Kubelet) nextIP() string {

@@ -88,7 +88,11 @@ func (k *Kubelet) setNode(ctx context.Context, name, zone string, want node) err
 	k.mu.Lock()
 	k.pretend[name] = &want
 	k.mu.Unlock()
-	created, err := k.client.CoreV1().Nodes().Create(ctx, newNode(name, zone, want), metav1.CreateOptions{})
+	made := newNode(name, zone, want)
+	if k.mounting() != nil {
+		made.Annotations = map[string]string{managedAnnotation: "true"}
+	}
+	created, err := k.client.CoreV1().Nodes().Create(ctx, made, metav1.CreateOptions{})
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		if err := k.reportNode(ctx, name, want); err != nil {
@@ -107,6 +111,7 @@ func (k *Kubelet) setNode(ctx context.Context, name, zone string, want node) err
 		return err
 	}
 	k.enqueueAll()
+	k.enqueueUnmount()
 	return nil
 }
 

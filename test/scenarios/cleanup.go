@@ -18,6 +18,7 @@ import (
 // none may be running.
 func (r *run) cleanUp(ctx context.Context) {
 	r.endProxy()
+	r.suite.endDrivers()
 	errs := []error{r.suite.endMetrics(ctx), r.endWebhook(ctx)}
 	for _, namespace := range r.namespaces {
 		r.suite.kubelet.Forget(namespace)
@@ -26,7 +27,7 @@ func (r *run) cleanUp(ctx context.Context) {
 		errs = append(errs, ignoreGone(err))
 	}
 	for _, s := range slices.Backward(r.strays) {
-		errs = append(errs, r.removeStray(ctx, s))
+		errs = append(errs, r.suite.removeStray(ctx, s))
 	}
 	errs = append(errs, r.suite.kubelet.DeleteAllNodes(ctx))
 	resources, err := r.suite.namespaced()
@@ -34,6 +35,7 @@ func (r *run) cleanUp(ctx context.Context) {
 	for _, namespace := range r.namespaces {
 		errs = append(errs, r.suite.empty(ctx, namespace, resources), r.suite.finalize(ctx, namespace))
 	}
+	errs = append(errs, r.suite.removeVolumes(ctx))
 	if err := errors.Join(errs...); err != nil {
 		r.t.Errorf("%s: clean up: %v", r.story.Path, err)
 	}
@@ -46,18 +48,18 @@ func ignoreGone(err error) error {
 	return err
 }
 
-func (r *run) removeStray(ctx context.Context, s stray) error {
-	client := r.suite.resource(s.gvr, s.namespace)
-	err := client.Delete(ctx, s.name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+func (s *suite) removeStray(ctx context.Context, of stray) error {
+	client := s.resource(of.gvr, of.namespace)
+	err := client.Delete(ctx, of.name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 	if err != nil {
 		return ignoreGone(err)
 	}
-	if s.gvr.Resource == "customresourcedefinitions" {
+	if of.gvr.Resource == "customresourcedefinitions" {
 		// Its own finalizer lets the API server remove the instances first.
-		r.suite.mapper.Reset()
+		s.mapper.Reset()
 		return nil
 	}
-	_, err = client.Patch(ctx, s.name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	_, err = client.Patch(ctx, of.name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	return ignoreGone(err)
 }
 

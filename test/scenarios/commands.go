@@ -47,6 +47,7 @@ func init() {
 		"annotate": {wantPairs, (*run).annotate},
 		"undo":     {wantUndo, (*run).undo},
 
+		"csi":       {wantCSI, (*run).csi},
 		"metrics":   {wantMetrics, (*run).measure},
 		"webhook":   {wantWebhook, (*run).webhook},
 		"node":      {wantNode, (*run).node},

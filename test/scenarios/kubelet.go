@@ -18,7 +18,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
-var kubeletWords = []string{"on", "off", "pending", "slow-start", "slow-stop", "reject"}
+var kubeletWords = []string{"on", "off", "pending", "slow-start", "slow-stop", "volumes", "slow-unmount", "reject"}
 
 func wantKubelet(s Step) error {
 	_, err := caredFor(harness.Care{}, s.Rest)
@@ -33,7 +33,7 @@ func caredFor(care harness.Care, line string) (harness.Care, error) {
 	}
 	switch word {
 	case "on":
-		return harness.Care{On: true}, nil
+		return harness.Care{On: true, Volumes: care.Volumes}, nil
 	case "off":
 		care.On = false
 	case "pending":
@@ -42,16 +42,25 @@ func caredFor(care harness.Care, line string) (harness.Care, error) {
 		care.SlowStart = true
 	case "slow-stop":
 		care.SlowStop = true
+	case "volumes":
+		care.Volumes = true
+	case "slow-unmount":
+		care.SlowUnmount = true
 	case "reject":
 		care.Reject = rest
 	}
 	return care, nil
 }
 
-func (r *run) kubelet(_ context.Context, step Step) error {
+func (r *run) kubelet(ctx context.Context, step Step) error {
 	var err error
 	if r.suite.care, err = caredFor(r.suite.care, step.Rest); err != nil {
 		return err
+	}
+	if r.suite.care.Volumes {
+		if err := r.suite.kubelet.MountVolumes(ctx); err != nil {
+			return err
+		}
 	}
 	for _, namespace := range r.namespaces {
 		r.suite.kubelet.Tend(namespace, r.suite.care)

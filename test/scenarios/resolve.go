@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,11 +33,11 @@ func (r reference) matches(name string) bool {
 	return ok && err == nil
 }
 
-// foreign says whether a cluster-wide object belongs to someone else. Nodes are
-// the story's, because stories clear them away and run one after the other; a
-// trust bundle that a controller publishes is for all of them.
+// foreign says whether a cluster-wide object belongs to someone else. Nodes and
+// volumes are the story's, because stories clear them away and run one after the
+// other; a trust bundle that a controller publishes is for all of them.
 func (r reference) foreign(run *run, name string) bool {
-	return r.namespace == "" && r.gvr.Resource != "nodes" && r.gvr.Resource != "clustertrustbundles" &&
+	return r.namespace == "" && !slices.Contains(anyName, r.gvr.Resource) && r.gvr.Resource != "clustertrustbundles" &&
 		!strings.Contains(name, run.namespace) && !run.applied(r.gvr, name)
 }
 

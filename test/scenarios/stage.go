@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,8 +28,13 @@ var clusterWide = []schema.GroupVersionResource{
 	{Group: "internal.apiserver.k8s.io", Version: "v1alpha1", Resource: "storageversions"},
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
 	{Group: "storage.k8s.io", Version: "v1", Resource: "volumeattachments"},
+	{Group: "storage.k8s.io", Version: "v1", Resource: "volumeattributesclasses"},
 	{Group: "storagemigration.k8s.io", Version: "v1beta1", Resource: "storageversionmigrations"},
 }
+
+// anyName are those whose names need not be the story's: all of them are removed
+// when a story ends.
+var anyName = []string{"nodes", "persistentvolumes", "volumeattachments"}
 
 // Stage plays stories one after the other on a control plane of its own and
 // keeps what came of them, for a comparison.
@@ -133,7 +139,7 @@ func (s *suite) settle(ctx context.Context) error {
 // concerns leaves out what is still being done about an earlier story.
 func (r *run) concerns(event harness.AuditEvent) bool {
 	ref := event.ObjectRef
-	return ref != nil && ref.Resource == "nodes" || strings.Contains(event.RequestURI, r.namespace) ||
+	return ref != nil && slices.Contains(anyName, ref.Resource) || strings.Contains(event.RequestURI, r.namespace) ||
 		strings.Contains(string(event.RequestObject), r.namespace)
 }
 
@@ -156,7 +162,7 @@ func (r *run) objects(ctx context.Context) ([]unstructured.Unstructured, error) 
 			return nil, fmt.Errorf("list %s: %w", gvr.Resource, err)
 		}
 		for _, object := range list.Items {
-			if gvr.Resource == "nodes" || strings.Contains(object.GetNamespace()+" "+object.GetName(), r.namespace) {
+			if slices.Contains(anyName, gvr.Resource) || strings.Contains(object.GetNamespace()+" "+object.GetName(), r.namespace) {
 				found = append(found, object)
 			}
 		}

@@ -216,7 +216,7 @@ func (s *Story) acted() bool {
 // prepares reports whether a step only says how the manager is to run, or what
 // it finds.
 func (s Step) prepares() bool {
-	return slices.Contains([]string{"flags", "start", "kubelet"}, s.Command) || s.Command == "proxy" && s.Rest == ""
+	return slices.Contains([]string{"flags", "start", "kubelet", "csi"}, s.Command) || s.Command == "proxy" && s.Rest == ""
 }
 
 func parseStep(line string) (Step, error) {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/kube-kcm/kube-controller-manager/test/csi"
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
@@ -38,6 +39,8 @@ type suite struct {
 	key     string
 	// metrics are the metrics APIs of a story that has any.
 	metrics *harness.MetricsAPI
+	// drivers are the CSI drivers of a story, by name.
+	drivers map[string]*csi.Driver
 	// stopped means that the manager was asked to end.
 	stopped   bool
 	care      harness.Care
@@ -52,7 +55,7 @@ func newSuite(t testing.TB, binary string, strict bool, apiServerFlags []string)
 }
 
 func newSuiteOn(t testing.TB, cp *harness.ControlPlane, binary string, strict bool) *suite {
-	s := &suite{t: t, cp: cp, kubelet: harness.StartKubelet(t, cp.Admin), binary: binary, strict: strict}
+	s := &suite{t: t, cp: cp, kubelet: harness.StartKubelet(t, cp.Admin), binary: binary, strict: strict, drivers: map[string]*csi.Driver{}}
 	var err error
 	if s.typed, err = kubernetes.NewForConfig(cp.Admin); err != nil {
 		t.Fatal(err)
