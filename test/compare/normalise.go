@@ -38,7 +38,7 @@ var (
 	// dropped are fields that no two runs share, wherever they are.
 	dropped = []string{"managedFields", "resourceVersion", "uid", "selfLink", "creationTimestamp", "generation", "nodePort", "generateName"}
 	// unordered are lists whose order follows addresses or moments.
-	unordered = []string{"endpoints", "subsets", "addresses", "notReadyAddresses", "conditions", "taints", "ownerReferences"}
+	unordered = []string{"endpoints", "subsets", "addresses", "notReadyAddresses", "conditions", "taints", "ownerReferences", "volumesAttached"}
 )
 
 // newLeveller knows the namespace of the story and the names that the server

@@ -82,6 +82,10 @@ func generatedNames(objects []map[string]any, requests []harness.AuditEvent) map
 		prefix, _ := meta["generateName"].(string)
 		name, _ := meta["name"].(string)
 		switch {
+		case o["kind"] == "VolumeAttachment":
+			// It is a hash of the volume, which may have the UID of its claim, and the node.
+			spec := fields(o, "spec")
+			names[name] = fmt.Sprintf("csi-%v-%v-", fields(spec, "source")["persistentVolumeName"], spec["nodeName"])
 		case prefix != "" && strings.HasPrefix(name, prefix):
 			names[name] = prefix
 		case prefix != "":

@@ -3,6 +3,7 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -95,6 +96,18 @@ func TestNamesOfRefusedCreatesAreKnownByTheirPrefix(t *testing.T) {
 	r := NewRecord("story-0001", objects, []harness.AuditEvent{refused}, nil)
 	if got, want := r.Objects["ReplicaSet web"][0], "kind: ReplicaSet\nmetadata:\n  name: web\nstatus: pods \"web-*\" is forbidden\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAnAttachmentIsKnownByItsVolumeAndNode(t *testing.T) {
+	name := "csi-" + strings.Repeat("0a", 32)
+	made := request(t, `{"verb":"create","user":{"username":"system:serviceaccount:kube-system:attachdetach-controller"},
+		"objectRef":{"resource":"volumeattachments","apiGroup":"storage.k8s.io","name":"`+name+`"},"responseStatus":{"code":201},"requestObject":{"kind":"VolumeAttachment",
+		"metadata":{"name":"`+name+`"},"spec":{"nodeName":"story-0001-node","source":{"persistentVolumeName":"pvc-0a1b2c3d-1111-2222-3333-444455556666"}}}}`)
+	objects := []map[string]any{{"kind": "ConfigMap", "metadata": map[string]any{"name": name}}}
+	r := NewRecord("story-0001", objects, []harness.AuditEvent{made}, nil)
+	if len(r.Objects["ConfigMap csi-pvc-<uid>-$NS-node-*"]) != 1 {
+		t.Errorf("got %v", r.Objects)
 	}
 }
 
