@@ -156,7 +156,7 @@ func (a *Actor[K]) Take(ctx context.Context, key K, step Step) Result {
 func (a *Actor[K]) hand(key K) *hand {
 	h := &hand{
 		client: a.o.Client, events: a.o.Events, clock: a.o.Clock, limits: a.o.Limits,
-		writes: a.record(key), controller: a.o.Name, onWrite: a.o.OnWrite, tracer: a.o.Tracer, merged: &a.merged,
+		writes: a.record(key), controller: a.o.Name, onWrite: a.o.OnWrite, tracer: a.o.Tracer, merged: &a.merged, dryRun: a.o.DryRun,
 		sent: func(time.Time) {}, due: func() time.Duration { return 0 },
 	}
 	if reports := a.o.Reports; reports != nil {
@@ -198,6 +198,7 @@ type hand struct {
 	onWrite    func(Write)
 	tracer     trace.Tracer
 	merged     *sync.Map
+	dryRun     bool
 	// sent and due pace the statuses of the key.
 	sent func(began time.Time)
 	due  func() time.Duration

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -138,6 +139,70 @@ func TestACheckIsOfWhatIsThereLive(t *testing.T) {
 			}
 			if (got.Object == nil) != (tc.object == "") || got.Object != nil && got.Object.GetUID() != tc.object {
 				t.Errorf("found %v", got.Object)
+			}
+		})
+	}
+}
+
+func TestACheckOfAWholeObject(t *testing.T) {
+	odd := errors.New("odd")
+	for name, tc := range map[string]struct {
+		there  *corev1.Pod
+		answer error
+		says   error
+		sees   string
+		became Outcome
+		err    string
+	}{
+		"as it should be":       {there: pod("a"), sees: "node-1", became: Done},
+		"not as it should be":   {there: pod("a"), says: odd, sees: "node-1", became: Refused, err: "odd"},
+		"gone, as it may be":    {sees: "none", became: Done},
+		"gone, as it must not":  {says: odd, sees: "none", became: Refused, err: "odd"},
+		"it cannot be read now": {there: pod("a"), answer: conflict, became: Refused, err: "read the object live"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var objects []client.Object
+			if tc.there != nil {
+				tc.there.Spec.NodeName = "node-1"
+				objects = append(objects, tc.there)
+			}
+			r := newRig(t, nil, objects...)
+			r.answers["get"] = tc.answer
+			sees := ""
+			got := r.Take(t.Context(), web, Check{Of: pod("a"), IsWhole: func(live client.Object) error {
+				if sees = "none"; live != nil {
+					sees = live.(*corev1.Pod).Spec.NodeName
+				}
+				return tc.says
+			}})
+			if got.Became != tc.became || sees != tc.sees || (got.Err == nil) != (tc.err == "") || got.Err != nil && !strings.Contains(got.Err.Error(), tc.err) {
+				t.Errorf("became %s: %v, saw %q", got.Became, got.Err, sees)
+			}
+		})
+	}
+}
+
+func TestACallIsMadeUnlessNothingIsToBeDone(t *testing.T) {
+	odd := errors.New("odd")
+	for name, tc := range map[string]struct {
+		dry    bool
+		err    error
+		calls  int
+		became Outcome
+	}{
+		"it is made":       {calls: 1, became: Done},
+		"it fails":         {calls: 1, err: odd, became: Refused},
+		"not in a dry run": {dry: true, became: Unchanged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(o *Options[types.NamespacedName]) { o.DryRun = tc.dry })
+			calls := 0
+			got := r.Take(t.Context(), web, Call{Of: pod("a"), What: "attach", Do: func(context.Context) (any, error) {
+				calls++
+				return "device", tc.err
+			}})
+			if got.Became != tc.became || calls != tc.calls || !errors.Is(got.Err, tc.err) || got.Became == Done && got.Kept != "device" {
+				t.Errorf("became %s: %v after %d calls, kept %v", got.Became, got.Err, calls, got.Kept)
 			}
 		})
 	}

@@ -25,8 +25,11 @@ func (h *hand) look(ctx context.Context, s Look) Result {
 	return Result{Became: Done}
 }
 
-// check looks live at the metadata of an object.
+// check looks live at an object: at its metadata, if that is enough.
 func (h *hand) check(ctx context.Context, s Check) Result {
+	if s.IsWhole != nil {
+		return h.checkWhole(ctx, s)
+	}
 	live, err := h.metadata(ctx, s.Of)
 	result := Result{Became: Done}
 	switch {
@@ -35,6 +38,25 @@ func (h *hand) check(ctx context.Context, s Check) Result {
 		err = s.Is(live)
 	case apierrors.IsNotFound(err):
 		err = s.Is(nil)
+	}
+	if err != nil {
+		return Result{Became: Refused, Err: err}
+	}
+	return result
+}
+
+func (h *hand) checkWhole(ctx context.Context, s Check) Result {
+	live := blank(s.Of)
+	result := Result{Became: Done, Object: live}
+	err := h.client.Get(ctx, client.ObjectKeyFromObject(live), live)
+	switch {
+	case err == nil:
+		err = s.IsWhole(live)
+	case apierrors.IsNotFound(err):
+		result.Object = nil
+		err = s.IsWhole(nil)
+	default:
+		err = fmt.Errorf("read the object live: %w", err)
 	}
 	if err != nil {
 		return Result{Became: Refused, Err: err}
@@ -75,3 +97,32 @@ func (WaitFor) Verb() string { return "wait for" }
 func (s WaitFor) About() client.Object { return s.Of }
 
 func (WaitFor) sealed() {}
+
+// Call does something outside of the API server, such as running a program.
+type Call struct {
+	// Of is the object that it is done for.
+	Of client.Object
+	// What is done, in one word.
+	What string
+	// Do does it; what it returns is in the result as Kept.
+	Do func(context.Context) (any, error)
+}
+
+// Verb is what is done.
+func (s Call) Verb() string { return s.What }
+
+// About returns the object that it is done for.
+func (s Call) About() client.Object { return s.Of }
+
+func (Call) sealed() {}
+
+func (s Call) take(ctx context.Context, dryRun bool) Result {
+	if dryRun {
+		return Result{Became: Unchanged}
+	}
+	kept, err := s.Do(ctx)
+	if err != nil {
+		return Result{Became: Refused, Err: err}
+	}
+	return Result{Became: Done, Kept: kept}
+}

@@ -163,7 +163,7 @@ type Result struct {
 	Err error
 	// At is when the step had been taken.
 	At time.Time
-	// Kept is what a List kept.
+	// Kept is what a List kept, or a Call returned.
 	Kept any
 
 	wait time.Duration // of a status that was put off or overtaken
@@ -272,7 +272,7 @@ func describe(s Step) string {
 // asked reports whether the step made a request that writes.
 func (r Result) asked() bool {
 	switch r.Step.(type) {
-	case Event, Check, Look, List, Ask, WaitFor, Part:
+	case Event, Check, Look, List, Ask, WaitFor, Call, Part:
 		return false
 	}
 	return r.Became != Unchanged && r.Became != PutOff

@@ -184,6 +184,8 @@ type Check struct {
 	// Is returns what is wrong with the object's live metadata; live is nil if there is
 	// none of that name. It is pure.
 	Is func(live metav1.Object) error
+	// IsWhole, if given, is asked in place of Is, with the whole object. It is pure.
+	IsWhole func(live client.Object) error
 }
 
 // Look looks live, before the steps of the next stage, for objects that caches do

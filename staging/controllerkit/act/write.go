@@ -68,6 +68,8 @@ func (h *hand) carryOut(ctx context.Context, step Step) Result {
 		return h.removeAll(ctx, s)
 	case WaitFor:
 		return Result{Became: Refused, Err: s.Err}
+	case Call:
+		return s.take(ctx, h.dryRun)
 	case Part:
 		return h.part(ctx, s)
 	case Event:
