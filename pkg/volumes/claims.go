@@ -1,0 +1,40 @@
+package volumes
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/ephemeral"
+)
+
+// ClaimOf is the name of the claim that a volume of a pod uses, and whether it was made
+// for the pod; empty if the volume is no claim.
+func ClaimOf(pod *corev1.Pod, volume *corev1.Volume) (name string, forPod bool) {
+	switch {
+	case volume.PersistentVolumeClaim != nil:
+		return volume.PersistentVolumeClaim.ClaimName, false
+	case volume.Ephemeral != nil:
+		return ephemeral.VolumeClaimName(pod, volume), true
+	}
+	return "", false
+}
+
+// Uses reports whether a pod uses this very claim. One that was made for a pod has that
+// pod as its controller.
+func Uses(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
+	if pod.Namespace != claim.Namespace {
+		return false
+	}
+	for i := range pod.Spec.Volumes {
+		name, forPod := ClaimOf(pod, &pod.Spec.Volumes[i])
+		if name == claim.Name && (!forPod || metav1.IsControlledBy(claim, pod)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Bound reports whether a claim and a volume are bound to each other.
+func Bound(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) bool {
+	ref := pv.Spec.ClaimRef
+	return claim.Status.Phase == corev1.ClaimBound && claim.Spec.VolumeName == pv.Name && ref != nil && ref.UID == claim.UID
+}
