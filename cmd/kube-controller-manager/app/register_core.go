@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/endpoints"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/ephemeralvolume"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/garbagecollector"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/namespace"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/podgc"
@@ -23,7 +24,8 @@ func coreControllers() []Controller {
 	return []Controller{
 		{Name: names.EndpointsController,
 			Account: "endpoint-controller", Events: "endpoint-controller", New: newEndpoints},
-		{Name: names.EphemeralVolumeController},
+		{Name: names.EphemeralVolumeController,
+			Account: "ephemeral-volume-controller", Events: "ephemeral_volume", New: newEphemeralVolume},
 		// The reads before each deletion count as well.
 		{Name: names.GarbageCollectorController, Without: func(c *kcmconfig.KubeControllerManagerConfiguration) string {
 			if !ptr.Deref(c.GarbageCollectorController.EnableGarbageCollector, true) {
@@ -49,6 +51,12 @@ func newEndpoints(_ context.Context, cc ControllerContext, hand reconcile.Hand) 
 		Workers:     int(cc.Config.EndpointController.ConcurrentEndpointSyncs),
 		BatchPeriod: cc.Config.EndpointController.EndpointUpdatesBatchPeriod.Duration,
 	})
+}
+
+func newEphemeralVolume(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	core := cc.Informers.Core().V1()
+	return ephemeralvolume.New(core.Pods(), core.PersistentVolumeClaims(), hand,
+		int(cc.Config.EphemeralVolumeController.ConcurrentEphemeralVolumeSyncs))
 }
 
 func newGarbageCollector(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
