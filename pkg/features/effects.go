@@ -78,7 +78,7 @@ var effects = map[featuregate.Feature]effect{
 	"MutableSchedulingDirectivesForSuspendedJobs":      {alwaysOn, "a Job that is suspended loses its start time"},
 	"NativeHistograms":                                 {kind: library},
 	"OrderedNamespaceDeletion":                         {alwaysOn, "pods of a namespace are deleted before the rest"},
-	"PersistentVolumeClaimUnusedSinceTime":             {alwaysOff, "claims get no condition Unused"},
+	"PersistentVolumeClaimUnusedSinceTime":             {kind: wired},
 	"PodCertificateRequest":                            {kind: wired},
 	"PodDeletionCost":                                  {kind: wired},
 	"PodLevelResources":                                {kind: wired},
@@ -99,7 +99,7 @@ var effects = map[featuregate.Feature]effect{
 	"TaintTolerationComparisonOperators":               {kind: wired},
 	"UnauthenticatedHTTP2DOSMitigation":                {kind: library},
 	"UnlockWhileProcessingFIFO":                        {kind: library},
-	"VolumeAttributesClass":                            {kind: startsUnbuilt},
+	"VolumeAttributesClass":                            {kind: wired},
 	"WatchListClient":                                  {kind: library},
 	"WorkloadWithJob":                                  {alwaysOff, "Jobs get no Workload and no PodGroup"},
 }

@@ -1,20 +1,49 @@
 package app
 
 import (
+	"context"
+
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/component-base/featuregate"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/persistentvolumeclaimprotection"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/persistentvolumeprotection"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/volumeattributesclassprotection"
 	"github.com/kube-kcm/kube-controller-manager/pkg/features"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 func storageControllers() []Controller {
 	return []Controller{
 		{Name: names.PersistentVolumeAttachDetachController},
 		{Name: names.PersistentVolumeBinderController},
-		{Name: names.PersistentVolumeClaimProtectionController},
+		{Name: names.PersistentVolumeClaimProtectionController,
+			Account: "pvc-protection-controller", New: newPersistentVolumeClaimProtection},
 		{Name: names.PersistentVolumeExpanderController},
-		{Name: names.PersistentVolumeProtectionController},
+		{Name: names.PersistentVolumeProtectionController,
+			Account: "pv-protection-controller", New: newPersistentVolumeProtection},
 		{Name: names.SELinuxWarningController, Gates: []featuregate.Feature{features.SELinuxChangePolicy}},
-		{Name: names.VolumeAttributesClassProtectionController, Gates: []featuregate.Feature{features.VolumeAttributesClass}},
+		{Name: names.VolumeAttributesClassProtectionController, Gates: []featuregate.Feature{features.VolumeAttributesClass},
+			Needs:   of(storagev1.SchemeGroupVersion, "volumeattributesclasses"),
+			Account: "volumeattributesclass-protection-controller", New: newVolumeAttributesClassProtection},
 	}
+}
+
+func newPersistentVolumeClaimProtection(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	core := cc.Informers.Core().V1()
+	return persistentvolumeclaimprotection.New(core.PersistentVolumeClaims(), core.Pods(), hand,
+		cc.Gates.Enabled(features.PersistentVolumeClaimUnusedSinceTime))
+}
+
+func newPersistentVolumeProtection(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	return persistentvolumeprotection.New(cc.Informers.Core().V1().PersistentVolumes(), hand)
+}
+
+func newVolumeAttributesClassProtection(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	core := cc.Informers.Core().V1()
+	return volumeattributesclassprotection.New(volumeattributesclassprotection.Informers{
+		Classes: cc.Informers.Storage().V1().VolumeAttributesClasses(),
+		Claims:  core.PersistentVolumeClaims(), Volumes: core.PersistentVolumes(),
+	}, hand)
 }

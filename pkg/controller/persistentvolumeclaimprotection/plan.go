@@ -1,0 +1,72 @@
+package persistentvolumeclaimprotection
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/protection"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+)
+
+// Finalizer holds a claim while a pod uses it.
+const Finalizer = "kubernetes.io/pvc-protection"
+
+// observed is a claim and what is known of the pods that use it.
+type observed struct {
+	claim *corev1.PersistentVolumeClaim
+	// pods are those in the cache that name the claim or may own it.
+	pods []*corev1.Pod
+	// live are those that a list for several claims has shown, if waited.
+	live   []*corev1.Pod
+	waited bool
+	// waiting are the claims of the namespace that are being deleted by now.
+	waiting sets.Set[types.UID]
+	// unused: the condition Unused is kept too.
+	unused bool
+}
+
+func plan(o observed, now time.Time) act.Plan {
+	user := holder(o.claim, o.pods)
+	switch {
+	case o.unused && o.claim.DeletionTimestamp == nil:
+		return report(o.claim, reference(o.claim, o.pods), now)
+	case !protection.Held(o.claim, Finalizer) || user != "":
+		return protection.Plan(o.claim, Finalizer, using(user))
+	case o.waited && holder(o.claim, o.live) == "":
+		return protection.Plan(o.claim, Finalizer, "")
+	}
+	return confirm(o, now)
+}
+
+// confirm lists the pods live before the finalizer is taken off.
+func confirm(o observed, now time.Time) act.Plan {
+	return act.Plan{
+		Why:    "no pod in the cache uses it: listing the pods live",
+		Stages: act.Stages(look(o.claim.Namespace)),
+		Note: func(r act.Results) any {
+			others := o.waiting.Clone().Delete(o.claim.UID)
+			if of := listed(r); of != nil && len(others) > 0 {
+				return &listing{of, now, others}
+			}
+			return nil
+		},
+		Then: func(r act.Results) act.Plan {
+			user := holder(o.claim, listed(r)[o.claim.Name])
+			p := protection.Plan(o.claim, Finalizer, using(user))
+			if user != "" {
+				p.RequeueAfter = untilCached
+			}
+			return p
+		},
+	}
+}
+
+func using(pod string) string {
+	if pod == "" {
+		return ""
+	}
+	return "pod " + pod + " uses it"
+}
