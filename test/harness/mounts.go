@@ -18,6 +18,8 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
 	"k8s.io/client-go/tools/cache"
+	translate "k8s.io/csi-translation-lib"
+	"k8s.io/klog/v2"
 )
 
 // managedAnnotation has the controller manager attach the volumes of a node.
@@ -198,27 +200,48 @@ func (m *mounts) report(ctx context.Context, name string) error {
 // all its claims are bound.
 func (m *mounts) resolve(pod *corev1.Pod) (names []string, resolved bool) {
 	for i := range pod.Spec.Volumes {
-		name, source := claimOf(pod, &pod.Spec.Volumes[i]), pod.Spec.Volumes[i].VolumeSource
-		spec := corev1.PersistentVolumeSpec{PersistentVolumeSource: corev1.PersistentVolumeSource{FC: source.FC}}
-		if iscsi := source.ISCSI; iscsi != nil {
-			spec.ISCSI = &corev1.ISCSIPersistentVolumeSource{TargetPortal: iscsi.TargetPortal, IQN: iscsi.IQN, Lun: iscsi.Lun}
-		}
-		if name != "" {
+		volume := inline(&pod.Spec.Volumes[i], pod.Namespace)
+		if name := claimOf(pod, &pod.Spec.Volumes[i]); name != "" {
 			claim, err := m.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
 			if err != nil || claim.Status.Phase != corev1.ClaimBound {
 				return nil, false
 			}
-			volume, err := m.volumes.Get(claim.Spec.VolumeName)
+			volume, err = m.volumes.Get(claim.Spec.VolumeName)
 			if err != nil || volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID != claim.UID {
 				return nil, false
 			}
-			spec = volume.Spec
+			volume = translated(volume)
 		}
-		if name := m.uniqueName(spec); name != "" {
+		if name := m.uniqueName(volume.Spec); name != "" {
 			names = append(names, name)
 		}
 	}
 	return names, true
+}
+
+// inline is what a volume of a pod would be by itself.
+func inline(volume *corev1.Volume, namespace string) *corev1.PersistentVolume {
+	out := &corev1.PersistentVolume{}
+	out.Spec.FC = volume.FC
+	if iscsi := volume.ISCSI; iscsi != nil {
+		out.Spec.ISCSI = &corev1.ISCSIPersistentVolumeSource{TargetPortal: iscsi.TargetPortal, IQN: iscsi.IQN, Lun: iscsi.Lun}
+	}
+	if translator := translate.New(); translator.IsInlineMigratable(volume) {
+		if is, err := translator.TranslateInTreeInlineVolumeToCSI(klog.Background(), volume, namespace); err == nil {
+			return is
+		}
+	}
+	return out
+}
+
+// translated is a volume of a kind that has become a driver, as that knows it.
+func translated(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
+	if translator := translate.New(); translator.IsPVMigratable(volume) {
+		if is, err := translator.TranslateInTreePVToCSI(klog.Background(), volume); err == nil {
+			return is
+		}
+	}
+	return volume
 }
 
 // claimOf is the claim that a volume of a pod is about, or "".
