@@ -84,6 +84,48 @@ func (r *rig) status(t *testing.T) string {
 	return statusLine(ds.Status)
 }
 
+// TestConditionsOfOthersAreKept also puts one, and a collision, into the status just
+// before it is written.
+func TestConditionsOfOthersAreKept(t *testing.T) {
+	before, meanwhile := appsv1.DaemonSetCondition{Type: "Before", Message: "as it was"}, appsv1.DaemonSetCondition{Type: "Meanwhile"}
+	for name, tc := range map[string]struct {
+		conflicts  bool
+		want       []appsv1.DaemonSetCondition
+		collisions int32
+	}{
+		"with the first try": {false, []appsv1.DaemonSetCondition{before}, 0},
+		"on a conflict":      {true, []appsv1.DaemonSetCondition{before, meanwhile}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ds := daemon(reporting(appsv1.DaemonSetStatus{Conditions: []appsv1.DaemonSetCondition{before}}))
+			r := newRig(t, objects(ds, revisionOf(ds, 1), node("a"), pod("p", of(ds)))...)
+			if tc.conflicts {
+				later := ds.DeepCopy()
+				later.Status.Conditions = append(later.Status.Conditions, meanwhile)
+				later.Status.CollisionCount = ptr.To[int32](1)
+				if err := r.Client.Tracker().Update(appsv1.SchemeGroupVersion.WithResource("daemonsets"), later, "ns"); err != nil {
+					t.Fatal(err)
+				}
+				once := false
+				r.Client.PrependReactor("update", "daemonsets", func(ktesting.Action) (bool, runtime.Object, error) {
+					once = !once
+					return once, nil, conflict
+				})
+			}
+			if err := r.sync(t.Context(), web).Err(); err != nil {
+				t.Fatal(err)
+			}
+			got, err := r.Client.AppsV1().DaemonSets("ns").Get(t.Context(), "web", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, got.Status.NumberReady, 1)
+			check(t, got.Status.Conditions, tc.want)
+			check(t, ptr.Deref(got.Status.CollisionCount, 0), tc.collisions)
+		})
+	}
+}
+
 func statusLine(s appsv1.DaemonSetStatus) string {
 	return fmt.Sprintf("desired %d current %d misscheduled %d ready %d updated %d available %d unavailable %d gen %d collisions %d", s.DesiredNumberScheduled, s.CurrentNumberScheduled,
 		s.NumberMisscheduled, s.NumberReady, s.UpdatedNumberScheduled, s.NumberAvailable, s.NumberUnavailable, s.ObservedGeneration, ptr.Deref(s.CollisionCount, 0))

@@ -6,7 +6,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
@@ -115,7 +114,7 @@ func (d *draft) report(r act.Results) act.Step {
 	}
 	_, failed := r.Failed()
 	return act.Status{
-		Of: d.set, Set: func(object client.Object) { object.(*appsv1.DaemonSet).Status = status },
+		Of: d.set, Set: withStatus(status),
 		Again: true, MayWait: failed == nil && underWay(d.set, status),
 	}
 }

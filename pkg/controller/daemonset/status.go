@@ -3,6 +3,7 @@ package daemonset
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // statusOf is what the set reports of these sums.
@@ -17,6 +18,17 @@ func statusOf(ds *appsv1.DaemonSet, t sums) appsv1.DaemonSetStatus {
 	status.NumberAvailable = int32(t.available)
 	status.NumberUnavailable = int32(t.desired - t.available)
 	return status
+}
+
+// withStatus gives a set this status. Conditions of others and the number of collisions stay as
+// they are there, which may be newer than the cache.
+func withStatus(status appsv1.DaemonSetStatus) func(client.Object) {
+	return func(object client.Object) {
+		set := object.(*appsv1.DaemonSet)
+		conditions, collisions := tellBackoff(set.Status.Conditions, backoffOf(&status), true), set.Status.CollisionCount
+		set.Status = status
+		set.Status.Conditions, set.Status.CollisionCount = conditions, collisions
+	}
 }
 
 func reported(old, now appsv1.DaemonSetStatus) bool {

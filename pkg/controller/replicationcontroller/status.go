@@ -7,6 +7,11 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/replicas"
 )
 
+// StatusOf returns the status of the ReplicationController.
+func (kind) StatusOf(object replicas.Object) appsv1.ReplicaSetStatus {
+	return asSetStatus(object.(*corev1.ReplicationController).Status)
+}
+
 // SetStatus puts a status into the ReplicationController.
 func (kind) SetStatus(object replicas.Object, status appsv1.ReplicaSetStatus) {
 	object.(*corev1.ReplicationController).Status = asControllerStatus(status)

@@ -314,6 +314,45 @@ func TestAConflictOfTheStatusIsResolvedOnTheLiveSet(t *testing.T) {
 	}
 }
 
+// TestConditionsOfOthersAreKept also puts one into the status just before it is written.
+func TestConditionsOfOthersAreKept(t *testing.T) {
+	before, meanwhile := appsv1.ReplicaSetCondition{Type: "Before", Message: "as it was"}, appsv1.ReplicaSetCondition{Type: "Meanwhile"}
+	failure := appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue}
+	for name, tc := range map[string]struct {
+		conflicts bool
+		want      []string
+	}{
+		"with the first try": {false, []string{"Before"}},
+		"on a conflict":      {true, []string{"Before", "Meanwhile"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cached := replicaSet(1)
+			cached.Status.Conditions = []appsv1.ReplicaSetCondition{failure, before}
+			live := cached.DeepCopy()
+			if tc.conflicts {
+				live.Status.Conditions = append(live.Status.Conditions, meanwhile)
+			}
+			client, _ := answering("update", "replicasets", func(n int, _ clienttesting.Action) (runtime.Object, error) {
+				if tc.conflicts && n == 1 {
+					return nil, apierrors.NewConflict(appsv1.Resource("replicasets"), "web", errors.New("changed"))
+				}
+				return nil, nil
+			}, live)
+			b := newBench(t, client, cached, pod("a", owned))
+			if err := b.Reconcile(t.Context(), key).Err(); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, c := range statusOn(t, client).Conditions {
+				got = append(got, string(c.Type))
+			}
+			if statusOn(t, client).ReadyReplicas != 1 || !slices.Equal(got, tc.want) {
+				t.Errorf("got %v, want %v", statusOn(t, client), tc.want)
+			}
+		})
+	}
+}
+
 func TestAdoption(t *testing.T) {
 	dying, reborn := replicaSet(1), replicaSet(1)
 	dying.DeletionTimestamp, dying.Finalizers = ptr.To(ago(0)), []string{"x/y"}

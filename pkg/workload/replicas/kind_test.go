@@ -64,6 +64,10 @@ func (k testKind) Selecting(pod *corev1.Pod) ([]Key, error) {
 	return keys, nil
 }
 
+func (testKind) StatusOf(object Object) appsv1.ReplicaSetStatus {
+	return object.(*appsv1.ReplicaSet).Status
+}
+
 func (testKind) SetStatus(object Object, status appsv1.ReplicaSetStatus) {
 	object.(*appsv1.ReplicaSet).Status = status
 }

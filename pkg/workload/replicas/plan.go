@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
@@ -98,7 +97,7 @@ func (o Observed) report(status appsv1.ReplicaSetStatus, r act.Results) act.Step
 	}
 	_, failed := r.Failed()
 	return act.Status{
-		Of: o.Set.Object, Set: func(object client.Object) { o.Form.SetStatus(object, status) },
+		Of: o.Set.Object, Set: put(o.Form, status),
 		Again: true, MayWait: failed == nil && underWay(o.Set, status),
 	}
 }

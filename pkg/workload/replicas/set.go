@@ -54,6 +54,8 @@ func (s *Set) Check() error {
 type Form interface {
 	// Type is the kind that pods name as their owner.
 	Type() schema.GroupVersionKind
+	// StatusOf returns the status of an object of the kind.
+	StatusOf(object Object) appsv1.ReplicaSetStatus
 	// SetStatus puts a status into an object of the kind.
 	SetStatus(object Object, status appsv1.ReplicaSetStatus)
 }

@@ -1,6 +1,7 @@
 package replicas
 
 import (
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
@@ -82,6 +84,42 @@ func withFailure(conditions []appsv1.ReplicaSetCondition, failed *failure, now t
 		Reason:             failed.reason,
 		Message:            failed.message,
 	})
+}
+
+// put gives an object of the form this status. Conditions of others stay as they are
+// there, which may be newer than the cache.
+func put(form Form, status appsv1.ReplicaSetStatus) func(Object) {
+	return func(object Object) {
+		now := status
+		now.Conditions = among(form.StatusOf(object).Conditions, status.Conditions)
+		form.SetStatus(object, now)
+	}
+}
+
+// among returns the conditions that are there with our own as they are to be.
+func among(there, wanted []appsv1.ReplicaSetCondition) []appsv1.ReplicaSetCondition {
+	var ours, all []appsv1.ReplicaSetCondition
+	for _, c := range wanted {
+		if own(c) {
+			ours = append(ours, c)
+		}
+	}
+	for _, c := range there {
+		if !own(c) {
+			all = append(all, c)
+			continue
+		}
+		if at := slices.IndexFunc(ours, func(o appsv1.ReplicaSetCondition) bool { return o.Type == c.Type }); at >= 0 {
+			all = append(all, ours[at])
+			ours = slices.Delete(ours, at, at+1)
+		}
+	}
+	return append(all, ours...)
+}
+
+// own reports whether the condition is one that these sets report themselves.
+func own(c appsv1.ReplicaSetCondition) bool {
+	return c.Type == appsv1.ReplicaSetReplicaFailure || c.Type == rejections.Condition
 }
 
 // reported reports whether the API server has this status already.

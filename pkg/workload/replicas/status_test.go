@@ -8,7 +8,35 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
 )
+
+func TestOwnConditionsTakeTheirPlacesAmongOthers(t *testing.T) {
+	const failure, backoff = appsv1.ReplicaSetReplicaFailure, rejections.Condition
+	list := func(types ...appsv1.ReplicaSetConditionType) []appsv1.ReplicaSetCondition {
+		var all []appsv1.ReplicaSetCondition
+		for _, c := range types {
+			all = append(all, appsv1.ReplicaSetCondition{Type: c})
+		}
+		return all
+	}
+	for name, tc := range map[string]struct{ there, wanted, want []appsv1.ReplicaSetCondition }{
+		"none of all":              {},
+		"new ones come last":       {list("x"), list("x", failure, backoff), list("x", failure, backoff)},
+		"in their places":          {list(failure, "x", backoff), list(failure, "x", backoff), list(failure, "x", backoff)},
+		"what is over goes":        {list(failure, "x", backoff), list("x"), list("x")},
+		"another's that came":      {list("x", failure, "y"), list("x", failure), list("x", failure, "y")},
+		"another's that went":      {list(failure), list("x", failure, backoff), list(failure, backoff)},
+		"one that another removed": {list("x"), list(failure, "x"), list("x", failure)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, among(tc.there, tc.wanted)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
 
 func TestStatusOf(t *testing.T) {
 	patient := set(3)
