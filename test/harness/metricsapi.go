@@ -24,6 +24,9 @@ import (
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
 
+// NoContainer in place of the name of a container says that there is none.
+const NoContainer = "-"
+
 // Metric is one number that a MetricsAPI tells.
 type Metric struct {
 	// Selector selects the pods that use it, or that have it; for an external
@@ -33,7 +36,8 @@ type Metric struct {
 	Object string
 	// Name is the metric, or the resource that pods use.
 	Name string
-	// Container is the one that uses it; empty means each.
+	// Container is the one that uses it; empty means each. With NoContainer nothing uses it,
+	// and the pods are listed without a container.
 	Container string
 	// Value is what is told.
 	Value resource.Quantity
@@ -183,11 +187,16 @@ func (m *MetricsAPI) podMetrics(ctx context.Context, namespace string, space met
 	pods, err := m.running(ctx, namespace, selector)
 	list := metricsv1beta1.PodMetricsList{TypeMeta: metav1.TypeMeta{APIVersion: metricsv1beta1.SchemeGroupVersion.String(), Kind: "PodMetricsList"}}
 	for _, pod := range pods {
+		listed := false
 		of := metricsv1beta1.PodMetrics{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod.Name, Labels: pod.Labels}, Timestamp: metav1.Now()}
 		for _, c := range pod.Spec.Containers {
 			used := corev1.ResourceList{}
 			for _, metric := range space.usage {
-				if selects(metric.Selector, pod.Labels) && (metric.Container == "" || metric.Container == c.Name) {
+				switch {
+				case !selects(metric.Selector, pod.Labels):
+				case metric.Container == NoContainer:
+					listed = true
+				case metric.Container == "" || metric.Container == c.Name:
 					used[corev1.ResourceName(metric.Name)], of.Window.Duration = metric.Value, metric.Window
 				}
 			}
@@ -195,7 +204,7 @@ func (m *MetricsAPI) podMetrics(ctx context.Context, namespace string, space met
 				of.Containers = append(of.Containers, metricsv1beta1.ContainerMetrics{Name: c.Name, Usage: used})
 			}
 		}
-		if len(of.Containers) > 0 {
+		if listed || len(of.Containers) > 0 {
 			list.Items = append(list.Items, of)
 		}
 	}

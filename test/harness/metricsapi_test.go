@@ -17,10 +17,13 @@ func TestMetricsAPITellsWhatItWasTold(t *testing.T) {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{"app": name}},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}, {Name: "side"}}}, Status: corev1.PodStatus{Phase: phase}}
 	}
-	m := &MetricsAPI{client: fake.NewClientset(pod("a", corev1.PodRunning), pod("b", corev1.PodRunning), pod("new", corev1.PodPending)), spaces: map[string]*metricSpace{}}
+	bare := pod("c", corev1.PodRunning)
+	bare.Namespace = "bare"
+	m := &MetricsAPI{client: fake.NewClientset(bare, pod("a", corev1.PodRunning), pod("b", corev1.PodRunning), pod("new", corev1.PodPending)), spaces: map[string]*metricSpace{}}
 	one := func(selector, object, name, container, value string) Metric {
 		return Metric{Selector: selector, Object: object, Name: name, Container: container, Value: resource.MustParse(value)}
 	}
+	m.SetUsage("bare", one("*", "", "cpu", NoContainer, "1"))
 	m.SetUsage("ns", one("*", "", "cpu", "", "1"))
 	m.SetUsage("ns", one("app=a", "", "cpu", "side", "3"))
 	m.SetUsage("ns", one("*", "", "cpu", "", "2"))
@@ -40,6 +43,7 @@ func TestMetricsAPITellsWhatItWasTold(t *testing.T) {
 		"/apis/metrics.k8s.io/v1beta1/namespaces/ns/pods":                       {200, 2, ""},
 		"/apis/metrics.k8s.io/v1beta1/namespaces/ns/pods?labelSelector=app%3Da": {200, 1, ""},
 		"/apis/metrics.k8s.io/v1beta1/namespaces/empty/pods":                    {200, 0, ""},
+		"/apis/metrics.k8s.io/v1beta1/namespaces/bare/pods":                     {200, 1, ""},
 		"/apis/metrics.k8s.io/v1beta1/namespaces/off/pods":                      {503, 0, ""},
 		custom + "pods/*/hits":                                                  {200, 1, "5"},
 		custom + "pods/*/none":                                                  {200, 0, ""},
@@ -55,7 +59,12 @@ func TestMetricsAPITellsWhatItWasTold(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			w := httptest.NewRecorder()
 			m.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-			var list struct{ Items []struct{ Value string } }
+			var list struct {
+				Items []struct {
+					Value      string
+					Containers []any
+				}
+			}
 			if w.Code == http.StatusOK {
 				if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil {
 					t.Fatal(err)
@@ -63,6 +72,9 @@ func TestMetricsAPITellsWhatItWasTold(t *testing.T) {
 			}
 			if w.Code != want.code || len(list.Items) != want.items || want.value != "" && list.Items[0].Value != want.value {
 				t.Errorf("%d: %s", w.Code, w.Body)
+			}
+			if path == "/apis/metrics.k8s.io/v1beta1/namespaces/bare/pods" && len(list.Items[0].Containers) > 0 {
+				t.Errorf("a container uses something: %s", w.Body)
 			}
 		})
 	}
