@@ -21,10 +21,15 @@ var vertices = []struct{ name, target, apiVersion, kind string }{
 	{"u", "gadgets.$NS.example.com/$NS-u", "$NS.example.com/v1", "Gadget"},
 }
 
-// reference is an owner reference to a vertex: mostly a right one.
-func ownerReference(d *Draw, to int) Object {
+// rightReference is the owner reference to a vertex.
+func rightReference(to int) Object {
 	v := vertices[to]
-	o := Object{"apiVersion": v.apiVersion, "kind": v.kind, "name": v.target[strings.LastIndex(v.target, "/")+1:], "uid": fmt.Sprintf("$(%s .metadata.uid)", v.target)}
+	return Object{"apiVersion": v.apiVersion, "kind": v.kind, "name": v.target[strings.LastIndex(v.target, "/")+1:], "uid": fmt.Sprintf("$(%s .metadata.uid)", v.target)}
+}
+
+// ownerReference is one to a vertex: mostly a right one.
+func ownerReference(d *Draw, to int) Object {
+	o := rightReference(to)
 	switch d.Int(0, 19) {
 	case 0:
 		o["uid"] = "00000000-0000-0000-0000-000000000000"
@@ -138,6 +143,7 @@ func init() {
 			{4, onVertex(`patch %s {"metadata":{"finalizers":null}}`)},
 			{2, onVertex("label %s team=x", "annotate %s x.example/note=n")},
 			{9, again},
+			{4, share},
 			{1, Line("kubelet slow-stop", "kubelet on")},
 		}, Disturbances("configmaps", "secrets", "replicasets")),
 	})
@@ -159,6 +165,28 @@ func refer(d *Draw, s *Script) []string {
 		refs = append(refs, ownerReference(d, One(d, all...)))
 	}
 	return []string{"patch " + vertices[One(d, all...)].target + " " + jsonOf(Object{"metadata": Object{"ownerReferences": refs}})}
+}
+
+// share gives an object two right owners, of which one is deleted then and waits for what
+// depends on it.
+func share(d *Draw, s *Script) []string {
+	var near []int
+	for _, i := range drawn(s) {
+		if v := vertices[i]; len(strings.Split(v.target, "/")) == 2 && !strings.Contains(v.target, "$NS-") {
+			near = append(near, i)
+		}
+	}
+	if len(near) < 3 {
+		return nil
+	}
+	d.random.Shuffle(len(near), func(i, j int) { near[i], near[j] = near[j], near[i] })
+	waits, stays := rightReference(near[1]), rightReference(near[2])
+	waits["blockOwnerDeletion"] = d.Chance(75)
+	refs := []any{waits, stays}
+	if d.Chance(50) {
+		slices.Reverse(refs)
+	}
+	return []string{"patch " + vertices[near[0]].target + " " + jsonOf(Object{"metadata": Object{"ownerReferences": refs}}), "delete " + vertices[near[1]].target + " foreground"}
 }
 
 // again applies an object once more, or deletes it just before.

@@ -40,7 +40,9 @@ func init() {
 			{3, Line(`patch daemonsets/web {"spec":{"template":{"spec":{"nodeSelector":{"disk":"ssd"}}}}}`, `patch daemonsets/web {"spec":{"template":{"spec":{"nodeSelector":null}}}}`,
 				`patch daemonsets/web {"spec":{"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}`, `patch daemonsets/web {"spec":{"template":{"spec":{"tolerations":null}}}}`)},
 			{2, Line("unready daemonsets/web", "ready daemonsets/web")},
-			{1, Lines([]string{"unready daemonsets/web", "node $NS-b taint a=1:NoSchedule", image("two")},
+			// The set changes at once after the taint, as the original waits for that.
+			{3, Lines([]string{strategy(`{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1,"maxUnavailable":0}}`), "unready daemonsets/web",
+				"node $NS-b taint a=1:NoSchedule\n" + image("v%d")},
 				[]string{`patch daemonsets/web {"spec":{"template":{"spec":{"nodeSelector":{"disk":"ssd"}}}}}`, "label nodes/$NS-b disk=ssd", "label nodes/$NS-b disk-"})},
 			{1, Line("delete daemonsets/web background", "delete daemonsets/web foreground", "delete daemonsets/web orphan", "delete controllerrevisions,app=web",
 				"label controllerrevisions,app=web app=other")},

@@ -34,6 +34,7 @@ func init() {
 				`patch deployments/web {"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":"50%","maxUnavailable":1}}}}`,
 				`patch deployments/web {"spec":{"progressDeadlineSeconds":2,"minReadySeconds":1}}`, `patch deployments/web {"spec":{"minReadySeconds":0}}`)},
 			{1, Quota},
+			{2, Line("webhook delete pods 409\nscale deployments/web 0\npass 1s\nwebhook off", "webhook delete pods 409\nscale deployments/web 1\npass 1s\nwebhook off")},
 			{1, Line("annotate deployments/web deployment.kubernetes.io/revision=5", "annotate deployments/web x.example/note=n")},
 		}, PodMoves("deployments/web"), Disturbances("pods", "replicasets")),
 	})

@@ -120,15 +120,19 @@ func requesting(d *Draw) Object {
 	if d.Chance(20) {
 		Set(template, []string{"spec", "initContainers"}, []any{requests(Object{"name": "i", "image": "one", "restartPolicy": One(d, "Always", "Never")})})
 	}
-	if d.Chance(30) {
+	if d.Chance(40) {
 		Set(template, []string{"spec", "resources"}, Object{"requests": One(d, Object{"cpu": "400m"}, Object{"memory": "1Gi"}, Object{"cpu": "1", "memory": "1Gi"})})
 	}
-	if d.Chance(25) {
+	if d.Chance(40) {
 		Set(template, []string{"spec", "runtimeClassName"}, "$NS-class")
 	}
 	return Object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": Object{"name": "web"}, "spec": Object{
 		"replicas": d.Int(0, 4), "selector": Object{"matchLabels": Object{"app": "web"}}, "template": template}}
 }
+
+// admitsZero is what an API server needs that admits no replicas as the least of an
+// autoscaler. All families have it.
+const admitsZero = "--feature-gates=HPAScaleToZero=true"
 
 // autoscalerFlags make looks frequent. Five seeds in a row share a manager.
 var autoscalerFlags = []string{
@@ -146,7 +150,7 @@ func init() {
 		Compared: []string{"horizontalpodautoscalers", "deployments", "pods"},
 		Quiet:    900 * time.Millisecond,
 		Begin: func(d *Draw, s *Script) {
-			s.Head = append([]string{autoscalerFlags[s.Seed/5%len(autoscalerFlags)]}, s.Head...)
+			s.Head = append([]string{"apiserver " + admitsZero, autoscalerFlags[s.Seed/5%len(autoscalerFlags)]}, s.Head...)
 			s.Objects["class.yaml"] = Object{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": Object{"name": "$NS-class"}, "handler": "h",
 				"overhead": Object{"podFixed": Object{"cpu": "100m"}}}
 			s.Steps = append(s.Steps, "apply class.yaml\nmetrics usage app=web cpu="+One(d, "100m", "100m", "10m", "300m"))
@@ -163,7 +167,8 @@ func init() {
 				"metrics usage tier=a cpu=900m", "metrics usage app=web cpu=0", "metrics usage app=web cpu=200m window=60s")},
 			{5, Line("metrics pods app=web rps=5", "metrics pods app=web rps=30", "metrics object services/front hits=5", "metrics object services/front hits=60",
 				"metrics external queue=5", "metrics external queue=45 q:x", "metrics external queue=90", "metrics external queue=0", "metrics external other=20", "metrics external other=20 q:y")},
-			{2, Line("metrics off", "metrics on", "metrics on", "metrics forget")},
+			{2, Line("metrics off", "metrics on", "metrics on", "metrics forget", "metrics forget\nmetrics usage app=web cpu=100m container=-")},
+			{2, atZero},
 			{4, Line("scale deployments/web %d", "scale deployments/web 0", "scale deployments/web 5")},
 			{2, Line("apply second.yaml", "delete horizontalpodautoscalers/second", "delete horizontalpodautoscalers/web", "apply hpa.yaml", "delete deployments/web", "apply web.yaml")},
 			{1, Line(`status horizontalpodautoscalers/web {"conditions":[{"type":"ScaledToZero","status":"True","reason":"ScaledToZero"}]}`, `status horizontalpodautoscalers/web {"conditions":null}`,
@@ -174,6 +179,15 @@ func init() {
 			{2, Line("kubelet on")},
 		}, Disturbances("deployments", "horizontalpodautoscalers")),
 	})
+}
+
+// atZero lets the autoscaler scale to zero, and puts the target there or has it put there.
+func atZero(d *Draw, _ *Script) []string {
+	metric := Object{"type": "External", "external": Object{"metric": Object{"name": "queue"}, "target": Object{"type": "AverageValue", "averageValue": "10"}}}
+	return []string{
+		"patch horizontalpodautoscalers/web " + jsonOf(Object{"spec": Object{"minReplicas": 0, "metrics": []any{metric}}}),
+		One(d, "metrics external queue=0", "scale deployments/web 0"), One(d, "metrics external queue=45", "metrics external queue=20"),
+	}
 }
 
 // rescaling changes a whole part of the autoscaler.

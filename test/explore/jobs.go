@@ -87,7 +87,7 @@ func drawJob(d *Draw) Object {
 		put("podFailurePolicy", Object{"rules": failureRules(d)})
 		Set(template, []string{"spec", "restartPolicy"}, "Never")
 	}
-	if d.Chance(30) {
+	if d.Chance(40) {
 		Set(template, []string{"spec", "initContainers"}, initContainers(d))
 	}
 	if d.Chance(8) {

@@ -42,6 +42,16 @@ func tolerating(d *Draw, name string) Object {
 	return Object{"apiVersion": "v1", "kind": "Pod", "metadata": d.Metadata(name), "spec": spec}
 }
 
+// patient is a pod that stays for some seconds when its node gets the taint a.
+func patient(d *Draw, name string) Object {
+	pod := tolerating(d, name)
+	spec, _ := pod["spec"].(Object)
+	delete(spec, "schedulingGates")
+	spec["nodeName"] = "$NS-a"
+	spec["tolerations"] = []any{Object{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": One(d, 3, 5)}}
+	return pod
+}
+
 func init() {
 	pods, nodes := []string{"p", "q", "r"}, []string{"$NS-a", "$NS-a", "$NS-b", "$NS-c"}
 	register(&Family{
@@ -55,6 +65,9 @@ func init() {
 			s.Steps = append(s.Steps, "node $NS-a ready zone=east\nnode $NS-b ready zone="+One(d, "east", "west")+"\nnode $NS-c "+One(d, "ready", "notready")+" zone=west")
 			for _, pod := range pods {
 				s.Objects[pod+".yaml"] = tolerating(d, pod)
+			}
+			if d.Chance(50) {
+				s.Objects["p.yaml"] = patient(d, "p")
 			}
 			s.Steps = append(s.Steps, "apply p.yaml\napply q.yaml")
 		},

@@ -35,7 +35,8 @@ type Pair struct {
 
 // NewPair starts both.
 func NewPair(t testing.TB, reference, ours string) *Pair {
-	return &Pair{stages: [2]*scenarios.Stage{scenarios.NewStage(t, reference, nil), scenarios.NewStage(t, ours, nil)}}
+	flags := []string{admitsZero}
+	return &Pair{stages: [2]*scenarios.Stage{scenarios.NewStage(t, reference, flags), scenarios.NewStage(t, ours, flags)}}
 }
 
 // Use changes the second binary.

@@ -123,6 +123,9 @@ func ReadScript(path string) (*Script, error) {
 		return nil, err
 	}
 	s := &Script{Family: story.Name, Objects: map[string]Object{}}
+	if len(story.APIServer) > 0 {
+		s.Head = append(s.Head, "apiserver "+strings.Join(story.APIServer, " "))
+	}
 	for _, step := range story.Steps {
 		switch step.Command {
 		case "flags", "start", "proxy":

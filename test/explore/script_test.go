@@ -13,7 +13,7 @@ import (
 )
 
 func TestAScriptIsReadBack(t *testing.T) {
-	s := &Script{Family: "deployment", Seed: 3, Head: []string{"start deployment-controller"},
+	s := &Script{Family: "deployment", Seed: 3, Head: []string{"apiserver " + admitsZero, "start deployment-controller"},
 		Steps:   []string{"apply web.yaml", "scale deployments/web 2"},
 		Objects: map[string]Object{"web.yaml": {"kind": "Deployment", "spec": map[string]any{"replicas": 1.0}}, "unused.yaml": {}}}
 	path := filepath.Join(t.TempDir(), "deployment-3.txtar")

@@ -1,6 +1,10 @@
 package explore
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 func init() {
 	image := func(image string) string {
@@ -26,6 +30,7 @@ func init() {
 				`patch statefulsets/web {"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":0}}}}`,
 				`patch statefulsets/web {"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}`,
 				`patch statefulsets/web {"spec":{"minReadySeconds":30}}`, `patch statefulsets/web {"spec":{"minReadySeconds":0}}`)},
+			{2, readySince},
 			{2, Line(`patch statefulsets/web {"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"}}}`,
 				`patch statefulsets/web {"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete"}}}`,
 				`patch statefulsets/web {"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Retain","whenDeleted":"Retain"}}}`)},
@@ -38,6 +43,18 @@ func init() {
 			{1, Quota},
 		}, PodMoves("statefulsets/web"), Disturbances("pods", "statefulsets", "persistentvolumeclaims")),
 	})
+}
+
+// readySince has pods ready for long or only just when the set is scaled down, so that
+// some of them are not available.
+func readySince(d *Draw, _ *Script) []string {
+	lines := []string{"kubelet off"}
+	for i := range 3 {
+		lines = append(lines, fmt.Sprintf(`status pods/web-%d {"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"%s"}]}`,
+			i, One(d, "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z")))
+	}
+	lines = append(lines, d.Sprintf(`patch statefulsets/web {"spec":{"minReadySeconds":600,"replicas":%d}}`, 1), "pass 500ms", "kubelet on")
+	return []string{strings.Join(lines, "\n")}
 }
 
 func drawStatefulSet(d *Draw) Object {

@@ -1,0 +1,72 @@
+package explore
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestTheAlphabetReaches holds that a family can come to what shows a fault that was
+// known once: some draw of its moves gives such lines.
+func TestTheAlphabetReaches(t *testing.T) {
+	const draws = 3000
+	for name, tc := range map[string]struct {
+		family  string
+		objects []string
+		want    string
+	}{
+		"deletions that are refused for a while":   {"deployment", nil, `^webhook delete pods 409\nscale deployments/web 0\n(.*\n)*webhook off$`},
+		"pods ready only just, when some must go":  {"statefulset", nil, `web-0 .*2020.*\n.* pods/web-1 .*2099.*\n(.*\n)*patch .*"minReadySeconds":600,"replicas":1`},
+		"old pods that do not work under a surge":  {"daemonset", nil, `"maxSurge":1.*\nunready daemonsets/web\nnode \S+ taint a=1:NoSchedule\npatch daemonsets/web .*"image":"v\d"`},
+		"a node that loses its label":              {"daemonset", nil, `nodeSelector.*\nlabel nodes/(\S+) disk=ssd\nlabel nodes/(\S+) disk-`},
+		"a sidecar that ended later":               {"job", nil, `"containerStatuses":[^|]*2020[^|]*"initContainerStatuses":[^|]*2099`},
+		"a taint that goes before its time":        {"node", nil, `node \$NS-a taint a=x:NoExecute\npass 1s\nnode \$NS-a untaint a\npass 4s`},
+		"two owners, one deleted in foreground":    {"collector", []string{"a", "b", "c", "d"}, `patch (\S+) .*"ownerReferences":\[\{.*"blockOwnerDeletion":true.*\},\{.*\}\].*\ndelete \S+ foreground$`},
+		"endpoints in another order":               {"service", nil, `"ports":\[\{"name":"a","port":80\},\{"name":"b","port":81\}\][^|]*\npatch endpoints/web .*"ports":\[\{"name":"a".*\},\{"name":"b".*\}\].*\nannotate services/web`},
+		"labels of a service":                      {"service", nil, `^label services/web team=x$`},
+		"metrics of pods without a container":      {"hpa", nil, `metrics usage app=web cpu=100m container=-`},
+		"a target that somebody has put at zero":   {"hpa", nil, `"minReplicas":0.*\nscale deployments/web 0\nmetrics external queue=(45|20)`},
+		"a target that the autoscaler put at zero": {"hpa", nil, `"minReplicas":0.*\nmetrics external queue=0\nmetrics external queue=(45|20)`},
+		"an eviction after a slow status":          {"disruption", []string{"one"}, `^proxy delay 100ms update poddisruptionbudgets/status\nunready (\S+)\npass 600ms\nevict `},
+		"a pod that fails and stays":               {"quota", nil, `^fail a$`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, want := families[tc.family], regexp.MustCompile(tc.want)
+			s := &Script{Objects: map[string]Object{}}
+			for _, file := range tc.objects {
+				s.Objects[file+".yaml"] = Object{}
+			}
+			d := NewDraw(nil, 1)
+			for range draws {
+				if want.MatchString(strings.Join(f.move(d)(d, s), "\n")) {
+					return
+				}
+			}
+			t.Errorf("none of %d draws", draws)
+		})
+	}
+}
+
+// TestDrawnObjectsReach holds the same of the objects.
+func TestDrawnObjectsReach(t *testing.T) {
+	for name, tc := range map[string]struct {
+		draw func(*Draw) any
+		want string
+	}{
+		"a pod that leaves some seconds after a taint": {func(d *Draw) any { return patient(d, "p") },
+			`"nodeName":"\$NS-a".*"tolerations":\[\{"effect":"NoExecute","key":"a","operator":"Exists","tolerationSeconds":[35]\}\]`},
+		"requests of a whole pod with overhead": {func(d *Draw) any { return requesting(d) },
+			`"requests":\{"cpu":"200m".*"resources":\{"requests":\{"cpu":"400m"\}\},"runtimeClassName":`},
+		"a sidecar": {initContainers, `"name":"i".*"restartPolicy":"Always"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, want := NewDraw(nil, 1), regexp.MustCompile(tc.want)
+			for range 1000 {
+				if want.MatchString(jsonOf(tc.draw(d))) {
+					return
+				}
+			}
+			t.Error("no draw has it")
+		})
+	}
+}
