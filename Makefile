@@ -100,8 +100,8 @@ compare-quick: tools build ## a few stories under both binaries, and a tiny benc
 	$(OUT)/bin/bench -only rollout -limits off -rollout-nodes 2 -rollout-deployments 2 -rollout-replicas 3 -timeout 10m -out $(OUT)/bench-quick
 
 .PHONY: explore-proof
-explore-proof: tools ## the explorer finds each fault of test/explore/faults, or FAULTS=01,02: _output/explore-proof
-	$(GO) run ./test/explore/prove -ldflags '$(LDFLAGS)' -faults=$(FAULTS)
+explore-proof: tools ## the explorer finds each fault of test/explore/faults, or FAULTS=01,02; LANES=1: _output/explore-proof
+	$(GO) run ./test/explore/prove -ldflags '$(LDFLAGS)' -faults=$(FAULTS) $(if $(LANES),-lanes=$(LANES))
 
 .PHONY: explore
 explore: tools build ## stories made by chance under both binaries; FOR=3h FAMILIES=job,cronjob SEED=1: _output/explore

@@ -27,6 +27,7 @@ var (
 	faultsFlag  = flag.String("faults", "", "numbers of the faults, separated by commas; all without it")
 	forFlag     = flag.Duration("for", 20*time.Minute, "how long to look for each")
 	shrinkFlag  = flag.Duration("shrink", 4*time.Minute, "how long to make the story of a difference smaller")
+	lanesFlag   = flag.Int("lanes", 2, "how many pairs of control planes play side by side")
 	seedFlag    = flag.Int("seed", 1, "the first seed")
 	ldflagsFlag = flag.String("ldflags", "", "flags of the linker")
 	outFlag     = flag.String("out", filepath.Join("_output", "explore-proof"), "where binaries, stories and the table go")
@@ -49,7 +50,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	w := workshop{out: out, ldflags: *ldflagsFlag, log: os.Stderr}
+	w := workshop{out: out, ldflags: *ldflagsFlag, lanes: *lanesFlag, log: os.Stderr}
 	if err := w.open(); err != nil {
 		return err
 	}

@@ -109,13 +109,14 @@ func proves(e explorer, h hunt, story string) (bool, error) {
 type commands struct {
 	// test is the test binary, dir the directory of its package.
 	test, dir string
+	lanes     int
 	log       io.Writer
 }
 
 func (c commands) explore(h hunt, out string) (Report, error) {
 	var r Report
 	err := c.run("-test.v", "-test.run=^TestExplore$", "-test.timeout="+(h.limit+slack).String(), "-binary="+h.faulty, "-families="+h.family,
-		"-for="+h.limit.String(), "-shrink="+h.shrink.String(), fmt.Sprintf("-seed=%d", h.seed), "-first", "-out="+out)
+		"-for="+h.limit.String(), "-shrink="+h.shrink.String(), fmt.Sprintf("-seed=%d", h.seed), fmt.Sprintf("-lanes=%d", c.lanes), "-first", "-out="+out)
 	// With a difference the test fails; what counts is the report.
 	content, readErr := os.ReadFile(filepath.Join(out, "report.json"))
 	if readErr != nil {

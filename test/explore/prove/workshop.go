@@ -18,6 +18,7 @@ const binary = "kube-controller-manager"
 type workshop struct {
 	// out is where everything goes that is to be kept, ldflags are those of the linker.
 	out, ldflags string
+	lanes        int
 	log          io.Writer
 	// tree is the copy, good the binary without a fault.
 	tree, good string
@@ -33,7 +34,7 @@ func (w *workshop) open() error {
 	w.tree = tree
 	w.good = filepath.Join(w.out, "good", binary)
 	test := filepath.Join(w.out, "explore.test")
-	w.explorer = commands{test: test, dir: filepath.Join("test", "explore"), log: w.log}
+	w.explorer = commands{test: test, dir: filepath.Join("test", "explore"), lanes: w.lanes, log: w.log}
 	archive := filepath.Join(tree, "tree.tar")
 	for _, c := range []*exec.Cmd{
 		exec.Command("git", "archive", "--output="+archive, "HEAD"),
