@@ -8,6 +8,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/persistentvolumeclaimprotection"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/persistentvolumeexpander"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/persistentvolumeprotection"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/volumeattributesclassprotection"
 	"github.com/kube-kcm/kube-controller-manager/pkg/features"
@@ -20,7 +21,7 @@ func storageControllers() []Controller {
 		{Name: names.PersistentVolumeBinderController},
 		{Name: names.PersistentVolumeClaimProtectionController,
 			Account: "pvc-protection-controller", New: newPersistentVolumeClaimProtection},
-		{Name: names.PersistentVolumeExpanderController},
+		{Name: names.PersistentVolumeExpanderController, Account: "expand-controller", Events: "volume_expand", New: newPersistentVolumeExpander},
 		{Name: names.PersistentVolumeProtectionController,
 			Account: "pv-protection-controller", New: newPersistentVolumeProtection},
 		{Name: names.SELinuxWarningController, Gates: []featuregate.Feature{features.SELinuxChangePolicy}},
@@ -46,4 +47,9 @@ func newVolumeAttributesClassProtection(_ context.Context, cc ControllerContext,
 		Classes: cc.Informers.Storage().V1().VolumeAttributesClasses(),
 		Claims:  core.PersistentVolumeClaims(), Volumes: core.PersistentVolumes(),
 	}, hand)
+}
+
+func newPersistentVolumeExpander(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	core := cc.Informers.Core().V1()
+	return persistentvolumeexpander.New(core.PersistentVolumeClaims(), core.PersistentVolumes(), hand)
 }
