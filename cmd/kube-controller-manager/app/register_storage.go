@@ -17,7 +17,8 @@ import (
 
 func storageControllers() []Controller {
 	return []Controller{
-		{Name: names.PersistentVolumeAttachDetachController},
+		{Name: names.PersistentVolumeAttachDetachController, Account: "attachdetach-controller", Events: "attachdetach-controller",
+			New: newAttachDetach},
 		{Name: names.PersistentVolumeBinderController},
 		{Name: names.PersistentVolumeClaimProtectionController,
 			Account: "pvc-protection-controller", New: newPersistentVolumeClaimProtection},

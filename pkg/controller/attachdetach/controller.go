@@ -1,0 +1,132 @@
+package attachdetach
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	storageinformers "k8s.io/client-go/informers/storage/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+const (
+	name  = "persistentvolume-attach-detach-controller"
+	queue = "pvcs"
+
+	defaultWorkers = 16
+	defaultPeriod  = time.Minute
+)
+
+// Options are the settings of the controller.
+type Options struct {
+	// Workers is how many volumes and nodes are worked on at once; 16 by default.
+	Workers int
+	// WithoutForce: no volume is detached by force because time has passed
+	// (--disable-force-detach-on-timeout).
+	WithoutForce bool
+	// SyncPeriod is how often the attachments of a node are compared with what is taken to be
+	// attached (--attach-detach-reconcile-sync-period); a minute by default.
+	SyncPeriod time.Duration
+	// WithoutSync: that is not done (--disable-attach-detach-reconcile-sync).
+	WithoutSync bool
+	// Drivers are the FlexVolume drivers of this host; nil if there are none.
+	Drivers Drivers
+}
+
+// key is a volume, or a node whose status is written.
+type key struct {
+	volume volumes.Name
+	node   string
+}
+
+func (k key) String() string {
+	if k.node != "" {
+		return "node " + k.node
+	}
+	return string(k.volume)
+}
+
+// Informers are those of what the controller reads.
+type Informers struct {
+	Pods        coreinformers.PodInformer
+	Nodes       coreinformers.NodeInformer
+	Claims      coreinformers.PersistentVolumeClaimInformer
+	PVs         coreinformers.PersistentVolumeInformer
+	Attachments storageinformers.VolumeAttachmentInformer
+	Drivers     storageinformers.CSIDriverInformer
+}
+
+// Controller attaches and detaches volumes.
+type Controller struct {
+	*reconcile.Controller[key]
+	options Options
+	book    *book
+
+	pods, pvs                           toolscache.Indexer
+	nodes, claims, attachments, drivers toolscache.Store
+
+	recovered sync.Once
+}
+
+// New returns the controller, which is not running yet.
+func New(in Informers, hand reconcile.Hand, o Options) (*Controller, error) {
+	register()
+	if o.Workers <= 0 {
+		o.Workers = defaultWorkers
+	}
+	if o.SyncPeriod <= 0 {
+		o.SyncPeriod = defaultPeriod
+	}
+	if err := errors.Join(
+		cache.Ensure(in.PVs.Informer(), pvsByVolume),
+		cache.Ensure(in.Pods.Informer(), cache.PodsByNode, cache.PodsByClaim, podsByVolume),
+	); err != nil {
+		return nil, fmt.Errorf("index for %s: %w", name, err)
+	}
+	c := &Controller{
+		options: o, pods: in.Pods.Informer().GetIndexer(), pvs: in.PVs.Informer().GetIndexer(), nodes: in.Nodes.Informer().GetStore(),
+		claims: in.Claims.Informer().GetStore(), attachments: in.Attachments.Informer().GetStore(), drivers: in.Drivers.Informer().GetStore(),
+	}
+	c.Controller = reconcile.New(reconcile.Options[key]{
+		Runner: runner.Options[key]{
+			Name: name, Queue: queue, Workers: o.Workers,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstPause, longestPause),
+		},
+		Hand: hand, Note: c.note,
+		Caches: reconcile.Caches{corev1.Resource("nodes"): c.nodes, storagev1.Resource("volumeattachments"): c.attachments},
+	}, c.observe, plan)
+	c.book = newBook(c.Clock().Now())
+	if o.Drivers != nil {
+		o.Drivers.OnChange(c.driverChanged)
+	}
+	leading.Store(c)
+	c.Add(key{}) // fills the book, even if nothing else happens
+	return c, c.watch(in)
+}
+
+// note puts into the book what a plan has made of a key, and wakes what follows.
+func (c *Controller) note(k key, what any) {
+	switch n := what.(type) {
+	case noted:
+		for _, node := range c.book.put(k.volume, n.record, n.unsure...) {
+			c.Add(key{node: node})
+		}
+		if n.again {
+			c.Add(k)
+		}
+	case reported:
+		for _, volume := range c.book.written(k.node, n) {
+			c.Add(key{volume: volume})
+		}
+	}
+}

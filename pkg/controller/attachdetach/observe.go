@@ -1,0 +1,104 @@
+package attachdetach
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+)
+
+// observed is a volume or a node.
+type observed struct {
+	volume *volumeView
+	node   *nodeView
+}
+
+// volumeView is what the plan of a volume is made from.
+type volumeView struct {
+	record
+	name volumes.Name
+	// attachable: volumes of its source are attached at all.
+	attachable bool
+	// wants are the live pods that want it, by node.
+	wants map[string][]*corev1.Pod
+	nodes map[string]nodeFacts
+	// attachments are the cached ones, by node.
+	attachments map[string]*storagev1.VolumeAttachment
+	options     Options
+}
+
+// nodeFacts is what a volume needs to know of a node.
+type nodeFacts struct {
+	there, ready, outOfService bool
+	// inUse: the node says that it has the volume in use, or the last one of its name did.
+	inUse bool
+	// seen counts the events of the node, done the changes of its status.
+	seen, done uint64
+}
+
+func (c *Controller) observe(_ context.Context, k key) (observed, error) {
+	c.recover()
+	if k.node != "" {
+		view, err := c.observeNode(k.node)
+		return observed{node: view}, err
+	}
+	view, err := c.observeVolume(k.volume)
+	return observed{volume: view}, err
+}
+
+func (c *Controller) observeVolume(name volumes.Name) (*volumeView, error) {
+	v := &volumeView{
+		record: c.book.volume(name), name: name, nodes: map[string]nodeFacts{}, options: c.options,
+		attachments: map[string]*storagev1.VolumeAttachment{},
+	}
+	err := c.wanted(v)
+	if err != nil {
+		return nil, err
+	}
+	if len(v.pairs) == 0 && len(v.wants) == 0 {
+		return nil, reconcile.ErrAbsent
+	}
+	for _, node := range v.order() {
+		v.nodes[node] = c.facts(name, node)
+		if attachment := attachmentName(name, node); attachment != "" {
+			if found, err := reconcile.Cached[storagev1.VolumeAttachment](c.attachments, attachment); err == nil {
+				v.attachments[node] = found
+			}
+		}
+	}
+	return v, nil
+}
+
+// order are the nodes that the volume has to do with.
+func (v *volumeView) order() []string {
+	nodes := slices.AppendSeq(slices.Collect(maps.Keys(v.pairs)), maps.Keys(v.wants))
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+func (c *Controller) facts(name volumes.Name, node string) nodeFacts {
+	f := c.book.standing(name, node)
+	cached, err := reconcile.Cached[corev1.Node](c.nodes, node)
+	if err != nil {
+		return f
+	}
+	f.there, f.ready, f.outOfService = true, ready(cached), outOfService(cached)
+	f.inUse = slices.Contains(cached.Status.VolumesInUse, name)
+	return f
+}
+
+// ready reports whether the node says that it is well.
+func ready(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+func outOfService(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+}

@@ -1,0 +1,212 @@
+package attachdetach
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+)
+
+// outcome is what has become of an operation.
+type outcome struct {
+	over bool
+	err  error
+	// lost: the object of an attach is gone, and is made once more.
+	lost bool
+	// due is when to look again.
+	due time.Time
+}
+
+// proceed looks at the operation under way with a node, and ends it if it is over.
+func (d *draft) proceed(node string) {
+	p := d.pairs[node]
+	var o outcome
+	switch p.op.kind {
+	case none:
+		return
+	case attachKind:
+		o = attachOutcome(d.v.attachments[node], p.op, d.v.name, d.now)
+	case detachKind:
+		o = detachOutcome(d.v.attachments[node], p.op, d.v.name, d.now)
+	}
+	switch {
+	case !o.over:
+		d.say(node, "%s under way since %s", words(p.op.kind), p.op.since.UTC().Format(time.TimeOnly))
+		d.wake(o.due)
+		if o.lost {
+			d.steps = append(d.steps, act.Create{Object: d.attachment(node), MayExist: true})
+		}
+	case p.op.kind == attachKind:
+		d.attachOver(node, o.err)
+	default:
+		d.detachOver(node, o.err)
+	}
+}
+
+func words(of kind) string {
+	if of == attachKind {
+		return "attach"
+	}
+	return "detach"
+}
+
+// attachOutcome is what has become of an attach. A failure that was there before counts
+// only after a moment, in which the driver may take it back.
+func attachOutcome(va *storagev1.VolumeAttachment, op operation, name volumes.Name, now time.Time) outcome {
+	deadline, look := op.since.Add(attachWait), op.since.Add(firstLook)
+	driver, handle, isCSI := volumes.ParseCSI(name)
+	var failed error
+	switch {
+	case op.failed != "":
+		return outcome{over: true, err: errors.New(op.failed)}
+	case op.over:
+		return outcome{over: true}
+	case !isCSI:
+		return outcome{over: true, err: errors.New("no outcome")}
+	case va == nil:
+	case va.DeletionTimestamp != nil:
+		failed = errors.New("volume attachment is being deleted")
+	case va.Status.Attached:
+		return outcome{over: true}
+	case va.Status.AttachError != nil:
+		failed = errors.New(va.Status.AttachError.Message)
+	}
+	switch {
+	case failed != nil && !now.Before(look):
+		return outcome{over: true, err: failed}
+	case failed != nil:
+		return outcome{due: look}
+	case !now.Before(deadline):
+		return outcome{over: true, err: fmt.Errorf("timed out waiting for external-attacher of %s CSI driver to attach volume %s", driver, handle)}
+	}
+	return outcome{lost: va == nil, due: deadline}
+}
+
+// detachOutcome is what has become of a detach.
+func detachOutcome(va *storagev1.VolumeAttachment, op operation, name volumes.Name, now time.Time) outcome {
+	deadline, look := op.since.Add(attachWait), op.since.Add(firstLook)
+	driver, handle, _ := volumes.ParseCSI(name)
+	switch {
+	case op.failed != "":
+		return outcome{over: true, err: errors.New(op.failed)}
+	case op.over || va == nil:
+		return outcome{over: true}
+	case va.Status.DetachError != nil && !now.Before(look):
+		return outcome{over: true, err: errors.New(va.Status.DetachError.Message)}
+	case va.Status.DetachError != nil:
+		return outcome{due: look}
+	case !now.Before(deadline):
+		return outcome{over: true, err: fmt.Errorf("timed out waiting for external-attacher of %s CSI driver to detach volume %s", driver, handle)}
+	}
+	return outcome{due: deadline}
+}
+
+// attachOver ends an attach, and tells the pods for which it began.
+func (d *draft) attachOver(node string, err error) {
+	p := d.pairs[node]
+	op := p.op
+	p.op = operation{}
+	d.again = true
+	kind, reason, message := corev1.EventTypeNormal, "SuccessfulAttachVolume", fmt.Sprintf("AttachVolume.Attach succeeded for volume %q ", d.title())
+	if err != nil {
+		p.state = uncertain
+		d.fail(node, op.kind)
+		kind, reason, message = corev1.EventTypeWarning, "FailedAttachVolume", fmt.Sprintf("AttachVolume.Attach failed for volume %q : %s", d.title(), err)
+		d.errs = append(d.errs, fmt.Errorf("attach volume %s to node %s: %w", d.title(), node, err))
+		d.say(node, "the attach failed: %s", err)
+	} else {
+		p.state, p.leaving, p.told = attached, false, false
+		delete(d.backoffs, d.scope(node))
+		d.say(node, "attached")
+	}
+	d.pairs[node] = p
+	for _, pod := range op.pods {
+		d.steps = append(d.steps, act.Event{On: pod, Type: kind, Reason: reason, Message: message})
+	}
+	d.counts = append(d.counts, took(d.v, p.known, op, err, d.now))
+}
+
+// detachOver ends a detach. Of one that failed nobody is told but the log.
+func (d *draft) detachOver(node string, err error) {
+	p := d.pairs[node]
+	d.counts = append(d.counts, took(d.v, p.known, p.op, err, d.now))
+	kind := p.op.kind
+	d.again = true
+	if err != nil {
+		if !p.op.unsent {
+			p.state = uncertain
+		}
+		p.op = operation{}
+		d.fail(node, kind)
+		d.errs = append(d.errs, fmt.Errorf("detach volume %s from node %s: %w", d.title(), node, err))
+		d.say(node, "the detach failed: %s", err)
+	} else {
+		p = pair{wanted: p.wanted, pods: p.pods, told: p.told}
+		delete(d.backoffs, d.scope(node))
+		d.say(node, "detached")
+	}
+	d.pairs[node] = p
+}
+
+func (d *draft) fail(node string, of kind) {
+	scope := d.scope(node)
+	d.backoffs[scope] = d.backoffs[scope].after(of, d.now)
+}
+
+// title is how events name the volume.
+func (d *draft) title() string {
+	if d.v.source == nil {
+		return string(d.v.name)
+	}
+	return d.v.source.Title
+}
+
+// verify looks whether what is taken to be attached is so. That the cache has no
+// VolumeAttachment is no proof: a live look decides.
+func (d *draft) verify(node string) {
+	p := d.pairs[node]
+	source := d.v.source
+	if d.v.options.WithoutSync || p.state != attached || !p.known || p.op.kind != none || source == nil || source.CSI() == nil || !d.v.attachable {
+		return
+	}
+	if va := d.v.attachments[node]; va != nil {
+		if !va.Status.Attached {
+			d.forget(node)
+		}
+		return
+	}
+	if again := p.looked.Add(d.v.options.SyncPeriod); !p.looked.IsZero() && d.now.Before(again) {
+		d.wake(again)
+		return
+	}
+	d.say(node, "the cache has no VolumeAttachment any more: looking live")
+	d.steps = append(d.steps, act.Check{Of: d.ref(node), Is: func(live metav1.Object) error {
+		if live != nil {
+			return errors.New("the VolumeAttachment exists, and the cache does not show it yet")
+		}
+		return nil
+	}})
+}
+
+// forget takes a volume for not attached that the driver says is not.
+func (d *draft) forget(node string) {
+	p := d.pairs[node]
+	d.say(node, "is not attached any more")
+	d.pairs[node] = pair{wanted: p.wanted, pods: p.pods}
+	d.again = true
+}
+
+// verified is what a live look makes of a pair.
+func (d *draft) verified(p pair, result act.Result) pair {
+	if result.Err == nil {
+		return pair{wanted: p.wanted, pods: p.pods}
+	}
+	p.looked = d.now
+	return p
+}

@@ -1,0 +1,108 @@
+package attachdetach
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
+)
+
+// state is how a volume stands to a node.
+type state int
+
+const (
+	absent state = iota
+	// uncertain: a write was tried, or an object was found, and the outcome is not known.
+	uncertain
+	attached
+)
+
+// pair is what is remembered of a volume and a node.
+type pair struct {
+	state state
+	// known: more tells of the volume than a name in the status of a node.
+	known bool
+	// device is what a FlexVolume driver said when it attached the volume.
+	device string
+	// assumed: it counts as in use until the node has been seen more often than seen.
+	assumed bool
+	seen    uint64
+	// wanted: a pod on the node wanted it at the last look, and pods are those that did.
+	wanted bool
+	pods   []podName
+	// gone is since when no pod wants it.
+	gone time.Time
+	// leaving: it is not to stand in the status of the node, whatever its state. The node
+	// has been written when it has done as much as left says.
+	leaving bool
+	left    uint64
+	// waits: its detach waits for something of the node.
+	waits bool
+	// told: the pods on the node know that the volume is on another one.
+	told bool
+	// looked is when its attachment was last looked for live in vain.
+	looked time.Time
+	op     operation
+}
+
+// reported reports whether it is to stand in the status of the node.
+func (p pair) reported() bool { return p.state == attached && !p.leaving }
+
+// podName names a pod that wants a volume.
+type podName struct {
+	types.NamespacedName
+	uid types.UID
+}
+
+// operation is an attach or a detach under way.
+type operation struct {
+	kind  kind
+	since time.Time
+	// pods are told of an attach.
+	pods []*corev1.Pod
+	// over: its steps were all there is to it. Failed is what was said to a step.
+	over   bool
+	failed string
+	// unsent: it failed before anything was asked of the driver.
+	unsent bool
+}
+
+type kind string
+
+const (
+	none         kind = ""
+	attachKind   kind = "volume_attach"
+	detachKind   kind = "volume_detach"
+	attachWait        = 2 * time.Minute        // for the driver
+	firstLook         = 500 * time.Millisecond // until a failure that is there already counts
+	forceAfter        = 6 * time.Minute
+	firstPause        = 500 * time.Millisecond
+	longestPause      = 2*time.Minute + 2*time.Second
+)
+
+// backoff is the pause after operations of a kind that failed.
+type backoff struct {
+	kind  kind
+	pause time.Duration
+	until time.Time
+}
+
+// after returns the backoff after one more failure.
+func (b backoff) after(failed kind, now time.Time) backoff {
+	pause := firstPause
+	if b.kind == failed && b.pause > 0 {
+		pause = min(2*b.pause, longestPause)
+	}
+	return backoff{kind: failed, pause: pause, until: now.Add(pause)}
+}
+
+// record is what is remembered of a volume. It is not changed once it is in the book.
+type record struct {
+	source *volumes.Source
+	// pairs are by node.
+	pairs map[string]pair
+	// backoffs are by node, or under the empty name if the volume is for one node only.
+	backoffs map[string]backoff
+}

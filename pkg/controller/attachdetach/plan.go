@@ -1,0 +1,215 @@
+package attachdetach
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+)
+
+// plan decides about a volume, or about the status of a node.
+func plan(o observed, now time.Time) act.Plan {
+	if o.node != nil {
+		return planNode(o.node, now)
+	}
+	return planVolume(o.volume, now)
+}
+
+// planVolume looks first at what is under way, then detaches, then attaches, so that a
+// volume leaves one node before it comes to another.
+func planVolume(v *volumeView, now time.Time) act.Plan {
+	d := &draft{v: v, now: now, pairs: maps.Clone(v.pairs), backoffs: maps.Clone(v.backoffs)}
+	if d.pairs == nil {
+		d.pairs = map[string]pair{}
+	}
+	if d.backoffs == nil {
+		d.backoffs = map[string]backoff{}
+	}
+	nodes := v.order()
+	for _, node := range nodes {
+		d.proceed(node)
+		d.verify(node)
+	}
+	for _, node := range nodes {
+		d.detach(node)
+	}
+	for _, node := range nodes {
+		d.attach(node)
+	}
+	return d.plan()
+}
+
+// draft is a plan of a volume in the making.
+type draft struct {
+	v        *volumeView
+	now      time.Time
+	pairs    map[string]pair
+	backoffs map[string]backoff
+	steps    []act.Step
+	says     []string
+	errs     []error
+	counts   []act.Count
+	due      time.Time
+	again    bool
+	unsure   []string
+}
+
+// noted is what a plan has made of a volume.
+type noted struct {
+	record
+	// again: what has become of it may call for more at once.
+	again  bool
+	unsure []string
+}
+
+func (d *draft) plan() act.Plan {
+	p := act.Plan{Why: strings.Join(d.says, "; "), RequeueAt: d.due}
+	if len(d.steps) > 0 {
+		p.Stages = []act.Stage{act.Each(d.steps...)}
+	}
+	p.Counts = func(act.Results) []act.Count { return d.counts }
+	p.Note = func(results act.Results) any { return d.fold(results) }
+	p.Retry = func(results act.Results) error { return errors.Join(append(d.errs, results.Err())...) }
+	return p
+}
+
+// fold puts what became of the steps into the operations that they belong to.
+func (d *draft) fold(results act.Results) noted {
+	n := noted{record: record{source: d.v.source, pairs: maps.Clone(d.pairs), backoffs: maps.Clone(d.backoffs)}, again: d.again, unsure: slices.Clone(d.unsure)}
+	for _, result := range results {
+		node := nodeOf(result.Step)
+		p, is := n.pairs[node]
+		if !is {
+			continue
+		}
+		switch check, checks := result.Step.(act.Check); {
+		case p.op.kind == none && checks && check.Is != nil: // whether its attachment is gone
+			p = d.verified(p, result)
+			n.again = n.again || p.state == absent
+		case result.Err != nil && p.op.failed == "":
+			p.op.failed, p.op.unsent, n.again = failure(result), unsent(result), true
+			if errors.Is(result.Err, errStillReported) {
+				p.leaving, n.unsure = false, append(n.unsure, node)
+			}
+		case p.op.kind == attachKind && result.Kept != nil:
+			p.device, _ = result.Kept.(string)
+		}
+		n.pairs[node] = p
+	}
+	for node, p := range n.pairs {
+		if p.op.kind != none && p.op.over && p.op.failed == "" {
+			n.again = true
+		}
+		if p.state == absent && p.op.kind == none && !p.wanted {
+			delete(n.pairs, node)
+		}
+	}
+	return n
+}
+
+// failure is what events say of a step that failed.
+func failure(r act.Result) string {
+	if _, is := r.Step.(act.Create); is {
+		return "kubernetes.io/csi: attacher.Attach failed: " + r.Err.Error()
+	}
+	return r.Err.Error()
+}
+
+// unsent reports whether a step failed before the driver could learn of it.
+func unsent(r act.Result) bool {
+	switch r.Step.(type) {
+	case act.Check:
+		return true
+	case act.Delete:
+		return r.Became == act.Refused
+	}
+	return false
+}
+
+// nodeOf is the node that a step is for.
+func nodeOf(step act.Step) string {
+	switch o := step.About().(type) {
+	case *storagev1.VolumeAttachment:
+		return o.Spec.NodeName
+	case *corev1.Node:
+		return o.Name
+	}
+	return ""
+}
+
+func (d *draft) say(node, format string, args ...any) {
+	d.says = append(d.says, node+": "+fmt.Sprintf(format, args...))
+}
+
+// wake has the volume looked at again at that time at the latest.
+func (d *draft) wake(at time.Time) {
+	if d.due.IsZero() || at.Before(d.due) {
+		d.due = at
+	}
+}
+
+// exclusive reports whether the volume is for one node only.
+func (d *draft) exclusive() bool { return d.v.source != nil && d.v.source.OneNode() }
+
+// busy is the node with which an operation is under way that leaves no room for one with
+// this node; false if there is none.
+func (d *draft) busy(node string) (string, bool) {
+	if d.pairs[node].op.kind != none {
+		return node, true
+	}
+	if d.exclusive() {
+		for _, other := range slices.Sorted(maps.Keys(d.pairs)) {
+			if d.pairs[other].op.kind != none {
+				return other, true
+			}
+		}
+	}
+	return "", false
+}
+
+// scope is what a backoff is of: the volume, or the volume at a node.
+func (d *draft) scope(node string) string {
+	if d.exclusive() {
+		return ""
+	}
+	return node
+}
+
+// paused returns until when operations of a kind have to wait after failures.
+func (d *draft) paused(node string, of kind) (time.Time, bool) {
+	b := d.backoffs[d.scope(node)]
+	return b.until, b.kind == of && d.now.Before(b.until)
+}
+
+// begin starts an operation. A backoff of the other kind is over with that.
+func (d *draft) begin(node string, of kind, over bool) {
+	p := d.pairs[node]
+	p.op = operation{kind: of, since: d.now, over: over}
+	if of == attachKind {
+		p.op.pods = d.v.wants[node]
+	}
+	d.pairs[node] = p
+	if b := d.backoffs[d.scope(node)]; b.kind != of {
+		delete(d.backoffs, d.scope(node))
+	}
+}
+
+// ref is the VolumeAttachment of the volume and a node by its name; nil if it has none.
+func (d *draft) ref(node string) *storagev1.VolumeAttachment {
+	driver, handle, is := volumes.ParseCSI(d.v.name)
+	if !is {
+		return nil
+	}
+	va := &storagev1.VolumeAttachment{}
+	va.Name = volumes.Attachment(driver, handle, node)
+	va.Spec.Attacher, va.Spec.NodeName = driver, node
+	return va
+}

@@ -1,0 +1,410 @@
+package attachdetach
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+)
+
+// ago is a time before the plan.
+func ago(d time.Duration) time.Time { return noon.Add(-d) }
+
+// of is a view of volume h0, for one node only, with two nodes that are well.
+func of(change ...func(*volumeView)) *volumeView {
+	source, err := volumes.OfPV(pv(0))
+	if err != nil {
+		panic(err)
+	}
+	v := &volumeView{
+		name: nameOf(0), record: record{source: source, pairs: map[string]pair{}, backoffs: map[string]backoff{}}, attachable: true,
+		wants: map[string][]*corev1.Pod{}, attachments: map[string]*storagev1.VolumeAttachment{}, options: Options{SyncPeriod: time.Minute},
+		nodes: map[string]nodeFacts{"n1": {there: true, ready: true, seen: 5, done: 3}, "n2": {there: true, ready: true, seen: 5, done: 3}},
+	}
+	for _, c := range change {
+		c(v)
+	}
+	return v
+}
+
+func wants(node string, pods ...string) func(*volumeView) {
+	return func(v *volumeView) {
+		for _, name := range pods {
+			pod := podOf(name, 0, node)
+			if namespace, other, is := strings.Cut(name, "/"); is {
+				pod.Namespace, pod.Name = namespace, other
+			}
+			v.wants[node] = append(v.wants[node], pod)
+		}
+	}
+}
+
+func has(node string, p pair) func(*volumeView) {
+	return func(v *volumeView) { v.pairs[node] = p }
+}
+
+func facts(node string, change func(*nodeFacts)) func(*volumeView) {
+	return func(v *volumeView) {
+		f := v.nodes[node]
+		change(&f)
+		v.nodes[node] = f
+	}
+}
+
+func cached(node string, status storagev1.VolumeAttachmentStatus, deleting bool) func(*volumeView) {
+	return func(v *volumeView) {
+		va := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: attachmentName(v.name, node), UID: "va"}, Status: status}
+		va.Spec.NodeName = node
+		if deleting {
+			va.DeletionTimestamp = &metav1.Time{Time: noon}
+		}
+		v.attachments[node] = va
+	}
+}
+
+func paused(scope string, b backoff) func(*volumeView) {
+	return func(v *volumeView) { v.backoffs[scope] = b }
+}
+
+func shared(v *volumeView) {
+	source := *v.source
+	spec := *source.Spec
+	spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+	source.Spec = &spec
+	v.source = &source
+}
+
+func withoutForce(v *volumeView) { v.options.WithoutForce = true }
+
+var (
+	there     = storagev1.VolumeAttachmentStatus{Attached: true}
+	notYet    = storagev1.VolumeAttachmentStatus{}
+	refused   = storagev1.VolumeAttachmentStatus{AttachError: &storagev1.VolumeError{Message: "no room"}}
+	stuck     = storagev1.VolumeAttachmentStatus{Attached: true, DetachError: &storagev1.VolumeError{Message: "busy"}}
+	isThere   = pair{state: attached, known: true}
+	unused    = pair{state: attached, known: true, gone: ago(time.Minute), leaving: true, left: 3}
+	maybe     = pair{state: uncertain, known: true, gone: ago(time.Minute), leaving: true, left: 3}
+	attaching = func(since time.Duration) operation {
+		return operation{kind: attachKind, since: ago(since), pods: []*corev1.Pod{podOf("web", 0, "n1")}}
+	}
+	detaches = func(since time.Duration) operation { return operation{kind: detachKind, since: ago(since)} }
+)
+
+// steps are those of a plan, in words.
+func steps(stages []act.Stage) string {
+	var all []string
+	for _, stage := range stages {
+		for _, step := range stage.Steps {
+			switch s := step.(type) {
+			case act.Part:
+				all = append(all, steps(s.Stages))
+			case act.Event:
+				all = append(all, fmt.Sprintf("tell %s %s", s.On.GetName(), s.Message))
+			default:
+				all = append(all, strings.TrimSpace(step.Verb()+" "+strings.TrimPrefix(fmt.Sprintf("%T", step.About()), "*v1.")+" "+nodeOf(step)))
+			}
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// becomes is what a plan makes of the pairs if all its steps succeed.
+func becomes(n noted) string {
+	var all []string
+	for _, node := range slices.Sorted(maps.Keys(n.pairs)) {
+		p := n.pairs[node]
+		words := node + " " + []string{"absent", "uncertain", "attached"}[p.state]
+		for word, is := range map[string]bool{"leaving": p.leaving} {
+			if is {
+				words += " " + word
+			}
+		}
+		if p.op.kind != none {
+			words += " " + string(p.op.kind)
+		}
+		all = append(all, words)
+	}
+	return strings.Join(all, ", ")
+}
+
+func TestPlansOfAVolume(t *testing.T) {
+	for name, tc := range map[string]struct {
+		view                *volumeView
+		steps, becomes, why string
+		due                 time.Duration
+	}{
+		"wanted, and nothing is there":    {of(wants("n1", "web")), "create VolumeAttachment n1", "n1 absent volume_attach", "attaching", 0},
+		"wanted, and the object is there": {of(wants("n1", "web"), cached("n1", there, false)), "", "n1 absent volume_attach", "attaching", 0},
+		"the driver has not answered": {of(wants("n1", "web"), has("n1", pair{op: attaching(time.Second)}), cached("n1", notYet, false)),
+			"", "n1 absent volume_attach", "under way", attachWait - time.Second},
+		"the driver has attached it": {of(wants("n1", "web"), has("n1", pair{op: attaching(time.Second)}), cached("n1", there, false)),
+			`tell web AttachVolume.Attach succeeded for volume "v0" `, "n1 attached", "attached", 0},
+		"the driver has failed just now": {of(wants("n1", "web"), has("n1", pair{op: attaching(400 * time.Millisecond)}), cached("n1", refused, false)),
+			"", "n1 absent volume_attach", "under way", 100 * time.Millisecond},
+		"the driver has failed": {of(wants("n1", "web"), has("n1", pair{op: attaching(500 * time.Millisecond)}), cached("n1", refused, false)),
+			`tell web AttachVolume.Attach failed for volume "v0" : no room`, "n1 uncertain", "failed", firstPause},
+		"the object of an attach is going": {of(wants("n1", "web"), has("n1", pair{op: attaching(time.Second)}), cached("n1", there, true)),
+			`tell web AttachVolume.Attach failed for volume "v0" : volume attachment is being deleted`, "n1 uncertain", "failed", firstPause},
+		"the driver never answers": {of(wants("n1", "web"), has("n1", pair{op: attaching(attachWait)}), cached("n1", notYet, false)),
+			`tell web AttachVolume.Attach failed for volume "v0" : timed out waiting for external-attacher of csi.example CSI driver to attach volume h0`,
+			"n1 uncertain", "failed", firstPause},
+		"the object of an attach is gone": {of(wants("n1", "web"), has("n1", pair{op: attaching(time.Second)})),
+			"create VolumeAttachment n1", "n1 absent volume_attach", "under way", attachWait - time.Second},
+		"the creation failed": {of(wants("n1", "web"), has("n1", pair{op: func() operation {
+			o := attaching(0)
+			o.failed = "kubernetes.io/csi: attacher.Attach failed: no"
+			return o
+		}()})),
+			`tell web AttachVolume.Attach failed for volume "v0" : kubernetes.io/csi: attacher.Attach failed: no`, "n1 uncertain", "failed", firstPause},
+		"an attach that failed waits": {of(wants("n1", "web"), has("n1", pair{state: uncertain, known: true}), paused("", backoff{attachKind, time.Second, noon.Add(time.Second)})),
+			"", "n1 uncertain", "tried again", time.Second},
+		"an attach that failed is tried again": {of(wants("n1", "web"), has("n1", pair{state: uncertain, known: true}), paused("", backoff{attachKind, time.Second, noon})),
+			"create VolumeAttachment n1", "n1 uncertain volume_attach", "attaching", 0},
+		"a detach that failed does not hold up an attach": {of(wants("n1", "web"), has("n1", maybe), paused("", backoff{detachKind, time.Second, noon.Add(time.Second)})),
+			"create VolumeAttachment n1", "n1 uncertain volume_attach", "attaching", 0},
+		"attached and wanted":                {of(wants("n1", "web"), has("n1", isThere), cached("n1", there, false)), "", "n1 attached", "attached, and wanted by 1 pods", 0},
+		"wanted again before it went":        {of(wants("n1", "web"), has("n1", unused), cached("n1", there, false)), "", "n1 attached", "wanted by 1", 0},
+		"its object is gone from the cache":  {of(wants("n1", "web"), has("n1", isThere)), "check VolumeAttachment n1", "n1 absent", "looking live", 0},
+		"the driver says it is not attached": {of(wants("n1", "web"), has("n1", isThere), cached("n1", notYet, false)), "", "n1 absent volume_attach", "not attached any more", 0},
+		"not wanted, but in use": {of(has("n1", pair{state: attached, known: true}), cached("n1", there, false), facts("n1", func(f *nodeFacts) { f.inUse = true })),
+			"", "n1 attached", "waits for the node to let it go", 0},
+		"not wanted, and not seen since": {of(has("n1", pair{state: uncertain, known: true, assumed: true, seen: 5}), cached("n1", there, false)),
+			"", "n1 uncertain", "taken to be in use", 0},
+		"not wanted, and seen since": {of(has("n1", pair{state: uncertain, known: true, assumed: true, seen: 4}), cached("n1", there, false)),
+			"", "n1 uncertain leaving", "leaves the status", 0},
+		"not wanted, and not in use": {of(has("n1", isThere), cached("n1", there, false)), "", "n1 attached leaving", "leaves the status", 0},
+		"the status lists it still": {of(has("n1", pair{state: attached, known: true, leaving: true, left: 4}), cached("n1", there, false)),
+			"", "n1 attached leaving", "no longer lists it", 0},
+		"the status does not list it": {of(has("n1", unused), cached("n1", there, false)),
+			"check Node n1, delete VolumeAttachment n1", "n1 attached leaving volume_detach", "detaching", 0},
+		"its object is going already": {of(has("n1", maybe), cached("n1", there, true)), "check Node n1", "n1 uncertain leaving volume_detach", "detaching", 0},
+		"its object is not cached":    {of(has("n1", maybe)), "check Node n1, check VolumeAttachment n1", "n1 uncertain leaving volume_detach", "detaching", 0},
+		"the driver detaches": {of(has("n1", pair{state: attached, leaving: true, op: detaches(time.Second)}), cached("n1", there, true)),
+			"", "n1 attached leaving volume_detach", "under way", attachWait - time.Second},
+		"the driver has detached": {of(has("n1", pair{state: attached, leaving: true, op: detaches(time.Second)})), "", "", "detached", 0},
+		"the driver cannot detach": {of(has("n1", pair{state: attached, leaving: true, op: detaches(time.Second)}), cached("n1", stuck, true)),
+			"", "n1 uncertain leaving", "failed: busy", firstPause},
+		"the driver never detaches": {of(has("n1", pair{state: attached, leaving: true, op: detaches(attachWait)}), cached("n1", there, true)),
+			"", "n1 uncertain leaving", "timed out", firstPause},
+		"a detach that began with nothing sent": {of(has("n1", pair{state: attached, leaving: true, op: operation{kind: detachKind, since: noon, failed: "in use", unsent: true}}), cached("n1", there, false)),
+			"", "n1 attached leaving", "failed: in use", firstPause},
+		"for one node, and known to be on another": {of(wants("n2", "web"), has("n1", isThere), wants("n1", "old"), cached("n1", there, false)),
+			`tell web Multi-Attach error for volume "v0" Volume is already used by pod(s) old`, "n1 attached, n2 absent", "for one node only", 0},
+		"for one node, and told": {of(wants("n2", "web"), has("n1", isThere), wants("n1", "old"), cached("n1", there, false), has("n2", pair{told: true})),
+			"", "n1 attached, n2 absent", "for one node only", 0},
+		"for one node, and only uncertain on another": {of(wants("n2", "web"), has("n1", maybe), cached("n1", there, true), paused("", backoff{detachKind, time.Second, noon.Add(time.Second)})),
+			"create VolumeAttachment n2", "n1 uncertain leaving, n2 absent volume_attach", "attaching", time.Second},
+		"for one node, and on its way off another": {of(wants("n2", "web"), has("n1", pair{state: uncertain, leaving: true, op: detaches(time.Second)}), cached("n1", there, true)),
+			"", "n1 uncertain leaving volume_detach, n2 absent", "operation with node n1", attachWait - time.Second},
+		"for one node, and off another now": {of(wants("n2", "web"), has("n1", pair{state: attached, leaving: true, op: detaches(time.Second)})),
+			"create VolumeAttachment n2", "n2 absent volume_attach", "detached", 0},
+		"for many nodes": {of(shared, wants("n2", "web"), has("n1", isThere), wants("n1", "old"), cached("n1", there, false)),
+			"create VolumeAttachment n2", "n1 attached, n2 absent volume_attach", "attaching", 0},
+		"not attached at all any more": {of(has("n1", isThere), func(v *volumeView) { v.attachable = false }), "", "n1 attached leaving", "leaves the status", 0},
+		"known by a name of no plugin": {of(func(v *volumeView) { v.name, v.source = "kubernetes.io/aws-ebs/vol", nil }, has("n1", pair{state: attached})),
+			"", "n1 attached", "no plugin knows", firstPause},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := planVolume(tc.view, noon)
+			n := p.Note(succeeded(p)).(noted)
+			if got := steps(p.Stages); got != tc.steps {
+				t.Errorf("wants %q", got)
+			}
+			if got := becomes(n); got != tc.becomes {
+				t.Errorf("becomes %q", got)
+			}
+			if !strings.Contains(p.Why, tc.why) {
+				t.Errorf("because %q", p.Why)
+			}
+			if due := p.RequeueAt; due.IsZero() != (tc.due == 0) && !n.again || !due.IsZero() && tc.due != 0 && due.Sub(noon) != tc.due {
+				t.Errorf("looks again at %s", due)
+			}
+		})
+	}
+}
+
+// succeeded are the results of a plan all of whose steps succeed.
+func succeeded(p act.Plan) act.Results {
+	var all act.Results
+	for _, stage := range p.Stages {
+		for _, step := range stage.Steps {
+			if part, is := step.(act.Part); is {
+				all = append(all, succeeded(act.Plan{Stages: part.Stages})...)
+			} else {
+				all = append(all, act.Result{Step: step, Became: act.Done})
+			}
+		}
+	}
+	return all
+}
+
+func TestForce(t *testing.T) {
+	inUse := facts("n1", func(f *nodeFacts) { f.inUse = true })
+	notReady := facts("n1", func(f *nodeFacts) { f.inUse, f.ready = true, false })
+	gone := facts("n1", func(f *nodeFacts) { *f = nodeFacts{inUse: true, done: 3} })
+	out := facts("n1", func(f *nodeFacts) { f.inUse, f.outOfService = true, true })
+	since := func(d time.Duration) func(*volumeView) {
+		p := unused
+		p.gone = ago(d)
+		return has("n1", p)
+	}
+	for name, tc := range map[string]struct {
+		view *volumeView
+		goes bool
+		due  time.Duration
+	}{
+		"in use by a node that is well":                {of(inUse, since(time.Hour)), false, 0},
+		"in use by a node that is not, for less":       {of(notReady, since(forceAfter)), false, time.Millisecond},
+		"in use by a node that is not, for long":       {of(notReady, since(forceAfter+1)), true, 0},
+		"in use by a node that is gone, for less":      {of(gone, since(time.Minute)), false, 5*time.Minute + time.Millisecond},
+		"in use by a node that is gone, for long":      {of(gone, since(forceAfter+1)), true, 0},
+		"the same, and that is turned off":             {of(gone, since(time.Hour), withoutForce), false, 0},
+		"not ready for long, and that is turned off":   {of(notReady, since(time.Hour), withoutForce), false, 0},
+		"out of service at once":                       {of(out, since(0)), true, 0},
+		"out of service, with the other turned off":    {of(out, since(0), withoutForce), true, 0},
+		"in use by a node that is not, wanted by none": {of(notReady, has("n1", isThere)), false, forceAfter + time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cached("n1", there, false)(tc.view)
+			p := planVolume(tc.view, noon)
+			if goes := strings.Contains(steps(p.Stages), "delete"); goes != tc.goes {
+				t.Errorf("wants %q because %q", steps(p.Stages), p.Why)
+			}
+			if tc.due != 0 && p.RequeueAt.Sub(noon) != tc.due || tc.due == 0 && !p.RequeueAt.IsZero() {
+				t.Errorf("looks again at %s", p.RequeueAt)
+			}
+		})
+	}
+}
+
+func TestALiveLookDecidesWhetherAVolumeMayLeave(t *testing.T) {
+	live := func(change func(*corev1.Node)) *corev1.Node {
+		n := node("n1")
+		change(n)
+		return n
+	}
+	using := func(n *corev1.Node) { n.Status.VolumesInUse = []volumes.Name{nameOf(0)} }
+	for name, tc := range map[string]struct {
+		node *corev1.Node
+		f    force
+		want error
+	}{
+		"not in use":                  {live(func(n *corev1.Node) { n.Status.VolumesInUse = []volumes.Name{nameOf(1)} }), force{}, nil},
+		"in use":                      {live(using), force{}, errInUse},
+		"in use, and late, but well":  {live(using), force{late: true}, errInUse},
+		"in use, late and not well":   {live(func(n *corev1.Node) { using(n); n.Status.Conditions = nil }), force{late: true}, nil},
+		"in use, and not well":        {live(func(n *corev1.Node) { using(n); n.Status.Conditions = nil }), force{}, errInUse},
+		"in use, and back in service": {live(using), force{outOfService: true}, errInUse},
+		"in use, and out of service":  {live(func(n *corev1.Node) { using(n); n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService}} }), force{}, nil},
+		"listed still":                {live(func(n *corev1.Node) { n.Status.VolumesAttached = []corev1.AttachedVolume{{Name: nameOf(0)}} }), force{}, errStillReported},
+		"the node is gone":            {nil, force{}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &draft{v: of()}
+			var got error
+			if tc.node == nil {
+				got = d.mayLeave(nil, tc.f)
+			} else {
+				got = d.mayLeave(tc.node, tc.f)
+			}
+			if !errors.Is(got, tc.want) || (got == nil) != (tc.want == nil) {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestWhoIsInTheWay(t *testing.T) {
+	for name, tc := range map[string]struct {
+		on   []string
+		want string
+	}{
+		"nobody":            {nil, "Volume is already exclusively attached to one node and can't be attached to another"},
+		"two":               {[]string{"b", "a"}, "Volume is already used by pod(s) a, b"},
+		"two and others":    {[]string{"b", "a", "x/secret", "y/secret"}, "Volume is already used by pod(s) a, b and 2 pod(s) in different namespaces"},
+		"those others only": {[]string{"x/secret"}, "Volume is already used by 1 pod(s) in different namespaces"},
+	} {
+		v := of(has("n1", isThere), wants("n1", tc.on...), wants("n2", "web"), cached("n1", there, false))
+		want := `tell web Multi-Attach error for volume "v0" ` + tc.want
+		if got := steps(planVolume(v, noon).Stages); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	var b backoff
+	var got []string
+	for range 10 {
+		b = b.after(detachKind, noon)
+		got = append(got, b.pause.String())
+	}
+	if want := "500ms 1s 2s 4s 8s 16s 32s 1m4s 2m2s 2m2s"; strings.Join(got, " ") != want {
+		t.Errorf("pauses %v", got)
+	}
+	if b = b.after(attachKind, noon); b.pause != firstPause || !b.until.Equal(noon.Add(firstPause)) {
+		t.Errorf("another kind begins with %s", b.pause)
+	}
+}
+
+func TestPlansOfANode(t *testing.T) {
+	listing := func(names ...volumes.Name) []corev1.AttachedVolume {
+		var all []corev1.AttachedVolume
+		for _, name := range names {
+			all = append(all, corev1.AttachedVolume{Name: name})
+		}
+		return all
+	}
+	with := func(names ...volumes.Name) *corev1.Node {
+		n := node("n1")
+		n.Status.VolumesAttached = listing(names...)
+		return n
+	}
+	for name, tc := range map[string]struct {
+		view *nodeView
+		want string
+	}{
+		"all are listed, in another order": {&nodeView{node: with("b", "a"), attached: listing("a", "b")}, ""},
+		"one is missing": {&nodeView{node: with("a"), attached: listing("a", "b")},
+			`{"metadata":{"uid":"uid-n1"},"status":{"volumesAttached":[{"name":"a","devicePath":""},{"name":"b","devicePath":""}]}}`},
+		"the last one goes":          {&nodeView{node: with("a")}, `{"metadata":{"uid":"uid-n1"},"status":{"volumesAttached":null}}`},
+		"nothing, as it should be":   {&nodeView{node: with()}, ""},
+		"nobody knows what is there": {&nodeView{node: with(), unsure: true}, `{"metadata":{"uid":"uid-n1"},"status":{"volumesAttached":null}}`},
+		"there is no such node":      {&nodeView{attached: listing("a"), unsure: true}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.view.name, tc.view.want = "n1", 7
+			p := planNode(tc.view, noon)
+			got := ""
+			if len(p.Stages) > 0 {
+				patch := p.Stages[0].Steps[0].(act.Patch)
+				if got = string(patch.Data); patch.Type != types.StrategicMergePatchType || patch.Subresource != "status" {
+					t.Errorf("patches %s of type %s", patch.Subresource, patch.Type)
+				}
+			}
+			if got != tc.want {
+				t.Errorf("writes %s", got)
+			}
+			if n := p.Note(succeeded(p)).(reported); n.done != 7 || n.unsure {
+				t.Errorf("notes %+v", n)
+			}
+			if len(p.Stages) > 0 {
+				failed := act.Results{{Step: p.Stages[0].Steps[0], Became: act.Uncertain, Err: errLost}}
+				if n := p.Note(failed).(reported); n.done != 0 || !n.unsure {
+					t.Errorf("notes of a failure %+v", n)
+				}
+			}
+		})
+	}
+}
