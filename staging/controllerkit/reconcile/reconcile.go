@@ -44,6 +44,9 @@ type Options[K comparable] struct {
 	InHand *sync.Map
 	// Note takes what plans want noted; required for plans that do.
 	Note func(K, any)
+	// End is called after each reconcile of a key, whatever became of it, a panic included:
+	// it gives back what observe has taken for the key. Nil: nothing is taken.
+	End func(K)
 	// OnDone is called after each reconcile with how long it took and its error, for metrics.
 	OnDone func(took time.Duration, err error)
 }
@@ -140,6 +143,13 @@ func New[K comparable, S any](o Options[K], observe func(context.Context, K) (S,
 			o.Looks.Sent(key, began)
 		}
 		return actor.Do(ctx, key, p)
+	}
+	if o.End != nil {
+		reconcile := c.reconcile
+		c.reconcile = func(ctx context.Context, key K) runner.Result {
+			defer o.End(key)
+			return reconcile(ctx, key)
+		}
 	}
 	if o.InHand != nil {
 		c.reconcile = alone(o.InHand, c.reconcile)

@@ -251,3 +251,31 @@ func making(name string) act.Plan {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 	return act.Plan{Why: "a test", Stages: []act.Stage{act.Together(act.Create{Object: pod})}}
 }
+
+func TestWhatObserveTookIsGivenBackAtTheEnd(t *testing.T) {
+	broken := errors.New("broken")
+	for name, observe := range map[string]func() error{
+		"it went well":              func() error { return nil },
+		"there is no such object":   func() error { return ErrAbsent },
+		"it cannot be read":         func() error { return broken },
+		"observing ends in a panic": func() error { panic("broken") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(), nil)
+			key := types.NamespacedName{Name: "web"}
+			taken := map[types.NamespacedName]bool{}
+			o.End = func(key types.NamespacedName) { delete(taken, key) }
+			c := New(o, func(_ context.Context, key types.NamespacedName) (string, error) {
+				taken[key] = true
+				return "", observe()
+			}, func(string, time.Time) act.Plan { return making("a") })
+			func() {
+				defer func() { _ = recover() }()
+				c.Reconcile(t.Context(), key)
+			}()
+			if taken[key] {
+				t.Error("it is taken still")
+			}
+		})
+	}
+}
