@@ -7,6 +7,7 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/persistentvolumebinder"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/persistentvolumeclaimprotection"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/persistentvolumeexpander"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/persistentvolumeprotection"
@@ -19,7 +20,8 @@ func storageControllers() []Controller {
 	return []Controller{
 		{Name: names.PersistentVolumeAttachDetachController, Account: "attachdetach-controller", Events: "attachdetach-controller",
 			New: newAttachDetach},
-		{Name: names.PersistentVolumeBinderController},
+		{Name: names.PersistentVolumeBinderController, Needs: of(storagev1.SchemeGroupVersion, "storageclasses"),
+			Account: "persistent-volume-binder", Events: "persistentvolume-controller", New: newPersistentVolumeBinder},
 		{Name: names.PersistentVolumeClaimProtectionController,
 			Account: "pvc-protection-controller", New: newPersistentVolumeClaimProtection},
 		{Name: names.PersistentVolumeExpanderController, Account: "expand-controller", Events: "volume_expand", New: newPersistentVolumeExpander},
@@ -30,6 +32,18 @@ func storageControllers() []Controller {
 			Needs:   of(storagev1.SchemeGroupVersion, "volumeattributesclasses"),
 			Account: "volumeattributesclass-protection-controller", New: newVolumeAttributesClassProtection},
 	}
+}
+
+func newPersistentVolumeBinder(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	core, o := cc.Informers.Core().V1(), cc.Config.PersistentVolumeBinderController
+	return persistentvolumebinder.New(persistentvolumebinder.Caches{
+		Volumes: core.PersistentVolumes(), Claims: core.PersistentVolumeClaims(), Pods: core.Pods(), Nodes: core.Nodes(),
+		Classes: cc.Informers.Storage().V1().StorageClasses(),
+	}, hand, persistentvolumebinder.Options{
+		Workers:    int(cc.process.VolumeBinderWorkers),
+		Period:     o.PVClaimBinderSyncPeriod.Duration,
+		Provisions: *o.VolumeConfiguration.EnableDynamicProvisioning,
+	})
 }
 
 func newPersistentVolumeClaimProtection(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {

@@ -42,6 +42,8 @@ type Config struct {
 	ControllerShutdownTimeout time.Duration
 	// RejectedPodBackoff replaces pods that kubelets reject at once ever more rarely.
 	RejectedPodBackoff bool
+	// VolumeBinderWorkers is how many claims, and how many volumes, are bound at once.
+	VolumeBinderWorkers int32
 
 	// ComponentGlobalsRegistry knows the feature gates and the emulated version.
 	ComponentGlobalsRegistry compatibility.ComponentGlobalsRegistry

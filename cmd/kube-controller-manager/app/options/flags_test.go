@@ -23,7 +23,8 @@ type flagRow struct {
 
 func TestFlagsAreThoseOfTheInterface(t *testing.T) {
 	want := map[string]flagRow{
-		"rejected-pod-backoff": {Section: ownSection, Type: "bool", Default: "false"},
+		"rejected-pod-backoff":           {Section: ownSection, Type: "bool", Default: "false"},
+		"concurrent-volume-binder-syncs": {Section: ownSection, Type: "int32", Default: "10"},
 	}
 	for _, r := range readTable(t, "flags.tsv") {
 		want[r[1]] = flagRow{

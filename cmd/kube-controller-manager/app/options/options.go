@@ -35,6 +35,9 @@ const (
 	securePort = 10257
 	// shutdownTimeout is how long controllers may take to stop by default.
 	shutdownTimeout = 10 * time.Second
+	// volumeBinderWorkers is how many claims are bound at once by default. Each waits for
+	// the answers to four writes.
+	volumeBinderWorkers = 10
 )
 
 type leaderElectionConfiguration = componentbaseconfig.LeaderElectionConfiguration
@@ -60,6 +63,8 @@ type KubeControllerManagerOptions struct {
 	ControllerShutdownTimeout time.Duration
 	// RejectedPodBackoff replaces pods that kubelets reject at once ever more rarely.
 	RejectedPodBackoff bool
+	// VolumeBinderWorkers is how many claims, and how many volumes, are bound at once.
+	VolumeBinderWorkers int32
 
 	// ComponentGlobalsRegistry has the flags of feature gates and versions. Its
 	// Set must be called after parsing and before anything reads a gate.
@@ -83,6 +88,7 @@ func newOptions(registry compatibility.ComponentGlobalsRegistry) (*KubeControlle
 		Metrics:                   metrics.NewOptions(),
 		Logs:                      logs.NewOptions(),
 		ControllerShutdownTimeout: shutdownTimeout,
+		VolumeBinderWorkers:       volumeBinderWorkers,
 		ComponentGlobalsRegistry:  registry,
 	}
 	shared, err := sharedOptions(o.ComponentConfig)
@@ -146,6 +152,7 @@ func (o *KubeControllerManagerOptions) Validate(all, disabledByDefault []string,
 	for _, section := range sections() {
 		section.check(p, s)
 	}
+	p.workers("concurrent-volume-binder-syncs", o.VolumeBinderWorkers)
 	o.checkServing(p)
 	p.add(o.Metrics.Validate()...)
 	gates := o.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent)
@@ -179,6 +186,7 @@ func (o *KubeControllerManagerOptions) Config(ctx context.Context, all, disabled
 	c := &config.Config{
 		ControllerShutdownTimeout: o.ControllerShutdownTimeout,
 		RejectedPodBackoff:        o.RejectedPodBackoff,
+		VolumeBinderWorkers:       o.VolumeBinderWorkers,
 		ComponentGlobalsRegistry:  o.ComponentGlobalsRegistry,
 	}
 	if o.ParsedFlags != nil {

@@ -2,8 +2,8 @@ package options
 
 import "github.com/spf13/pflag"
 
-// ownSection holds the flags that the original does not have. Each is off by
-// default, and without it everything is as in the original.
+// ownSection holds the flags that the original does not have. Each is off by default,
+// or changes only how fast something is done; everything else is as in the original.
 const ownSection = "beyond the original"
 
 // addOwnFlags binds them.
@@ -12,4 +12,6 @@ func (o *KubeControllerManagerOptions) addOwnFlags(fs *pflag.FlagSet) {
 		"Pods that their nodes reject as soon as they get them (for instance with reason OutOfcpu) are replaced at growing intervals: the first at once, the next after 10 s, 20 s and so on, up to 5 minutes, "+
 			"until one is accepted. The condition ReplacementBackoff on the owner says until when. Without this flag every rejected pod is replaced at once. "+
 			"It applies to ReplicaSets (including those of Deployments), ReplicationControllers, StatefulSets, DaemonSets and Jobs.")
+	fs.Int32Var(&o.VolumeBinderWorkers, "concurrent-volume-binder-syncs", o.VolumeBinderWorkers,
+		"How many claims, and how many volumes, are bound at once. Which volume a claim gets is decided one after the other in any case.")
 }

@@ -197,7 +197,7 @@ func TestConfigIsComplete(t *testing.T) {
 		t.Errorf("controllers may take %s to stop", got.ControllerShutdownTimeout)
 	}
 	flags := got.Flagz.GetFlagz()
-	if len(flags) != len(all)+1 /* ours */ || flags["secure-port"] != strconv.Itoa(port) {
+	if len(flags) != len(all)+2 /* ours */ || flags["secure-port"] != strconv.Itoa(port) {
 		t.Errorf("/flagz shows %d flags, secure-port %s", len(flags), flags["secure-port"])
 	}
 }

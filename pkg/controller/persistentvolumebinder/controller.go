@@ -1,0 +1,269 @@
+package persistentvolumebinder
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	storageinformers "k8s.io/client-go/informers/storage/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	storagelisters "k8s.io/client-go/listers/storage/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+const (
+	controllerName = "persistentvolume-binder-controller"
+	claimQueue     = "claims"
+	volumeQueue    = "volumes"
+	operationQueue = "volume_operations"
+
+	// atOnce is how many operations of plugins run at once. They wait most of the time.
+	atOnce = 100
+	// longestOperation is after how long an operation counts as stuck; a recycler of a large
+	// volume may take hours.
+	longestOperation = 24 * time.Hour
+	// leastPeriod is between two resyncs, however short the period is said to be.
+	leastPeriod = 100 * time.Millisecond
+)
+
+var everything = labels.Everything()
+
+// Options say how the controller runs.
+type Options struct {
+	// Workers is how many claims, and how many volumes, are worked on at once.
+	Workers int
+	// Period is how often all claims and volumes are looked at (--pvclaimbinder-sync-period).
+	Period time.Duration
+	// Provisions: volumes may be provisioned (--enable-dynamic-provisioning).
+	Provisions bool
+	// Plugins are the built-in ones; none if nil.
+	Plugins Plugins
+}
+
+// Caches are what the controller reads.
+type Caches struct {
+	Volumes coreinformers.PersistentVolumeInformer
+	Claims  coreinformers.PersistentVolumeClaimInformer
+	Pods    coreinformers.PodInformer
+	Nodes   coreinformers.NodeInformer
+	Classes storageinformers.StorageClassInformer
+}
+
+// Controller is the persistentvolume-binder-controller.
+type Controller struct {
+	*runner.Group
+	claims     *reconcile.Controller[types.NamespacedName]
+	volumes    *reconcile.Controller[string]
+	operations *runner.Runner[operation]
+	actor      *act.Actor[operation]
+
+	volumeStore, claimStore toolscache.Store
+	claimIndex, podIndex    toolscache.Indexer
+	classes                 storagelisters.StorageClassLister
+	nodes                   corelisters.NodeLister
+	live                    client.Reader
+	clock                   clock.WithTicker
+
+	pool   *pool
+	ledger *ledger
+	timers *timers
+	// loud are the claims whose events are to be told again.
+	loud set
+	// borrowed is the volume that the key of a claim works on.
+	borrowed sync.Map
+
+	period     time.Duration
+	provisions bool
+	plugins    Plugins
+}
+
+// New returns the controller, which is not running yet.
+func New(in Caches, hand reconcile.Hand, o Options) (*Controller, error) {
+	if err := errors.Join(cache.Ensure(in.Pods.Informer(), cache.PodsByClaim), cache.Ensure(in.Claims.Informer(), pendingByClass, pendingByVolume)); err != nil {
+		return nil, err
+	}
+	c := &Controller{
+		volumeStore: in.Volumes.Informer().GetStore(), claimStore: in.Claims.Informer().GetStore(),
+		claimIndex: in.Claims.Informer().GetIndexer(), podIndex: in.Pods.Informer().GetIndexer(),
+		classes: in.Classes.Lister(), nodes: in.Nodes.Lister(), live: hand.Reader(), clock: hand.Clock,
+		pool: newPool(), ledger: newLedger(), timers: newTimers(),
+		period: max(o.Period, leastPeriod), provisions: o.Provisions, plugins: o.Plugins,
+	}
+	if c.plugins == nil {
+		c.plugins = none{}
+	}
+	if c.clock == nil {
+		c.clock = clock.RealClock{}
+	}
+	registerMetrics(c)
+	others := []toolscache.InformerSynced{in.Pods.Informer().HasSynced, in.Classes.Informer().HasSynced, in.Nodes.Informer().HasSynced, in.Claims.Informer().HasSynced}
+	written := reconcile.Caches{
+		corev1.Resource("persistentvolumes"): c.volumeStore, corev1.Resource("persistentvolumeclaims"): c.claimStore,
+	}
+	c.claims = reconcile.New(reconcile.Options[types.NamespacedName]{
+		Name: controllerName, Hand: hand, Caches: written, Note: c.noteClaim, End: c.endClaim,
+		Runner: runner.Options[types.NamespacedName]{Name: controllerName + "-claims", Queue: claimQueue, Workers: o.Workers, Synced: others, Object: c.object},
+	}, c.observeClaim, planClaim)
+	c.volumes = reconcile.New(reconcile.Options[string]{
+		Name: controllerName, Hand: hand, Caches: written, Note: c.noteVolume, End: c.endVolume,
+		Runner: runner.Options[string]{Name: controllerName + "-volumes", Queue: volumeQueue, Workers: o.Workers, Synced: others},
+	}, c.observeVolume, planVolume)
+	c.addOperations(hand, written)
+	c.Group = runner.NewGroup(controllerName, c.claims, c.volumes, c.operations)
+	return c, errors.Join(
+		runner.Watch(c.claims.Runner, in.Volumes.Informer(), c.volumeChangedForClaims),
+		runner.Watch(c.volumes.Runner, in.Volumes.Informer(), volumeChanged),
+		runner.Watch(c.claims.Runner, in.Claims.Informer(), c.claimChanged),
+		runner.Watch(c.claims.Runner, in.Classes.Informer(), c.classChanged),
+		runner.Watch(c.claims.Runner, in.Pods.Informer(), c.podChanged))
+}
+
+// object is what an event about the key of a claim is about.
+func (c *Controller) object(key types.NamespacedName) runtime.Object {
+	if claim, err := reconcile.Cached[corev1.PersistentVolumeClaim](c.claimStore, key); err == nil {
+		return claim
+	}
+	return nil
+}
+
+// Run works until ctx ends. All claims and volumes are looked at each period.
+func (c *Controller) Run(ctx context.Context) {
+	var resync sync.WaitGroup
+	defer resync.Wait()
+	resync.Go(func() {
+		ticker := c.clock.NewTicker(c.period)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C():
+				c.resync()
+			}
+		}
+	})
+	c.Group.Run(ctx)
+}
+
+// resync wakes all claims and all volumes.
+func (c *Controller) resync() {
+	for _, item := range c.claimStore.List() {
+		if claim, is := item.(*corev1.PersistentVolumeClaim); is {
+			c.wakeClaim(keyOf(claim))
+		}
+	}
+	for _, name := range c.volumeStore.ListKeys() {
+		c.volumes.Add(name)
+	}
+}
+
+// outcome is what is remembered of a plan and its results.
+type outcome struct {
+	results act.Results
+	// bound: the claim is bound to a volume that was found for it.
+	bound bool
+	// wake is a claim to be looked at.
+	wake *corev1.PersistentVolumeClaim
+	// start is an operation to begin.
+	start *operation
+	// provisioning is who provisions a volume for the claim, deleting who deletes the volume.
+	provisioning, deleting string
+	// reported: the failure of an operation has been reported. With impossible there was
+	// no operation to begin.
+	reported, impossible bool
+}
+
+// noteClaim remembers what a plan for a claim has come to.
+func (c *Controller) noteClaim(key types.NamespacedName, noted any) {
+	o := noted.(outcome)
+	c.written(o.results)
+	if _, err := o.results.Failed(); err != nil {
+		c.loud.add(key)
+		c.timers.bindFailed(key)
+	}
+	if o.provisioning != "" {
+		c.timers.provisioning(key, o.provisioning, c.clock.Now())
+	}
+	if o.bound {
+		c.timers.provisioned(key, c.clock.Now())
+	}
+	if o.start != nil {
+		c.start(*o.start)
+	}
+}
+
+// noteVolume remembers what a plan for a volume has come to.
+func (c *Controller) noteVolume(name string, noted any) {
+	o := noted.(outcome)
+	c.written(o.results)
+	if o.wake != nil {
+		c.wakeClaim(keyOf(o.wake))
+	}
+	if o.deleting != "" {
+		c.timers.deleting(name, o.deleting, c.clock.Now())
+	}
+	if o.impossible {
+		countError(o.deleting, deletes)
+	}
+	if pv, err := reconcile.Cached[corev1.PersistentVolume](c.volumeStore, name); err == nil && o.reported {
+		c.ledger.reported(pv.UID)
+	}
+	if o.start != nil {
+		c.start(*o.start)
+	}
+}
+
+// written takes the answers to writes of volumes into the pool.
+func (c *Controller) written(results act.Results) {
+	for _, result := range act.Succeeded[act.Update](results) {
+		if pv, is := result.Object.(*corev1.PersistentVolume); is {
+			c.pool.wrote(pv.DeepCopy())
+		}
+	}
+}
+
+// endClaim gives back the volume of a claim.
+func (c *Controller) endClaim(key types.NamespacedName) {
+	if name, was := c.borrowed.LoadAndDelete(key); was {
+		c.pool.giveBack(name.(string), borrower{claim: key})
+	}
+}
+
+func (c *Controller) endVolume(name string) { c.pool.giveBack(name, borrower{volume: name}) }
+
+// set is claims.
+type set struct {
+	mu   sync.Mutex
+	keys map[types.NamespacedName]bool
+}
+
+func (s *set) add(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keys == nil {
+		s.keys = map[types.NamespacedName]bool{}
+	}
+	s.keys[key] = true
+}
+
+// take reports whether a claim is in the set, and takes it out.
+func (s *set) take(key types.NamespacedName) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.keys[key]
+	delete(s.keys, key)
+	return was
+}

@@ -1,0 +1,32 @@
+package persistentvolumebinder
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestWhyAClaimCannotHaveTheVolumeThatItNames(t *testing.T) {
+	for name, tc := range map[string]struct {
+		volume *corev1.PersistentVolume
+		claim  *corev1.PersistentVolumeClaim
+		want   string
+	}{
+		"it can":                     {volume("v"), claim("c"), ""},
+		"of the very size":           {volume("v"), claim("c", wants("10Gi")), ""},
+		"it is being deleted":        {volume("v", ending, holds("1Gi")), claim("c"), `the volume is marked for deletion "v"`},
+		"it is too small":            {volume("v", holds("1Gi"), ofClass("a")), claim("c"), "requested PV is too small"},
+		"another class":              {volume("v", ofClass("a"), attributes("gold")), claim("c", wantsClass("b")), "storageClassName does not match"},
+		"the class of an annotation": {volume("v", ofClass("a")), claim("c", wantsClass("b"), says(corev1.BetaStorageClassAnnotation, "a")), ""},
+		"other attributes":           {volume("v", attributes("gold"), block), claim("c"), "volumeAttributesClassName does not match"},
+		"no attributes are none":     {volume("v", attributes("")), claim("c"), ""},
+		"another volume mode":        {volume("v", block, access(corev1.ReadWriteMany)), claim("c"), "incompatible volumeMode"},
+		"other access modes":         {volume("v", access(corev1.ReadWriteMany)), claim("c"), "incompatible accessMode"},
+		"more access modes":          {volume("v", access(corev1.ReadWriteMany, corev1.ReadWriteOnce)), claim("c"), ""},
+		"asks for one mode twice":    {volume("v"), claim("c", wantsAccess(corev1.ReadWriteOnce, corev1.ReadWriteOnce)), ""},
+	} {
+		if got := mismatch(tc.volume, tc.claim); got != tc.want {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}

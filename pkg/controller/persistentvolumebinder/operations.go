@@ -1,0 +1,136 @@
+package persistentvolumebinder
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// firstPause and lastPause bound how long an operation is not started again that failed.
+	firstPause = 500 * time.Millisecond
+	lastPause  = 2*time.Minute + 2*time.Second
+)
+
+// operationKind is what an operation does.
+type operationKind string
+
+const (
+	deletes    operationKind = "delete"
+	recycles   operationKind = "recycle"
+	provisions operationKind = "provision"
+)
+
+// operation is what a plugin does beside the reconciles; there is one of a name at a time.
+type operation struct {
+	Kind operationKind
+	// Volume is what is deleted or recycled.
+	Volume string
+	// Claim is what a volume is provisioned for.
+	Claim types.NamespacedName
+	// UID is of the volume or the claim.
+	UID types.UID
+}
+
+func (op operation) String() string {
+	if op.Kind == provisions {
+		return fmt.Sprintf("%s-%s[%s]", op.Kind, op.Claim, op.UID)
+	}
+	return fmt.Sprintf("%s-%s[%s]", op.Kind, op.Volume, op.UID)
+}
+
+// ledger is which operations run, and which must not be started again yet. It is
+// forgotten at a restart.
+type ledger struct {
+	mu      sync.Mutex
+	running map[operation]bool
+	paused  map[operation]pause
+	// failures are to be reported by the key of their volume.
+	failures map[types.UID]failure
+	// emptied are the volumes that were recycled, with the UID of the claim that they had.
+	emptied map[types.UID]types.UID
+}
+
+type pause struct {
+	until time.Time
+	last  time.Duration
+}
+
+func newLedger() *ledger {
+	return &ledger{running: map[operation]bool{}, paused: map[operation]pause{}, failures: map[types.UID]failure{}, emptied: map[types.UID]types.UID{}}
+}
+
+// begin reports whether an operation may start now, and notes that it does.
+func (l *ledger) begin(op operation, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.running[op] || now.Before(l.paused[op].until) {
+		return false
+	}
+	l.running[op] = true
+	return true
+}
+
+// end notes that an operation has ended. One that failed pauses, ever longer.
+func (l *ledger) end(op operation, failed bool, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.running, op)
+	if !failed {
+		delete(l.paused, op)
+		return
+	}
+	wait := firstPause
+	if last := l.paused[op].last; last > 0 {
+		wait = min(2*last, lastPause)
+	}
+	l.paused[op] = pause{until: now.Add(wait), last: wait}
+}
+
+// failed has the key of a volume report that its operation failed.
+func (l *ledger) failed(volume types.UID, f failure) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failures[volume] = f
+}
+
+// empty notes that a volume was recycled after a claim.
+func (l *ledger) empty(volume, claim types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.emptied[volume] = claim
+}
+
+// of returns what is to be reported of a volume, and whether it was emptied after this claim.
+func (l *ledger) of(volume, claim types.UID) (*failure, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var failed *failure
+	if f, is := l.failures[volume]; is {
+		failed = &f
+	}
+	after, emptied := l.emptied[volume]
+	return failed, emptied && claim != "" && after == claim
+}
+
+// reported forgets what has been reported of a volume.
+func (l *ledger) reported(volume types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.failures, volume)
+}
+
+// forget drops all that is known of a volume or a claim that is gone.
+func (l *ledger) forget(uid types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.failures, uid)
+	delete(l.emptied, uid)
+	for op := range l.paused {
+		if op.UID == uid {
+			delete(l.paused, op)
+		}
+	}
+}

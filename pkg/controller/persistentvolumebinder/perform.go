@@ -1,0 +1,141 @@
+package persistentvolumebinder
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+)
+
+// addOperations makes the loop of operations.
+func (c *Controller) addOperations(hand reconcile.Hand, written reconcile.Caches) {
+	o := runner.Options[operation]{
+		Name: controllerName + "-operations", Queue: operationQueue, Workers: atOnce, Clock: hand.Clock,
+		Writes: consistency.NewTracker[operation](written), StuckAfter: longestOperation,
+	}
+	c.actor = reconcile.NewActor(reconcile.Options[operation]{Name: controllerName, Runner: o, Hand: hand})
+	c.operations = runner.New(o, c.perform)
+}
+
+// start begins an operation, unless it runs or has failed a moment ago. The next look at
+// its volume or claim tries again then.
+func (c *Controller) start(op operation) {
+	if c.ledger.begin(op, c.clock.Now()) {
+		c.operations.Add(op)
+	}
+}
+
+// perform carries out an operation. One that fails is not retried here.
+func (c *Controller) perform(ctx context.Context, op operation) runner.Result {
+	ended := false
+	defer func() {
+		if !ended {
+			c.ledger.end(op, true, c.clock.Now()) // a panic, which the runner reports
+		}
+	}()
+	err := c.carryOut(ctx, op)
+	c.ledger.end(op, err != nil && op.Kind != recycles, c.clock.Now())
+	ended = true
+	if err != nil {
+		return runner.GiveUp(fmt.Errorf("%s: %w", op, err))
+	}
+	return runner.Done()
+}
+
+func (c *Controller) carryOut(ctx context.Context, op operation) error {
+	switch op.Kind {
+	case deletes:
+		return c.deleteVolume(ctx, op)
+	case recycles:
+		return c.recycleVolume(ctx, op)
+	}
+	return c.provisionVolume(ctx, op)
+}
+
+// released reads a volume live, whose claim is to be gone still; nil if there is nothing
+// to reclaim any more.
+func (c *Controller) released(ctx context.Context, op operation) (*corev1.PersistentVolume, *Plugin) {
+	pv := &corev1.PersistentVolume{}
+	if err := c.live.Get(ctx, types.NamespacedName{Name: op.Volume}, pv); err != nil || pv.UID != op.UID {
+		return nil, nil
+	}
+	ref := pv.Spec.ClaimRef
+	if ref == nil || ref.UID == "" || !isReleased(pv) {
+		return nil, nil
+	}
+	claim, err := c.liveClaim(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, ref.UID)
+	if err != nil || claim != nil && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == pv.Name) {
+		return nil, nil
+	}
+	how := reclaimingOf(pv, c.plugins)
+	if how.start == nil || *how.start != op {
+		return nil, nil // its policy has changed
+	}
+	return pv, how.plugin
+}
+
+// deleteVolume deletes the backend of a volume, and then the volume.
+func (c *Controller) deleteVolume(ctx context.Context, op operation) error {
+	pv, plugin := c.released(ctx, op)
+	if pv == nil {
+		return nil
+	}
+	err := plugin.Delete(ctx, pv)
+	if err == nil {
+		err = c.unprotect(ctx, op)
+	}
+	if err != nil {
+		countError(plugin.Name, deletes)
+		c.report(op, failure{failedDelete, err.Error()})
+		return err
+	}
+	if err := c.actor.Take(ctx, op, act.Delete{Of: pv, MayRepeat: true}).Err; err != nil {
+		klog.FromContext(ctx).Error(err, "The backend of a volume is deleted and the volume is not; the next look at it tries again", "volume", pv.Name)
+	}
+	return nil
+}
+
+// report has the key of a volume report a failure.
+func (c *Controller) report(op operation, f failure) {
+	c.ledger.failed(op.UID, f)
+	c.volumes.Add(op.Volume)
+}
+
+// unprotect takes off the finalizer that has kept a volume until its backend was deleted.
+func (c *Controller) unprotect(ctx context.Context, op operation) error {
+	pv := &corev1.PersistentVolume{}
+	if err := c.live.Get(ctx, types.NamespacedName{Name: op.Volume}, pv); client.IgnoreNotFound(err) != nil {
+		return err
+	} else if err != nil || pv.UID != op.UID || !slices.Contains(pv.Finalizers, deletionProtection) {
+		return nil
+	}
+	pv.Finalizers = without(pv.Finalizers, deletionProtection)
+	return c.actor.Take(ctx, op, act.Update{Object: pv}).Err
+}
+
+// recycleVolume empties a volume, and has its key take its claim off.
+func (c *Controller) recycleVolume(ctx context.Context, op operation) error {
+	pv, plugin := c.released(ctx, op)
+	if pv == nil {
+		return nil
+	}
+	say := func(eventType, message string) {
+		c.actor.Take(ctx, op, act.Event{On: pv, Type: eventType, Reason: "RecyclerPod", Message: message})
+	}
+	if err := plugin.Recycle(ctx, pv, say); err != nil {
+		c.report(op, failure{failedRecycle, fmt.Sprintf("Recycle failed: %v", err)})
+		return err
+	}
+	c.ledger.empty(pv.UID, pv.Spec.ClaimRef.UID)
+	c.volumes.Add(op.Volume)
+	return nil
+}

@@ -1,0 +1,92 @@
+package persistentvolumebinder
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+)
+
+// provisioning is how a volume for a claim comes about.
+type provisioning struct {
+	// by is who provisions it, as the claim's annotations say.
+	by string
+	// plugin is the in-tree plugin that does; nil: somebody outside.
+	plugin *Plugin
+	// failed is why it cannot come about.
+	failed string
+}
+
+// provisioningOf decides who provisions the volume of a claim.
+func provisioningOf(o observedClaim) provisioning {
+	if o.class == nil {
+		return provisioning{failed: fmt.Sprintf("storageclass.storage.k8s.io %q not found", classOf(o.claim))}
+	}
+	name := o.class.Provisioner
+	if driver := driverOf(name); driver != "" {
+		return provisioning{by: driver}
+	}
+	switch plugin := o.plugins.Named(name); {
+	case plugin != nil && plugin.Provision == nil:
+		return provisioning{failed: "no provisionable volume plugin matched"}
+	case plugin != nil:
+		return provisioning{by: name, plugin: plugin}
+	case strings.HasPrefix(name, inTreePrefix):
+		return provisioning{failed: "no volume plugin matched name: " + name}
+	}
+	return provisioning{by: name}
+}
+
+// provision asks for a volume for a claim that matches none. The phase is not written.
+func provision(o observedClaim) act.Plan {
+	const failed = "ProvisioningFailed"
+	if !o.provisions {
+		return done("no volume matches it, and none are provisioned")
+	}
+	how := provisioningOf(o)
+	switch {
+	case how.failed != "":
+		return o.told(how.failed, corev1.EventTypeWarning, failed, how.failed, func() act.Plan { return done(how.failed) })
+	case how.plugin != nil:
+		return started(operation{Kind: provisions, Claim: keyOf(o.claim), UID: o.claim.UID}, how.plugin.Name)
+	}
+	return external(o, how.by)
+}
+
+// external has somebody outside provision the volume: the annotations say who.
+func external(o observedClaim, by string) act.Plan {
+	claim, changed := provisionedBy(o.claim, by)
+	why := fmt.Sprintf("waiting for %s to provision a volume", by)
+	return write[*corev1.PersistentVolumeClaim]{why: why, object: claim, changed: changed, then: func(claim *corev1.PersistentVolumeClaim) act.Plan {
+		o.claim = claim
+		text := fmt.Sprintf("Waiting for a volume to be created either by the external provisioner '%s' or manually by the system administrator. "+
+			"If volume creation is delayed, please verify that the provisioner is running and correctly registered.", by)
+		begun := func() act.Plan {
+			return act.Plan{Why: why, Note: func(act.Results) any { return outcome{provisioning: by} }}
+		}
+		return o.told(why, corev1.EventTypeNormal, "ExternalProvisioning", text, begun)
+	}}.plan()
+}
+
+// provisionedBy returns the claim with the annotations that name its provisioner.
+func provisionedBy(claim *corev1.PersistentVolumeClaim, by string) (*corev1.PersistentVolumeClaim, bool) {
+	if claim.Annotations[volumehelpers.AnnStorageProvisioner] == by {
+		return claim, false
+	}
+	claim = claim.DeepCopy()
+	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, volumehelpers.AnnBetaStorageProvisioner, by)
+	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, volumehelpers.AnnStorageProvisioner, by)
+	if annotations, changed := migratedTo(claim.Annotations, by); changed {
+		claim.Annotations = annotations
+	}
+	return claim, true
+}
+
+// started asks for an operation that goes on beside the reconciles.
+func started(op operation, plugin string) act.Plan {
+	return act.Plan{Why: fmt.Sprintf("%s is up to the plugin %s", op, plugin), Note: func(act.Results) any { return outcome{start: &op, provisioning: plugin} }}
+}

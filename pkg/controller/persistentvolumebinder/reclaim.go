@@ -1,0 +1,107 @@
+package persistentvolumebinder
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+)
+
+const (
+	failedDelete  = "VolumeFailedDelete"
+	failedRecycle = "VolumeFailedRecycle"
+	noPolicy      = "VolumeUnknownReclaimPolicy"
+)
+
+// reclaiming is what becomes of a volume that its claim has left.
+type reclaiming struct {
+	// why is in a few words what is done.
+	why string
+	// start is the operation that does it, with plugin; nil: nothing is done here.
+	start  *operation
+	plugin *Plugin
+	// by is the plugin that counts as the one that deletes it; only for the policy Delete.
+	by string
+	// failed says that it cannot be reclaimed.
+	failed *failure
+}
+
+// reclaimingOf decides what becomes of a volume that its claim has left.
+func reclaimingOf(pv *corev1.PersistentVolume, plugins Plugins) reclaiming {
+	if driver := pv.Annotations[volumehelpers.AnnMigratedTo]; driver != "" {
+		return reclaiming{why: "it is left to " + driver}
+	}
+	switch pv.Spec.PersistentVolumeReclaimPolicy {
+	case corev1.PersistentVolumeReclaimRetain:
+		return reclaiming{why: "it is retained"}
+	case corev1.PersistentVolumeReclaimDelete:
+		return deletionOf(pv, plugins)
+	case corev1.PersistentVolumeReclaimRecycle:
+		plugin := plugins.Of(pv)
+		if plugin == nil || plugin.Recycle == nil {
+			return reclaiming{failed: &failure{failedRecycle, "No recycler plugin found for the volume!"}}
+		}
+		return reclaiming{why: "it is recycled", plugin: plugin, start: &operation{Kind: recycles, Volume: pv.Name, UID: pv.UID}}
+	}
+	return reclaiming{failed: &failure{noPolicy, "Volume has unrecognized PersistentVolumeReclaimPolicy"}}
+}
+
+// deletionOf decides who deletes the backend of a volume: who has provisioned it, or
+// whoever knows its source.
+func deletionOf(pv *corev1.PersistentVolume, plugins Plugins) reclaiming {
+	var plugin *Plugin
+	none := ""
+	switch by := pv.Annotations[volumehelpers.AnnDynamicallyProvisioned]; {
+	case by != "":
+		if plugin = plugins.Named(by); plugin == nil && !strings.HasPrefix(by, inTreePrefix) {
+			return reclaiming{why: "it is left to " + by, by: by}
+		}
+		none = "no volume plugin matched name: " + by
+	case pv.Spec.CSI != nil:
+		return reclaiming{why: "it is left to " + pv.Spec.CSI.Driver, by: pv.Spec.CSI.Driver}
+	default:
+		plugin = plugins.Of(pv)
+		none = fmt.Sprintf("error getting deleter volume plugin for volume %q: no volume plugin matched", pv.Name)
+	}
+	switch {
+	case plugin == nil:
+		return reclaiming{by: unknownPlugin, failed: &failure{failedDelete, none}}
+	case plugin.Delete == nil:
+		return reclaiming{by: unknownPlugin, failed: &failure{failedDelete,
+			fmt.Sprintf("error getting deleter volume plugin for volume %q: no deletable volume plugin matched", pv.Name)}}
+	}
+	return reclaiming{why: "it is deleted", by: plugin.Name, plugin: plugin, start: &operation{Kind: deletes, Volume: pv.Name, UID: pv.UID}}
+}
+
+// reclaim goes on with a volume that is Released or Failed.
+func (o observedVolume) reclaim(why string) act.Plan {
+	pv := o.volume
+	how := reclaimingOf(pv, o.plugins)
+	switch {
+	case o.unused && how.start != nil && how.start.Kind == recycles:
+		return act.Plan{Why: "it was recycled", Stages: act.Stages(act.Event{On: pv, Type: corev1.EventTypeNormal, Reason: "VolumeRecycled", Message: "Volume recycled"}),
+			Then: func(act.Results) act.Plan { return unbound(pv, "it was recycled") }}
+	case o.failed != nil && how.start != nil:
+		return failedPlan(pv, *o.failed, how)
+	case how.failed != nil:
+		return failedPlan(pv, *how.failed, how)
+	case how.start != nil && how.start.Kind == recycles && len(o.users) > 0 && !o.cached:
+		text := "Volume is used by pods: " + strings.Join(o.users, ",")
+		return act.Plan{Why: text, Stages: act.Stages(act.Event{On: pv, Type: corev1.EventTypeNormal, Reason: failedRecycle, Message: text})}
+	}
+	return act.Plan{Why: why + "; " + how.why, Note: func(act.Results) any { return outcome{start: how.start, deleting: how.by} }}
+}
+
+// failedPlan has a volume reported as Failed, once.
+func failedPlan(pv *corev1.PersistentVolume, f failure, how reclaiming) act.Plan {
+	on := pv.DeepCopy()
+	tell := []act.Event{{On: on, Type: corev1.EventTypeWarning, Reason: f.reason, Message: f.message}}
+	return inPhase(pv, corev1.VolumeFailed, f.message, tell, func(*corev1.PersistentVolume) act.Plan {
+		return act.Plan{Why: f.message, Note: func(act.Results) any {
+			return outcome{deleting: how.by, reported: true, impossible: how.failed != nil}
+		}}
+	})
+}
