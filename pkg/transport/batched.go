@@ -37,6 +37,16 @@ const (
 // costs more than the news. Heartbeats, on which nobody acts one by one, have
 // another connection and longer bursts.
 func Caches(config *rest.Config) (*rest.Config, error) {
+	config, err := WholeCaches(config)
+	if err != nil {
+		return nil, err
+	}
+	config.Wrap(shorten)
+	return config, nil
+}
+
+// WholeCaches is Caches for what keeps other fields: its watches come whole.
+func WholeCaches(config *rest.Config) (*rest.Config, error) {
 	slow := rest.CopyConfig(config)
 	slow.Dial = dialer(heartbeatInterval, 1)
 	heartbeats, err := rest.TransportFor(slow)
@@ -46,7 +56,6 @@ func Caches(config *rest.Config) (*rest.Config, error) {
 	config = rest.CopyConfig(config)
 	config.Dial = dialer(interval, sooner)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &apart{next, heartbeats} })
-	config.Wrap(shorten)
 	return config, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/randfill"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
@@ -214,4 +216,39 @@ func BenchmarkDecode(b *testing.B) {
 			trimmed(b, decode(b, short))
 		}
 	})
+}
+
+// TestWholeCachesGetAllOfAWatch reads a watch by the configurations of trimmed caches and of others.
+func TestWholeCachesGetAllOfAWatch(t *testing.T) {
+	frame := event(t, usualPod())
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf;stream=watch")
+		_, _ = w.Write(framed(frame))
+	}))
+	defer server.Close()
+	for name, tc := range map[string]struct {
+		of   func(*rest.Config) (*rest.Config, error)
+		want []byte
+	}{
+		"trimmed": {Caches, framed(Event(nil, frame))},
+		"whole":   {WholeCaches, framed(frame)},
+	} {
+		config, err := tc.of(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := rest.HTTPClientFor(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Get(server.URL + "/api/v1/pods?watch=true")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || !bytes.Equal(got, tc.want) {
+			t.Errorf("%s: %d bytes, %v, want %d", name, len(got), err, len(tc.want))
+		}
+	}
 }

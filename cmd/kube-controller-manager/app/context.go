@@ -167,6 +167,25 @@ func (cc ControllerContext) narrowed(of cache.Narrow) informers.SharedInformerFa
 	return factory
 }
 
+// whole is narrowed for a cache of what the shared ones do not keep, and their connection
+// does not bring: of pods, what Trim drops.
+func (cc ControllerContext) whole(ctx context.Context, of cache.Narrow) (informers.SharedInformerFactory, error) {
+	config, err := cc.RootClients.Config("shared-informers")
+	if err != nil {
+		return nil, fmt.Errorf("configure the client of a cache of whole objects: %w", err)
+	}
+	if config, err = transport.WholeCaches(transport.Reads(config, klog.FromContext(ctx))); err != nil {
+		return nil, fmt.Errorf("make the connections of a cache of whole objects: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the client of a cache of whole objects: %w", err)
+	}
+	factory := of(client, cc.Resync())
+	*cc.narrow = append(*cc.narrow, factory)
+	return factory, nil
+}
+
 // addDiscovery makes the REST mapper and asks what is served.
 func (cc *ControllerContext) addDiscovery(ctx context.Context) error {
 	client, err := cc.RootClients.DiscoveryClient("controller-discovery")
