@@ -65,6 +65,7 @@ func init() {
 		"expect-gone":    {wantCondition, (*run).expect},
 		"expect-event":   {wantCondition, (*run).expect},
 		"expect-refused": {wantCondition, (*run).expect},
+		"expect-metric":  {wantCondition, (*run).expect},
 		// What the controllers have asked for since the last command.
 		"expect-request": {wantCondition, (*run).expect},
 	}
@@ -180,7 +181,7 @@ func words(line string) []string {
 
 // condition is what an expect line says.
 type condition struct {
-	kind string // expect, expect-count, expect-gone, expect-event, expect-refused, expect-request
+	kind string // expect, expect-count, expect-gone, expect-event, expect-refused, expect-request, expect-metric
 
 	target string
 	path   string
@@ -207,6 +208,8 @@ func parseCondition(s Step) (condition, error) {
 		return parseRequest(c, s.Rest)
 	case "expect-refused":
 		return parseRefused(c, s.Rest)
+	case "expect-metric":
+		return parseMetric(c, s.Rest)
 	case "expect":
 	default:
 		return c, fmt.Errorf("%q cannot be waited for", s.Command)

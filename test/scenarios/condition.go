@@ -27,6 +27,8 @@ func (c condition) holds(ctx context.Context, r *run, any bool) (ok bool, seen s
 		return c.request(ctx, r)
 	case "expect-refused":
 		return c.refused(ctx, r)
+	case "expect-metric":
+		return c.metric(r)
 	}
 	objects, err := r.find(ctx, c.target)
 	if err != nil {

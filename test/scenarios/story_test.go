@@ -89,6 +89,8 @@ func TestParseRefusesMalformedStories(t *testing.T) {
 		"a refusal without a name":             {"expect-refused pods >= 1", "s.txtar:1: \"pods\" is not RES/NAME"},
 		"a refusal without a number":           {"expect-refused pods/a >= some", "s.txtar:1: expect-refused needs a number"},
 		"a refusal that is compared as text":   {"expect-refused pods/a =~ 1", "s.txtar:1: expect-refused takes RES/NAME OPERATOR NUMBER"},
+		"a metric without a number":            {"expect-metric up == many", "s.txtar:1: expect-metric needs a number"},
+		"a metric that is compared as text":    {"expect-metric up =~ 1", "s.txtar:1: expect-metric takes NAME"},
 		"a switch position of another machine": {"kubelet maybe", "s.txtar:1: kubelet takes one of on, off"},
 	} {
 		t.Run(name, func(t *testing.T) {
