@@ -26,6 +26,7 @@ var everythingServed = map[string][]string{
 
 	"admissionregistration.k8s.io/v1": {"validatingadmissionpolicies"},
 	"networking.k8s.io/v1":            {"ipaddresses", "servicecidrs"},
+	"storage.k8s.io/v1":               {"csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"},
 
 	"batch/v1": {"cronjobs", "jobs"},
 }

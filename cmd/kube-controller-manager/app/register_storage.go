@@ -11,6 +11,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/persistentvolumeclaimprotection"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/persistentvolumeexpander"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/persistentvolumeprotection"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/selinuxwarning"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/volumeattributesclassprotection"
 	"github.com/kube-kcm/kube-controller-manager/pkg/features"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
@@ -27,7 +28,9 @@ func storageControllers() []Controller {
 		{Name: names.PersistentVolumeExpanderController, Account: "expand-controller", Events: "volume_expand", New: newPersistentVolumeExpander},
 		{Name: names.PersistentVolumeProtectionController,
 			Account: "pv-protection-controller", New: newPersistentVolumeProtection},
-		{Name: names.SELinuxWarningController, Gates: []featuregate.Feature{features.SELinuxChangePolicy}},
+		{Name: names.SELinuxWarningController, Gates: []featuregate.Feature{features.SELinuxChangePolicy},
+			Needs:   of(storagev1.SchemeGroupVersion, "csidrivers"),
+			Account: "selinux-warning-controller", Events: "selinux_warning", New: newSELinuxWarning},
 		{Name: names.VolumeAttributesClassProtectionController, Gates: []featuregate.Feature{features.VolumeAttributesClass},
 			Needs:   of(storagev1.SchemeGroupVersion, "volumeattributesclasses"),
 			Account: "volumeattributesclass-protection-controller", New: newVolumeAttributesClassProtection},
@@ -67,4 +70,16 @@ func newVolumeAttributesClassProtection(_ context.Context, cc ControllerContext,
 func newPersistentVolumeExpander(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
 	core := cc.Informers.Core().V1()
 	return persistentvolumeexpander.New(core.PersistentVolumeClaims(), core.PersistentVolumes(), hand)
+}
+
+func newSELinuxWarning(ctx context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	pods, err := cc.whole(ctx, selinuxwarning.Informers)
+	if err != nil {
+		return nil, err
+	}
+	core := cc.Informers.Core().V1()
+	return selinuxwarning.New(selinuxwarning.Caches{
+		Pods: pods.Core().V1().Pods(), Claims: core.PersistentVolumeClaims(), Volumes: core.PersistentVolumes(),
+		Drivers: cc.Informers.Storage().V1().CSIDrivers(),
+	}, hand)
 }

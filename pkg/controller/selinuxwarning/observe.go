@@ -1,0 +1,163 @@
+package selinuxwarning
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+)
+
+// source is what a volume is, in whatever pod it is.
+type source struct {
+	// id is the same for all pods that use the volume; empty when no two of them can
+	// conflict by it, or when it is not known.
+	id volumes.Name
+	// driver is the CSI driver, empty for another kind.
+	driver string
+	// supported: the volume can be mounted with a label.
+	supported bool
+}
+
+// observed is a pod and the volumes that it mounts.
+type observed struct {
+	key key
+	// pod is nil when it is gone or has ended.
+	pod    *corev1.Pod
+	mounts []mount
+	// before is what was last noted of the pod.
+	before noted
+}
+
+// mount is a volume that containers of the pod mount.
+type mount struct {
+	name   string
+	labels []string
+	// source is what the volume is, and waits what it waits for before that is known.
+	source
+	waits string
+	// rivals are the other users of the volume.
+	rivals []other
+}
+
+// other is another pod on a volume, as cached.
+type other struct {
+	pod *corev1.Pod
+	rival
+}
+
+func (c *Controller) observe(_ context.Context, k key) (observed, error) {
+	o := observed{key: k, before: c.book.of(k)}
+	pod, err := reconcile.Cached[corev1.Pod](c.pods, k)
+	switch {
+	case errors.Is(err, reconcile.ErrAbsent):
+		return o, nil
+	case err != nil:
+		return o, err
+	case cache.Terminated(pod):
+		return o, nil
+	}
+	o.pod = pod
+	byVolume := labels(pod)
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		of, mounted := byVolume[v.Name]
+		if !mounted {
+			continue
+		}
+		m := mount{name: v.Name, labels: of}
+		if m.source, m.waits, err = c.resolve(pod, v); err != nil {
+			return o, err
+		}
+		if m.rivals, err = c.rivals(k, m.id, wanted(pod, of)); err != nil {
+			return o, err
+		}
+		o.mounts = append(o.mounts, m)
+	}
+	return o, nil
+}
+
+// resolve finds out what a volume of a pod is, or says what it waits for.
+func (c *Controller) resolve(pod *corev1.Pod, v *corev1.Volume) (source, string, error) {
+	claim, ofPod := volumes.ClaimOf(pod, v)
+	if claim == "" {
+		s, err := volumes.OfPodVolume(v, pod.Namespace)
+		return c.withSupport(s, err)
+	}
+	pvc, err := reconcile.Cached[corev1.PersistentVolumeClaim](c.claims, key{Namespace: pod.Namespace, Name: claim})
+	switch {
+	case errors.Is(err, reconcile.ErrAbsent):
+		return source{}, fmt.Sprintf("there is no claim %s", claim), nil
+	case err != nil:
+		return source{}, "", err
+	case ofPod && !metav1.IsControlledBy(pvc, pod):
+		return source{}, fmt.Sprintf("claim %s was not made for the pod", claim), nil
+	case pvc.Status.Phase != corev1.ClaimBound || pvc.Spec.VolumeName == "":
+		return source{}, fmt.Sprintf("claim %s is not bound", claim), nil
+	}
+	pv, err := reconcile.Cached[corev1.PersistentVolume](c.persistent, pvc.Spec.VolumeName)
+	switch {
+	case errors.Is(err, reconcile.ErrAbsent):
+		return source{}, fmt.Sprintf("there is no volume %s", pvc.Spec.VolumeName), nil
+	case err != nil:
+		return source{}, "", err
+	case !volumes.Bound(pvc, pv):
+		return source{}, fmt.Sprintf("volume %s is not bound to claim %s", pv.Name, claim), nil
+	}
+	s, err := volumes.OfPV(pv)
+	return c.withSupport(s, err)
+}
+
+// withSupport tells what a volume is to other pods. Kinds that are not named here are
+// mounted without labels always: nothing about them can conflict.
+func (c *Controller) withSupport(v *volumes.Source, err error) (source, string, error) {
+	switch {
+	case err != nil:
+		return source{}, err.Error(), nil // only another volume can help
+	case v == nil:
+		return source{}, "", nil
+	case v.Plugin == volumes.ISCSI || v.Plugin == volumes.FC:
+		return source{id: v.Unique, supported: true}, "", nil
+	case v.CSI() == nil:
+		return source{}, "", nil
+	}
+	supported, err := c.supports(v.CSI().Driver)
+	return source{v.Unique, v.CSI().Driver, supported}, "", err
+}
+
+// supports reports whether a CSI driver mounts with labels.
+func (c *Controller) supports(name string) (bool, error) {
+	driver, err := c.drivers.Get(name)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && mountsWithLabels(driver), err
+}
+
+// mountsWithLabels reports whether the driver can mount a volume with a label.
+func mountsWithLabels(driver *storagev1.CSIDriver) bool {
+	return driver != nil && driver.Spec.SELinuxMount != nil && *driver.Spec.SELinuxMount
+}
+
+// rivals returns the other pods on a volume that ask for another label.
+func (c *Controller) rivals(k key, volume volumes.Name, own label) ([]other, error) {
+	var all []other
+	for _, r := range c.book.rivals(volume, k, own) {
+		pod, err := reconcile.Cached[corev1.Pod](c.pods, r.pod)
+		switch {
+		case errors.Is(err, reconcile.ErrAbsent):
+			continue // it has just gone
+		case err != nil:
+			return nil, err
+		}
+		all = append(all, other{pod, r})
+	}
+	return all, nil
+}

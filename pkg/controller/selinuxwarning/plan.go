@@ -1,0 +1,83 @@
+package selinuxwarning
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+)
+
+// plan tells a pod, and the others on its volumes, what they disagree on. What was told
+// before is not told again.
+func plan(o observed, _ time.Time) act.Plan {
+	if o.pod == nil {
+		return act.Plan{Why: "the pod is gone or has ended", Note: note(noted{})}
+	}
+	var uses []use
+	var steps []act.Step
+	waiting := ""
+	for _, m := range o.mounts {
+		if m.waits != "" {
+			waiting += fmt.Sprintf("; volume %s: %s", m.name, m.waits)
+			continue
+		}
+		if len(m.labels) > 1 {
+			steps = append(steps, act.Event{On: o.pod, Type: corev1.EventTypeWarning, Reason: "MultipleSELinuxLabels",
+				Message: fmt.Sprintf("Volume %q is mounted twice with different SELinux labels inside this pod", m.name)})
+			continue
+		}
+		if m.id == "" {
+			continue // no other pod has it, or it has one label always
+		}
+		u := use{m.source, wanted(o.pod, m.labels)}
+		at := func(before use) bool { return before.id == u.id }
+		if slices.ContainsFunc(uses, at) {
+			continue // the volume is in the pod twice
+		}
+		uses = append(uses, u)
+		before := slices.IndexFunc(o.before.uses, at)
+		if before < 0 || o.before.uid != o.pod.UID || o.before.uses[before] != u {
+			steps = append(steps, tell(o.pod, u, m.rivals)...)
+		}
+	}
+	return act.Plan{
+		Why:    fmt.Sprintf("it uses %d volumes that other pods can use: %d events%s", len(uses), len(steps), waiting),
+		Stages: act.Stages(steps...), Note: note(noted{o.pod.UID, uses}),
+	}
+}
+
+func note(now noted) func(act.Results) any {
+	return func(act.Results) any { return now }
+}
+
+// wanted is the label that the pod asks for; none when it wants its files labelled one
+// by one.
+func wanted(pod *corev1.Pod, labels []string) label {
+	if len(labels) == 0 || recursive(pod) {
+		return ""
+	}
+	return label(labels[0])
+}
+
+// tell tells both pods of each conflict on a volume. Pods that have not been judged since
+// the driver has changed come after this one.
+func tell(pod *corev1.Pod, u use, rivals []other) []act.Step {
+	var steps []act.Step
+	for _, r := range rivals {
+		if !u.supported || !r.supported {
+			continue
+		}
+		for _, c := range conflicts(u.label, r.label) {
+			steps = append(steps, event(c, pod, r.pod), event(c.turned(), r.pod, pod))
+		}
+	}
+	return steps
+}
+
+func event(c conflict, to, about *corev1.Pod) act.Step {
+	reason, message := c.event(to, about)
+	return act.Event{On: to, Type: corev1.EventTypeNormal, Reason: reason, Message: message}
+}
