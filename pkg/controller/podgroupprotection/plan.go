@@ -2,13 +2,13 @@ package podgroupprotection
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/protection"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
@@ -27,7 +27,7 @@ func plan(o observed, _ time.Time) act.Plan {
 	switch {
 	case o.group.DeletionTimestamp == nil:
 		return act.Plan{Why: "the group is not being deleted"}
-	case !slices.Contains(o.group.Finalizers, Finalizer):
+	case !protection.Held(o.group, Finalizer):
 		return act.Plan{Why: "the group is not protected"}
 	}
 	for _, pod := range o.pods {
@@ -35,9 +35,7 @@ func plan(o observed, _ time.Time) act.Plan {
 			return act.Plan{Why: fmt.Sprintf("pod %s needs it", pod.Name)}
 		}
 	}
-	freed := o.group.DeepCopy()
-	freed.Finalizers = slices.DeleteFunc(freed.Finalizers, func(f string) bool { return f == Finalizer })
-	return act.Plan{Why: "no pod needs it", Stages: act.Stages(act.Update{Object: freed})}
+	return act.Plan{Why: "no pod needs it", Stages: act.Stages(protection.Free(o.group, Finalizer))}
 }
 
 // needs reports whether a pod of the group holds it. One that has ended for good
