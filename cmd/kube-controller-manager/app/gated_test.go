@@ -46,6 +46,8 @@ func TestGatedControllersWantTheirGateAndTheirAPI(t *testing.T) {
 			map[string][]string{"internal.apiserver.k8s.io/v1alpha1": {"storageversions"}}},
 		"service CIDRs": {names.ServiceCIDRController, "MultiCIDRServiceAllocator",
 			map[string][]string{"networking.k8s.io/v1": {"servicecidrs", "ipaddresses"}}},
+		"volume attributes classes": {names.VolumeAttributesClassProtectionController, "VolumeAttributesClass",
+			map[string][]string{"storage.k8s.io/v1": {"volumeattributesclasses"}}},
 		"migrations": {names.StorageVersionMigratorController, "StorageVersionMigrator",
 			map[string][]string{"storagemigration.k8s.io/v1beta1": {"storageversionmigrations"}}},
 	} {
