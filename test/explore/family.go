@@ -20,6 +20,9 @@ type Family struct {
 	// Quiet is how long the controllers write nothing when they are at rest; zero
 	// is half a second. A controller that gathers work for longer needs more.
 	Quiet time.Duration
+	// Fresh gives each script a manager of its own: one that remembers what is gone for
+	// minutes would go on about the script before.
+	Fresh bool
 	// Begin draws the objects, and the steps that apply them.
 	Begin func(*Draw, *Script)
 	// Moves are what may happen then.

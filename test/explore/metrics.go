@@ -18,8 +18,10 @@ const KindMetric = "metric"
 // counted are the metrics that count what a user sees happen. Those that count
 // how often a controller looked are left out: that is ours to choose.
 var counted = []string{
+	"attach_detach_controller_attachdetach_controller_forced_detaches",
 	"cronjob_controller_job_creation_skew_duration_seconds",
 	"endpoint_slice_mirroring_controller_changes",
+	"ephemeral_volume_controller_create_total",
 	"job_controller_job_finished_indexes_total",
 	"job_controller_job_pods_creation_total",
 	"job_controller_job_pods_finished_total",

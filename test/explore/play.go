@@ -80,7 +80,9 @@ func (p *Pair) Play(ctx context.Context, t testing.TB, f *Family, script *Script
 	}
 	err = g.both(func(i int) error {
 		var err error
-		g.sides[i], err = p.stages[i].Open(ctx, g.ears[i], story, g.namespace)
+		if g.sides[i], err = p.stages[i].Open(ctx, g.ears[i], story, g.namespace); g.sides[i] != nil {
+			g.sides[i].Fresh = f.Fresh
+		}
 		return err
 	})
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +26,8 @@ func (r *run) cleanUp(ctx context.Context) {
 		// From here on the controllers can create nothing in it.
 		err := r.suite.typed.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
 		errs = append(errs, ignoreGone(err))
+		// A controller may know of a pod that has gone only with the claims and volumes that it used.
+		errs = append(errs, r.suite.emptyResource(ctx, corev1.SchemeGroupVersion.WithResource("pods"), namespace))
 	}
 	for _, s := range slices.Backward(r.strays) {
 		errs = append(errs, r.suite.removeStray(ctx, s))

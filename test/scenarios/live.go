@@ -19,6 +19,9 @@ import (
 // Play is a story that is carried out one line at a time, by a caller who looks
 // at what has become of it in between.
 type Play struct {
+	// Fresh ends the manager with the story, so that the next one has another.
+	Fresh bool
+
 	stage *Stage
 	run   *run
 	// mark is where the story's part of the audit log begins, seen how far Quiet has read.
@@ -128,7 +131,7 @@ func (p *Play) Judge() {
 func (p *Play) Close(ctx context.Context) error {
 	p.run.cleanUp(ctx)
 	var err error
-	if p.run.story.Private || p.run.managerDied() {
+	if p.Fresh || p.run.story.Private || p.run.managerDied() {
 		err = p.stage.suite.halt()
 		p.stage.suite.key = ""
 	}

@@ -1,0 +1,49 @@
+package explore
+
+import (
+	"slices"
+	"time"
+)
+
+func init() {
+	claims, volumes, pods, nodes := []string{"a", "b"}, []string{"$NS-v", "$NS-w", "pvc-*"}, []string{"p", "q"}, []string{"$NS-a", "$NS-b"}
+	register(&Family{
+		Name: "volume",
+		Start: []string{"persistentvolume-binder-controller", "persistentvolume-attach-detach-controller", "persistentvolume-expander-controller",
+			"persistentvolumeclaim-protection-controller", "persistentvolume-protection-controller", "volumeattributesclass-protection-controller", "ephemeral-volume-controller"},
+		// What the original notices at its next resync only is to be noticed while both sides are waited for.
+		Flags:    []string{"--pvclaimbinder-sync-period=3s", "--attach-detach-reconcile-sync-period=5s"},
+		Compared: []string{"persistentvolumes", "persistentvolumeclaims", "volumeattachments", "volumeattributesclasses", "pods", "nodes"},
+		Quiet:    1200 * time.Millisecond,
+		Fresh:    true,
+		Begin:    beginVolumes,
+		Moves: slices.Concat([]Move{
+			{8, About([]string{"a", "b", "b", "v", "w", "w", "p", "q", "q"}, "apply %s.yaml")},
+			{5, About(claims, "delete persistentvolumeclaims/%s", "delete persistentvolumeclaims/%s\napply %s.yaml", `patch persistentvolumeclaims/%s {"metadata":{"finalizers":null}}`)},
+			{4, About(claims, `patch persistentvolumeclaims/%s {"spec":{"resources":{"requests":{"storage":"8Gi"}}}}`, `patch persistentvolumeclaims/%s {"spec":{"resources":{"requests":{"storage":"3Gi"}}}}`,
+				`patch persistentvolumeclaims/%s {"spec":{"volumeAttributesClassName":"$NS-gold"}}`, `patch persistentvolumeclaims/%s {"spec":{"volumeAttributesClassName":"$NS-silver"}}`,
+				`patch persistentvolumeclaims/%s {"spec":{"storageClassName":"$NS-fast"}}`)},
+			{2, About(claims, `annotate persistentvolumeclaims/%s volume.kubernetes.io/selected-node=$NS-a`, `annotate persistentvolumeclaims/%s volume.kubernetes.io/selected-node-`,
+				`annotate persistentvolumeclaims/%s pv.kubernetes.io/bind-completed-`, `annotate persistentvolumeclaims/%s pv.kubernetes.io/bound-by-controller-`,
+				`annotate persistentvolumeclaims/%s volume.kubernetes.io/storage-provisioner-`, `status persistentvolumeclaims/%s {"phase":"Pending"}`, `status persistentvolumeclaims/%s {"phase":"Lost"}`)},
+			{4, About(volumes, "delete persistentvolumes/%s", `patch persistentvolumes/%s {"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`,
+				`patch persistentvolumes/%s {"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`, `patch persistentvolumes/%s {"spec":{"claimRef":null}}`, `patch persistentvolumes/%s {"spec":{"claimRef":{"uid":null}}}`)},
+			{2, About(volumes, `patch persistentvolumes/%s {"metadata":{"finalizers":null}}`, `annotate persistentvolumes/%s pv.kubernetes.io/bound-by-controller-`,
+				`annotate persistentvolumes/%s pv.kubernetes.io/provisioned-by=csi.example`, `annotate persistentvolumes/%s volume.alpha.kubernetes.io/pre-resize-capacity=1Gi`,
+				`status persistentvolumes/%s {"phase":"Released"}`, `status persistentvolumes/%s {"phase":"Failed","message":"m"}`, `status persistentvolumes/%s {"phase":"Available"}`,
+				`patch persistentvolumes/%s {"spec":{"capacity":{"storage":"9Gi"}}}`, `patch persistentvolumes/%s {"spec":{"volumeAttributesClassName":"$NS-gold"}}`)},
+			{4, About(pods, "kill %s", "kill %s now", "lose %s", "fail %s", "succeed %s", `patch pods/%s {"metadata":{"finalizers":null}}`, "kill %s now\napply %s.yaml")},
+			{3, About([]string{"attach", "detach", "provision", "delete", "resize", "modify"}, "csi csi.example %s works", "csi csi.example %s fails out of order", "csi csi.example %s hangs")},
+			{2, Line("csi csi.example off", "csi csi.example", "csi csi.example", "csi other.example attacher", "apply driver.yaml", "delete csidrivers/csi.example")},
+			{2, About(nodes, "node %s silent", "node %s notready", "node %s back", "node %s back", "node %s taint node.kubernetes.io/out-of-service=x:NoExecute", "node %s untaint node.kubernetes.io/out-of-service",
+				"annotate nodes/%s volumes.kubernetes.io/controller-managed-attach-detach=true", `status nodes/%s {"volumesInUse":[]}`, `status nodes/%s {"volumesAttached":[]}`)},
+			{2, Line("delete volumeattachments/csi-*", `patch volumeattachments/csi-* {"metadata":{"finalizers":null}}`, `status volumeattachments/csi-* {"attached":false}`,
+				`status volumeattachments/csi-* {"attachError":{"message":"m"}}`)},
+			{2, Line("annotate storageclasses/$NS-fast storageclass.kubernetes.io/is-default-class=true", "annotate storageclasses/$NS-fast storageclass.kubernetes.io/is-default-class-",
+				"delete storageclasses/$NS-late", "apply late.yaml", "delete volumeattributesclasses/$NS-gold", "apply gold.yaml", `patch volumeattributesclasses/$NS-silver {"metadata":{"finalizers":null}}`)},
+			{2, Line("kubelet slow-unmount", "kubelet slow-stop", "kubelet slow-start", "kubelet volumes", "kubelet off")},
+			{3, Line("kubelet on")},
+			{1, Line("pass 4s")},
+		}, Disturbances("persistentvolumes", "persistentvolumeclaims", "volumeattachments", "nodes")),
+	})
+}
