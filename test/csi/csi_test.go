@@ -10,13 +10,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
-
-	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
 const driver = "one.example.com"
@@ -39,10 +37,22 @@ func begin(t *testing.T, objects []runtime.Object, sidecars ...Sidecar) cluster 
 	return cluster{t, client, d}
 }
 
+func eventually(t testing.TB, condition func(context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		last = condition(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatal(last)
+	}
+}
+
 // comes waits until a volume, attachment or claim is as it is to be.
 func comes[T any](c cluster, what string, get func(context.Context, string, metav1.GetOptions) (*T, error), name string, as func(*T) bool) {
 	c.Helper()
-	harness.Eventually(c, 10*time.Second, func(ctx context.Context) error {
+	eventually(c, func(ctx context.Context) error {
 		obj, err := get(ctx, name, metav1.GetOptions{})
 		if err == nil && !as(obj) {
 			err = fmt.Errorf("%s: %s is %+v", what, name, obj)
@@ -68,60 +78,12 @@ func (c cluster) claim(what string, as func(*corev1.PersistentVolumeClaim) bool)
 
 func (c cluster) gone(name string) {
 	c.Helper()
-	harness.Eventually(c, 10*time.Second, func(ctx context.Context) error {
+	eventually(c, func(ctx context.Context) error {
 		if _, err := c.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{}); err == nil {
 			return errors.New(name + " is still there")
 		}
 		return nil
 	})
-}
-
-func class(mode storagev1.VolumeBindingMode) *storagev1.StorageClass {
-	return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: driver, VolumeBindingMode: &mode}
-}
-
-func claim(by string, change func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
-	name := "fast"
-	c := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "data", UID: "1234", Annotations: map[string]string{storageProvisioner: by}},
-		Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &name, Resources: corev1.VolumeResourceRequirements{
-			Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}}},
-	}
-	if change != nil {
-		change(c)
-	}
-	return c
-}
-
-func volume(change func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
-	v := &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: "pv", Annotations: map[string]string{provisionedBy: driver}, Finalizers: []string{ProvisionerFinalizer}},
-		Spec: corev1.PersistentVolumeSpec{
-			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
-			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
-			ClaimRef:                      &corev1.ObjectReference{Namespace: "ns", Name: "data", UID: "1234"},
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: "handle"}},
-		},
-	}
-	if change != nil {
-		change(v)
-	}
-	return v
-}
-
-func attachment(change func(*storagev1.VolumeAttachment)) *storagev1.VolumeAttachment {
-	name := "pv"
-	va := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "va"},
-		Spec: storagev1.VolumeAttachmentSpec{Attacher: driver, NodeName: "node", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &name}}}
-	if change != nil {
-		change(va)
-	}
-	return va
-}
-
-func bound(c *corev1.PersistentVolumeClaim) {
-	c.Spec.VolumeName, c.Status.Phase = "pv", corev1.ClaimBound
-	c.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 }
 
 func TestAVolumeIsProvisionedForAClaim(t *testing.T) {

@@ -1,4 +1,4 @@
-package harness
+package csi
 
 import (
 	"testing"
@@ -11,12 +11,12 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// volumesOf has listers of these objects.
-func volumesOf(t *testing.T, claims []*corev1.PersistentVolumeClaim, volumes []*corev1.PersistentVolume, drivers ...*storagev1.CSIDriver) *mounts {
+// volumesIn has listers of these objects.
+func volumesIn(t *testing.T, claims []*corev1.PersistentVolumeClaim, volumes []*corev1.PersistentVolume, drivers ...*storagev1.CSIDriver) PodVolumes {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	core, storage := factory.Core().V1(), factory.Storage().V1()
-	m := &mounts{claims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(), drivers: storage.CSIDrivers().Lister()}
+	p := PodVolumesOf(factory)
 	add := func(err error) {
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +31,7 @@ func volumesOf(t *testing.T, claims []*corev1.PersistentVolumeClaim, volumes []*
 	for _, driver := range drivers {
 		add(storage.CSIDrivers().Informer().GetStore().Add(driver))
 	}
-	return m
+	return p
 }
 
 func boundClaim(name, volume string) *corev1.PersistentVolumeClaim {
@@ -39,13 +39,13 @@ func boundClaim(name, volume string) *corev1.PersistentVolumeClaim {
 		Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume}, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}}
 }
 
-func volumeOf(source corev1.PersistentVolumeSource) *corev1.PersistentVolume {
+func boundVolume(source corev1.PersistentVolumeSource) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"},
 		Spec: corev1.PersistentVolumeSpec{ClaimRef: &corev1.ObjectReference{UID: "u-claim"}, PersistentVolumeSource: source}}
 }
 
 func TestWhatNodesCallTheVolumesOfAPod(t *testing.T) {
-	csi := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "one.example", VolumeHandle: "h"}}
+	disk := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "one.example", VolumeHandle: "h"}}
 	lun := int32(3)
 	notAttached := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "one.example"}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(bool)}}
 	pending := boundClaim("data", "pv")
@@ -58,12 +58,12 @@ func TestWhatNodesCallTheVolumesOfAPod(t *testing.T) {
 		names   []string
 		waits   bool
 	}{
-		"a volume of a driver":     {claim: boundClaim("data", "pv"), source: csi, names: []string{"kubernetes.io/csi/one.example^h"}},
-		"one that is not attached": {claim: boundClaim("data", "pv"), source: csi, drivers: []*storagev1.CSIDriver{notAttached}},
+		"a volume of a driver":     {claim: boundClaim("data", "pv"), source: disk, names: []string{"kubernetes.io/csi/one.example^h"}},
+		"one that is not attached": {claim: boundClaim("data", "pv"), source: disk, drivers: []*storagev1.CSIDriver{notAttached}},
 		"one of a kind that became a driver": {claim: boundClaim("data", "pv"), names: []string{"kubernetes.io/csi/ebs.csi.aws.com^vol-1"},
 			source: corev1.PersistentVolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-1"}}},
-		"a claim that is not bound":     {claim: pending, source: csi, waits: true},
-		"a claim of another volume":     {claim: boundClaim("data", "other"), source: csi, waits: true},
+		"a claim that is not bound":     {claim: pending, source: disk, waits: true},
+		"a claim of another volume":     {claim: boundClaim("data", "other"), source: disk, waits: true},
 		"a directory":                   {inline: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 		"a disk by iSCSI":               {inline: corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{TargetPortal: "10.0.0.1", IQN: "iqn.x", Lun: 2}}, names: []string{"kubernetes.io/iscsi/10.0.0.1:iqn.x:2"}},
 		"a disk by fibre channel":       {inline: corev1.VolumeSource{FC: &corev1.FCVolumeSource{TargetWWNs: []string{"a", "b"}, Lun: &lun}}, names: []string{"kubernetes.io/fc/[a b]:3"}},
@@ -78,10 +78,10 @@ func TestWhatNodesCallTheVolumesOfAPod(t *testing.T) {
 				tc.inline.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: tc.claim.Name}
 			}
 			pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: tc.inline}}
-			m := volumesOf(t, claims, []*corev1.PersistentVolume{volumeOf(tc.source)}, tc.drivers...)
-			names, resolved := m.resolve(pod)
-			if d := cmp.Diff(tc.names, names); d != "" || resolved == tc.waits {
-				t.Errorf("resolved: %v\n%s", resolved, d)
+			p := volumesIn(t, claims, []*corev1.PersistentVolume{boundVolume(tc.source)}, tc.drivers...)
+			names, bound := p.Names(pod)
+			if d := cmp.Diff(tc.names, names); d != "" || bound == tc.waits {
+				t.Errorf("bound: %v\n%s", bound, d)
 			}
 		})
 	}

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/storage/volume"
+
+	"github.com/kube-kcm/kube-controller-manager/test/csi"
 )
 
 const selectedNodeAnnotation = "volume.kubernetes.io/selected-node"
@@ -20,11 +22,11 @@ const selectedNodeAnnotation = "volume.kubernetes.io/selected-node"
 func (m *mounts) claimed(ctx context.Context, pod *corev1.Pod, nodeName string) (bool, error) {
 	bound := true
 	for i := range pod.Spec.Volumes {
-		name := claimOf(pod, &pod.Spec.Volumes[i])
+		name := csi.ClaimOf(pod, &pod.Spec.Volumes[i])
 		if name == "" {
 			continue
 		}
-		claim, err := m.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
+		claim, err := m.Claims.PersistentVolumeClaims(pod.Namespace).Get(name)
 		if err != nil {
 			// It is still to come.
 			return false, nil
@@ -49,7 +51,7 @@ func (m *mounts) choose(ctx context.Context, claim *corev1.PersistentVolumeClaim
 	if err != nil {
 		return fmt.Errorf("get node %s: %w", nodeName, err)
 	}
-	all, err := m.volumes.List(labels.Everything())
+	all, err := m.Volumes.List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("list volumes: %w", err)
 	}

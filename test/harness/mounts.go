@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,11 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
 	"k8s.io/client-go/tools/cache"
-	translate "k8s.io/csi-translation-lib"
-	"k8s.io/klog/v2"
+
+	"github.com/kube-kcm/kube-controller-manager/test/csi"
 )
 
 // managedAnnotation has the controller manager attach the volumes of a node.
@@ -28,9 +26,7 @@ const managedAnnotation = "volumes.kubernetes.io/controller-managed-attach-detac
 // mounts is what the kubelets and the scheduler know of volumes.
 type mounts struct {
 	kubelet *Kubelet
-	claims  corelisters.PersistentVolumeClaimLister
-	volumes corelisters.PersistentVolumeLister
-	drivers storagelisters.CSIDriverLister
+	csi.PodVolumes
 	classes storagelisters.StorageClassLister
 	stop    func()
 
@@ -61,8 +57,7 @@ func (k *Kubelet) MountVolumes(ctx context.Context) error {
 	core, storage := factory.Core().V1(), factory.Storage().V1()
 	m := &mounts{
 		kubelet: k, used: map[string]map[types.UID]mounted{}, written: map[types.UID][]string{},
-		claims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(),
-		drivers: storage.CSIDrivers().Lister(), classes: storage.StorageClasses().Lister(),
+		PodVolumes: csi.PodVolumesOf(factory), classes: storage.StorageClasses().Lister(),
 	}
 	// What a pod has waited for may be there.
 	changed := cache.ResourceEventHandlerFuncs{
@@ -122,8 +117,8 @@ func (k *Kubelet) enqueueWaiting(node string) {
 // in the status of the node that they are in use, and only then looks whether
 // they are attached.
 func (m *mounts) mount(ctx context.Context, pod *corev1.Pod) (bool, error) {
-	names, resolved := m.resolve(pod)
-	if !resolved {
+	names, bound := m.Names(pod)
+	if !bound {
 		return false, nil
 	}
 	m.mu.Lock()
@@ -194,82 +189,4 @@ func (m *mounts) report(ctx context.Context, name string) error {
 	}
 	m.written[node.UID] = inUse
 	return nil
-}
-
-// resolve returns the attachable volumes of a pod as nodes call them, and whether
-// all its claims are bound.
-func (m *mounts) resolve(pod *corev1.Pod) (names []string, resolved bool) {
-	for i := range pod.Spec.Volumes {
-		volume := inline(&pod.Spec.Volumes[i], pod.Namespace)
-		if name := claimOf(pod, &pod.Spec.Volumes[i]); name != "" {
-			claim, err := m.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
-			if err != nil || claim.Status.Phase != corev1.ClaimBound {
-				return nil, false
-			}
-			volume, err = m.volumes.Get(claim.Spec.VolumeName)
-			if err != nil || volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID != claim.UID {
-				return nil, false
-			}
-			volume = translated(volume)
-		}
-		if name := m.uniqueName(volume.Spec); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names, true
-}
-
-// inline is what a volume of a pod would be by itself.
-func inline(volume *corev1.Volume, namespace string) *corev1.PersistentVolume {
-	out := &corev1.PersistentVolume{}
-	out.Spec.FC = volume.FC
-	if iscsi := volume.ISCSI; iscsi != nil {
-		out.Spec.ISCSI = &corev1.ISCSIPersistentVolumeSource{TargetPortal: iscsi.TargetPortal, IQN: iscsi.IQN, Lun: iscsi.Lun}
-	}
-	if translator := translate.New(); translator.IsInlineMigratable(volume) {
-		if is, err := translator.TranslateInTreeInlineVolumeToCSI(klog.Background(), volume, namespace); err == nil {
-			return is
-		}
-	}
-	return out
-}
-
-// translated is a volume of a kind that has become a driver, as that knows it.
-func translated(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
-	if translator := translate.New(); translator.IsPVMigratable(volume) {
-		if is, err := translator.TranslateInTreePVToCSI(klog.Background(), volume); err == nil {
-			return is
-		}
-	}
-	return volume
-}
-
-// claimOf is the claim that a volume of a pod is about, or "".
-func claimOf(pod *corev1.Pod, volume *corev1.Volume) string {
-	switch {
-	case volume.PersistentVolumeClaim != nil:
-		return volume.PersistentVolumeClaim.ClaimName
-	case volume.Ephemeral != nil:
-		return pod.Name + "-" + volume.Name
-	}
-	return ""
-}
-
-// uniqueName is what nodes call a volume that is to be attached, or "".
-func (m *mounts) uniqueName(spec corev1.PersistentVolumeSpec) string {
-	switch {
-	case spec.CSI != nil:
-		driver, err := m.drivers.Get(spec.CSI.Driver)
-		if err == nil && driver.Spec.AttachRequired != nil && !*driver.Spec.AttachRequired {
-			return ""
-		}
-		return "kubernetes.io/csi/" + spec.CSI.Driver + "^" + spec.CSI.VolumeHandle
-	case spec.ISCSI != nil:
-		return fmt.Sprintf("kubernetes.io/iscsi/%s:%s:%d", spec.ISCSI.TargetPortal, spec.ISCSI.IQN, spec.ISCSI.Lun)
-	case spec.FC != nil && spec.FC.Lun != nil && len(spec.FC.TargetWWNs) > 0:
-		return fmt.Sprintf("kubernetes.io/fc/[%s]:%d", strings.Join(spec.FC.TargetWWNs, " "), *spec.FC.Lun)
-	case spec.FC != nil:
-		return fmt.Sprintf("kubernetes.io/fc/[%s]", strings.Join(spec.FC.WWIDs, " "))
-	}
-	return ""
 }
