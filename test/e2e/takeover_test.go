@@ -22,7 +22,8 @@ const quiet = 25 * time.Second
 
 // TestChangeOfBinaryWritesNothing settles a cluster under the original, and
 // changes the binary there and back. No controller may write to a workload
-// object, a budget, an autoscaler, a slice, a node, a service account or a secret.
+// object, a budget, an autoscaler, a slice, a node, a claim, a volume, an
+// attachment, a service account or a secret.
 func TestChangeOfBinaryWritesNothing(t *testing.T) {
 	t.Parallel()
 	c := newClusterWith(t, jobStages(t))
@@ -35,7 +36,7 @@ func TestChangeOfBinaryWritesNothing(t *testing.T) {
 		t.Fatal("no write of the original is seen: the filter of the audit log is wrong")
 	}
 	c.settle(t)
-	before, budgets := c.pods(t), c.budgets(t)
+	before, budgets, stored := c.pods(t), c.budgets(t), c.stored(t)
 
 	for _, change := range []struct{ name, path string }{
 		{"to ours", harness.BuiltBinary(t)}, {"back to the original", reference}, {"to ours again", harness.BuiltBinary(t)},
@@ -60,6 +61,9 @@ func TestChangeOfBinaryWritesNothing(t *testing.T) {
 		}
 		if after := c.budgets(t); after != budgets {
 			t.Errorf("the change %s changed the budgets:\n%s\nbefore:\n%s", change.name, after, budgets)
+		}
+		if after := c.stored(t); after != stored {
+			t.Errorf("the change %s changed claims and volumes:\n%s\nbefore:\n%s", change.name, after, stored)
 		}
 	}
 	last := c.Audit.Mark()
@@ -104,6 +108,7 @@ func (c *cluster) furnish(t *testing.T) {
 	c.furnishBatch(t)
 	c.furnishBudgets(t)
 	c.furnishAutoscalers(t)
+	c.furnishVolumes(t)
 	for i := range 3 {
 		must(t)(c.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("team-%d", i)}}, metav1.CreateOptions{}))
 	}
