@@ -7,6 +7,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/endpointslice"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/endpointslicemirroring"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
@@ -14,7 +15,8 @@ func discoveryControllers() []Controller {
 	return []Controller{
 		{Name: names.EndpointSliceController, Needs: of(discoveryv1.SchemeGroupVersion, "endpointslices"),
 			Account: "endpointslice-controller", Events: "endpoint-slice-controller", New: newEndpointSlice},
-		{Name: names.EndpointSliceMirroringController},
+		{Name: names.EndpointSliceMirroringController, Needs: of(discoveryv1.SchemeGroupVersion, "endpointslices"),
+			Account: "endpointslicemirroring-controller", Events: "endpoint-slice-mirroring-controller", New: newEndpointSliceMirroring},
 	}
 }
 
@@ -25,5 +27,15 @@ func newEndpointSlice(_ context.Context, cc ControllerContext, hand reconcile.Ha
 		Workers:              int(config.ConcurrentServiceEndpointSyncs),
 		MaxEndpointsPerSlice: config.MaxEndpointsPerSlice,
 		BatchPeriod:          config.EndpointUpdatesBatchPeriod.Duration,
+	})
+}
+
+func newEndpointSliceMirroring(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	core := cc.Informers.Core().V1()
+	config := cc.Config.EndpointSliceMirroringController
+	return endpointslicemirroring.New(core.Endpoints(), core.Services(), cc.Informers.Discovery().V1().EndpointSlices(), hand, endpointslicemirroring.Options{
+		Workers:      int(config.MirroringConcurrentServiceEndpointSyncs),
+		MaxPerSubset: int(config.MirroringMaxEndpointsPerSubset),
+		BatchPeriod:  config.MirroringEndpointUpdatesBatchPeriod.Duration,
 	})
 }
