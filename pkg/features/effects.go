@@ -86,7 +86,7 @@ var effects = map[featuregate.Feature]effect{
 	"PreferSameTrafficDistribution":                    {alwaysOn, "slices have the hints of PreferSameZone and PreferSameNode"},
 	"RecoverVolumeExpansionFailure":                    {alwaysOn, "quotas count what a claim that is expanded was given"},
 	"RemoteRequestHeaderUID":                           {kind: library},
-	"SELinuxChangePolicy":                              {kind: startsUnbuilt},
+	"SELinuxChangePolicy":                              {kind: wired},
 	"SeparateTaintEvictionController":                  {alwaysOn, "taint eviction is a controller of its own"},
 	"SidecarContainers":                                {alwaysOn, "restartable init containers count"},
 	"StaleControllerConsistencyDaemonSet":              {alwaysOn, ownConsistency},
