@@ -39,6 +39,7 @@ func wireUp(t *testing.T, served map[string][]string) map[string]debug.Controlle
 	server.served = served
 	c := server.config(t)
 	c.ComponentConfig.Generic.Controllers = append(names.DisabledByDefault(), "*")
+	c.ComponentConfig.KubeCloudShared.AllocateNodeCIDRs, c.ComponentConfig.KubeCloudShared.ClusterCIDR = true, "10.244.0.0/16"
 	key, err := keyutil.MakeEllipticPrivateKeyPEM()
 	if err != nil {
 		t.Fatal(err)

@@ -4,9 +4,11 @@ import (
 	"context"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/component-base/metrics/prometheus/controllers"
 	kcmconfig "k8s.io/kube-controller-manager/config/v1alpha1"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/nodeipam"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/nodelifecycle"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/tainteviction"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/ttl"
@@ -17,6 +19,10 @@ import (
 // taintEvictionWorkers is how many nodes, and how many pods, are looked at at once.
 const taintEvictionWorkers = 8
 
+// ipamRate is by how much the rate of requests is raised, because thousands of nodes may
+// register within a minute and none of them runs a pod before it has its CIDR.
+const ipamRate = 10
+
 func nodeControllers() []Controller {
 	return []Controller{
 		{Name: names.CloudNodeLifecycleController, Cloud: true},
@@ -25,13 +31,30 @@ func nodeControllers() []Controller {
 				return "--allocate-node-cidrs is false"
 			}
 			return ""
-		}},
+		}, Account: "node-controller", Events: "cidrAllocator", QPS: ipamRate, Burst: ipamRate, New: newNodeIPAM},
 		{Name: names.NodeLifecycleController, Needs: of(coordinationv1.SchemeGroupVersion, "leases"),
 			Account: "node-controller", Events: "node-controller", New: newNodeLifecycle},
 		{Name: names.NodeRouteController, Cloud: true},
 		{Name: names.TaintEvictionController, Account: "node-controller", Events: "taint-eviction-controller", New: newTaintEviction},
 		{Name: names.TTLController, Account: "ttl-controller", New: newTTL},
 	}
+}
+
+func newNodeIPAM(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	config := cc.Config.NodeIPAMController
+	options, err := nodeipam.Flags{
+		ClusterCIDR: cc.Config.KubeCloudShared.ClusterCIDR,
+		ServiceCIDR: config.ServiceCIDR, SecondaryServiceCIDR: config.SecondaryServiceCIDR,
+		Mask: config.NodeCIDRMaskSize, MaskIPv4: config.NodeCIDRMaskSizeIPv4, MaskIPv6: config.NodeCIDRMaskSizeIPv6,
+	}.Options()
+	if err != nil {
+		return nil, err
+	}
+	controllers.Register()
+	running := controllers.NewControllerManagerMetrics(component)
+	running.ControllerStarted("nodeipam")
+	cc.term.onClose(func() { running.ControllerStopped("nodeipam") })
+	return nodeipam.New(cc.Informers.Core().V1().Nodes(), hand, options)
 }
 
 func newNodeLifecycle(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {

@@ -42,7 +42,7 @@ func New(in Caches, hand reconcile.Hand) (*Controller, error) {
 	}
 	register(c.book)
 	c.Controller = reconcile.New(reconcile.Options[key]{
-		// One worker: what a pod is told is compared with what was noted of the others.
+		// One worker: each pod is compared with what was noted of the others.
 		Runner: runner.Options[key]{Name: "selinux-warning-controller", Queue: "selinux_warning", Workers: 1},
 		Hand:   hand,
 		Note:   func(pod key, of any) { c.note(pod, of.(noted)) },

@@ -1,5 +1,5 @@
 // Package selinuxwarning warns of pods that could not run side by side on a node with
-// SELinux: pods that mount one volume with different labels, or of which one has the
+// SELinux: pods that mount one volume with different labels, or where one has the
 // volume labelled by a mount option and the other file by file.
 //
 // It judges all pods that have not ended, on whatever node and in whatever namespace.

@@ -1,0 +1,194 @@
+package nodeipam
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+)
+
+// Range is a cluster CIDR, and the mask size of the blocks that it is cut into.
+type Range struct {
+	CIDR     netip.Prefix
+	NodeMask int
+}
+
+// blocks is a cluster CIDR cut into blocks of one size, and who uses them. It is not safe
+// for concurrent use.
+type blocks struct {
+	Range
+	// all is how many there are.
+	all uint64
+	// withheld are spans that no node gets.
+	withheld []span
+	// users counts the nodes on a block, which may be several that were there before.
+	users map[uint64]int
+	// used is how many blocks are withheld or have users.
+	used uint64
+	// next is where the search for a free one begins: a block that has become free is not
+	// the next one to be handed out.
+	next   uint64
+	counts counts
+}
+
+// span is blocks from the first to the last.
+type span struct{ first, last uint64 }
+
+func (s span) has(i uint64) bool { return s.first <= i && i <= s.last }
+
+func (s span) size() uint64 { return s.last - s.first + 1 }
+
+func newBlocks(r Range) *blocks {
+	b := &blocks{Range: r, all: 1 << (r.NodeMask - r.CIDR.Bits()), users: map[uint64]int{}, counts: countsOf(r.CIDR.String())}
+	b.counts.most.Set(float64(b.all))
+	b.counts.show(b)
+	return b
+}
+
+// spanOf returns the blocks that a CIDR has a part in; none when it lies outside.
+func (b *blocks) spanOf(cidr netip.Prefix) (span, bool) {
+	switch {
+	case !b.CIDR.Overlaps(cidr):
+		return span{}, false
+	case cidr.Bits() <= b.CIDR.Bits():
+		return span{0, b.all - 1}, true
+	}
+	first := b.index(cidr.Masked().Addr())
+	if cidr.Bits() >= b.NodeMask {
+		return span{first, first}, true
+	}
+	return span{first, first + 1<<(b.NodeMask-cidr.Bits()) - 1}, true
+}
+
+// index is the number of the block that has the address.
+func (b *blocks) index(a netip.Addr) uint64 {
+	high, low := halves(a)
+	shift := a.BitLen() - b.NodeMask
+	if shift >= 64 {
+		low, high = high>>(shift-64), 0
+	} else {
+		low = low>>shift | high<<(64-shift)
+	}
+	return low & (b.all - 1)
+}
+
+// block is the CIDR of the block of that number.
+func (b *blocks) block(i uint64) netip.Prefix {
+	base := b.CIDR.Addr()
+	high, low := halves(base)
+	shift := base.BitLen() - b.NodeMask
+	if shift >= 64 {
+		high |= i << (shift - 64)
+	} else {
+		low |= i << shift
+		high |= i >> (64 - shift)
+	}
+	var bytes [16]byte
+	binary.BigEndian.PutUint64(bytes[:8], high)
+	binary.BigEndian.PutUint64(bytes[8:], low)
+	if base.Is4() {
+		return netip.PrefixFrom(netip.AddrFrom4([4]byte(bytes[12:])), b.NodeMask)
+	}
+	return netip.PrefixFrom(netip.AddrFrom16(bytes), b.NodeMask)
+}
+
+// halves are the bits of an address, those of IPv4 in the low half.
+func halves(a netip.Addr) (high, low uint64) {
+	if a.Is4() {
+		four := a.As4()
+		return 0, uint64(binary.BigEndian.Uint32(four[:]))
+	}
+	sixteen := a.As16()
+	return binary.BigEndian.Uint64(sixteen[:8]), binary.BigEndian.Uint64(sixteen[8:])
+}
+
+// withhold takes what the CIDR overlaps out of what nodes get; it is called before there
+// are any. Of two CIDRs with common blocks one has all of the other's.
+func (b *blocks) withhold(cidr netip.Prefix) {
+	of, inside := b.spanOf(cidr)
+	if !inside || b.covered(of) {
+		return
+	}
+	before := b.used
+	b.withheld = slices.DeleteFunc(b.withheld, func(s span) bool {
+		if of.has(s.first) {
+			b.used -= s.size()
+		}
+		return of.has(s.first)
+	})
+	b.withheld = append(b.withheld, of)
+	b.used += of.size()
+	b.counts.allocations.Add(float64(b.used - before))
+	b.counts.show(b)
+}
+
+// covered reports whether all of the blocks are withheld.
+func (b *blocks) covered(of span) bool {
+	s, withheld := b.withheldAt(of.first)
+	return withheld && s.has(of.last)
+}
+
+// isUsed reports whether nobody else can have the block.
+func (b *blocks) isUsed(i uint64) bool {
+	if b.users[i] > 0 {
+		return true
+	}
+	_, withheld := b.withheldAt(i)
+	return withheld
+}
+
+func (b *blocks) withheldAt(i uint64) (span, bool) {
+	for _, s := range b.withheld {
+		if s.has(i) {
+			return s, true
+		}
+	}
+	return span{}, false
+}
+
+// take adds a user to the blocks.
+func (b *blocks) take(of span) {
+	for i := of.first; i <= of.last; i++ {
+		if !b.isUsed(i) {
+			b.used++
+			b.counts.allocations.Inc()
+		}
+		b.users[i]++
+	}
+	b.counts.show(b)
+}
+
+// release takes a user off the blocks and returns how many are free now.
+func (b *blocks) release(of span) (free int) {
+	for i := of.first; i <= of.last; i++ {
+		if b.users[i]--; b.users[i] <= 0 {
+			delete(b.users, i)
+		}
+		if !b.isUsed(i) {
+			free++
+		}
+	}
+	b.used -= uint64(free)
+	b.counts.releases.Add(float64(free))
+	b.counts.show(b)
+	return free
+}
+
+// free finds a block that nobody uses, the next after the last that was handed out. There
+// must be one.
+func (b *blocks) free() uint64 {
+	for tries, i := 0, b.next; ; {
+		s, withheld := b.withheldAt(i)
+		switch {
+		case withheld:
+			tries += int(span{i, s.last}.size())
+			i = s.last
+		case b.users[i] > 0:
+			tries++
+		default:
+			b.next = (i + 1) % b.all
+			b.counts.tries.Observe(float64(tries))
+			return i
+		}
+		i = (i + 1) % b.all
+	}
+}
