@@ -84,7 +84,9 @@ func init() {
 				`label nodes/%s kubernetes.io/arch=arm64`, `label nodes/%s node.kubernetes.io/exclude-disruption=`, `patch nodes/%s {"spec":{"unschedulable":true}}`,
 				`status nodes/%s {"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady"},{"type":"MemoryPressure","status":"True","reason":"R"}]}`,
 				`status nodes/%s {"conditions":[{"type":"NetworkUnavailable","status":"True","reason":"R"},{"type":"Ready","status":"Unknown","reason":"R"}]}`)},
-			{1, Line("node $NS-a silent\nnode $NS-b silent\nnode $NS-c silent\npass 6s", "node $NS-a notready\nnode $NS-b notready\nnode $NS-c notready", "node $NS-a back\nnode $NS-b back\nnode $NS-c back")},
+			// One after the other, as which of them a pass finds silent first is chance.
+			{1, Lines([]string{"node $NS-a silent\npass 6s", "node $NS-b silent\npass 6s", "node $NS-c silent\npass 6s"})},
+			{1, Line("node $NS-a notready\nnode $NS-b notready\nnode $NS-c notready", "node $NS-a back\nnode $NS-b back\nnode $NS-c back")},
 			{4, About(pods, "apply %s.yaml", "apply %s.yaml", "delete pods/%s", "fail %s", "succeed %s", "unready %s", `patch pods/%s {"metadata":{"finalizers":null}}`)},
 			{3, About(pods, `patch pods/%s {"spec":{"tolerations":[{"operator":"Exists"}]}}`)},
 			{1, Line("kubelet slow-stop", "kubelet on", "kubelet on", "pass 3s")},

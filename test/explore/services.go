@@ -39,9 +39,8 @@ func byHand(d *Draw, name string) Object {
 	return o
 }
 
-// onlyPodA leaves one pod to the service, and gives it two ports.
-const onlyPodA = `patch services/web {"spec":{"selector":{"app":"web"},"ports":[{"name":"a","port":80},{"name":"b","port":81}]}}` +
-	"\nlabel pods/a app=web\nlabel pods/b app=other\nlabel pods/c app=other\nready a"
+// twoPorts gives a service of the pods web two ports.
+const twoPorts = `patch services/web {"spec":{"selector":{"app":"web"},"ports":[{"name":"a","port":80},{"name":"b","port":81}]}}`
 
 // reordered are the Endpoints of pod a written by hand in another order.
 const reordered = `patch endpoints/web {"subsets":[{"ports":[{"name":"a","port":80,"protocol":"TCP"},{"name":"b","port":81,"protocol":"TCP"}],` +
@@ -107,7 +106,7 @@ func init() {
 			{2, About(pods, `status pods/%s {"podIP":"10.9.0.7","podIPs":[{"ip":"10.9.0.7"},{"ip":"FD00::7"}]}`, `status pods/%s {"podIP":"010.009.0.8","podIPs":[{"ip":"010.009.0.8"}]}`,
 				`status pods/%s {"podIP":"127.0.0.1","podIPs":[{"ip":"127.0.0.1"}]}`, `status pods/%s {"podIP":null,"podIPs":null}`,
 				`status pods/%s {"conditions":[]}`, `status pods/%s {"phase":"Unknown"}`)},
-			{3, Lines([]string{onlyPodA, reordered + "\nannotate services/web x.example/note=n%d"})},
+			{3, Lines([]string{"label pods/b app=other", "label pods/c app=other", "label pods/a app=web", twoPorts, reordered + "\nannotate services/web x.example/note=n%d"})},
 			{3, Line(`delete endpoints/web`, `patch endpoints/web {"subsets":[]}`, `patch endpoints/web {"subsets":[{"addresses":[{"ip":"10.9.0.5"}],"ports":[{"port":1}]}]}`,
 				"annotate endpoints/web x.example/note=n", "label endpoints/web team=z", "label endpoints/web endpointslice.kubernetes.io/skip-mirror=true", "label endpoints/web endpointslice.kubernetes.io/skip-mirror-",
 				"annotate endpoints/web endpoints.kubernetes.io/over-capacity=truncated", "label endpoints/web service.kubernetes.io/headless=", "label endpoints/web endpoints.kubernetes.io/managed-by=x")},
