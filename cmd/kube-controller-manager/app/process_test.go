@@ -105,6 +105,7 @@ func testConfig(t *testing.T) *config.CompletedConfig {
 		ComponentGlobalsRegistry:  registry,
 		ControllerShutdownTimeout: 10 * time.Second,
 	}).Complete()
+	c.ComponentConfig.PersistentVolumeBinderController.VolumeConfiguration.EnableDynamicProvisioning = ptr.To(true)
 	generic := &c.ComponentConfig.Generic
 	c.ComponentConfig.Kind, c.ComponentConfig.APIVersion = "KubeControllerManagerConfiguration", "kubecontrollermanager.config.k8s.io/v1alpha1"
 	generic.Controllers = []string{"*"}
