@@ -3,19 +3,29 @@ package app
 import (
 	"context"
 
+	"k8s.io/klog/v2"
+
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/attachdetach"
+	"github.com/kube-kcm/kube-controller-manager/pkg/volumes/flex"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
-func newAttachDetach(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+func newAttachDetach(ctx context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
 	core, storage := cc.Informers.Core().V1(), cc.Informers.Storage().V1()
 	config := cc.Config.AttachDetachController
-	return attachdetach.New(attachdetach.Informers{
-		Pods: core.Pods(), Nodes: core.Nodes(), Claims: core.PersistentVolumeClaims(), PVs: core.PersistentVolumes(),
-		Attachments: storage.VolumeAttachments(), Drivers: storage.CSIDrivers(),
-	}, hand, attachdetach.Options{
+	options := attachdetach.Options{
 		WithoutForce: config.DisableForceDetachOnTimeout,
 		SyncPeriod:   config.ReconcilerSyncLoopPeriod.Duration,
 		WithoutSync:  config.DisableAttachDetachReconcilerSync,
-	})
+	}
+	if drivers, err := flex.Open(ctx, cc.Config.PersistentVolumeBinderController.VolumeConfiguration.FlexVolumePluginDir); err != nil {
+		klog.FromContext(ctx).Error(err, "There are no FlexVolume drivers")
+	} else {
+		options.Drivers = drivers
+		go drivers.Run(ctx)
+	}
+	return attachdetach.New(attachdetach.Informers{
+		Pods: core.Pods(), Nodes: core.Nodes(), Claims: core.PersistentVolumeClaims(), PVs: core.PersistentVolumes(),
+		Attachments: storage.VolumeAttachments(), Drivers: storage.CSIDrivers(),
+	}, hand, options)
 }

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
@@ -68,7 +67,7 @@ func (d *draft) detach(node string) {
 	case inUse && !f.now(facts.ready, facts.outOfService):
 		p.waits = true
 		d.sayInUse(node, p, facts)
-	case !d.detachable():
+	case !d.v.plugged:
 		d.backoffs[d.scope(node)] = d.backoffs[d.scope(node)].after(detachKind, d.now)
 		until, _ := d.paused(node, detachKind)
 		d.wake(until)
@@ -109,15 +108,6 @@ func (d *draft) sayInUse(node string, p pair, facts nodeFacts) {
 		d.say(node, "not wanted, but %s; detached by force at %s because the node is not ready, and at once if it is out of service", since, at.UTC().Format(time.TimeOnly))
 		d.wake(at)
 	}
-}
-
-// detachable reports whether somebody knows how to detach the volume.
-func (d *draft) detachable() bool {
-	if _, _, is := volumes.ParseCSI(d.v.name); is {
-		return true
-	}
-	plugin := volumes.PluginOf(d.v.name)
-	return plugin == volumes.ISCSI || plugin == volumes.FC || d.v.options.Drivers != nil && d.v.options.Drivers.Attaches(plugin)
 }
 
 // sayUnknown says that nobody can detach the volume; the log has it once.

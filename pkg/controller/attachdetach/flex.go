@@ -15,6 +15,8 @@ type Drivers interface {
 	// Attach has a driver attach a volume, known to it by that title, to a node, and returns
 	// the path of the device there.
 	Attach(ctx context.Context, volume volumes.Flex, title, node string) (device string, err error)
+	// Attached reports whether a volume is attached to a node, as its driver says.
+	Attached(ctx context.Context, volume volumes.Flex, title, node string) (bool, error)
 	// OnChange calls a function with each driver that comes or goes.
 	OnChange(func(driver string))
 	// Detach has a driver detach a volume from a node.
@@ -32,6 +34,14 @@ func (d *draft) callAttach(node string) act.Step {
 	return act.Call{Of: nodeNamed(node), What: "attach", Do: func(ctx context.Context) (any, error) {
 		device, err := drivers.Attach(ctx, flex, title, node)
 		return device, err
+	}}
+}
+
+// callAttached asks a FlexVolume driver whether a volume is attached still.
+func (d *draft) callAttached(node string) act.Step {
+	drivers, flex, title := d.v.options.Drivers, *d.v.source.Flex, d.v.source.Title
+	return act.Call{Of: nodeNamed(node), What: "isattached", Do: func(ctx context.Context) (any, error) {
+		return drivers.Attached(ctx, flex, title, node)
 	}}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,7 +62,7 @@ func newManager(w *world) *manager {
 	return m
 }
 
-func controllerOf(t interface{ Fatal(...any) }, rig *fixture.Rig, o Options) *Controller {
+func controllerOf(t testing.TB, rig *fixture.Rig, o Options) *Controller {
 	core, storage := rig.In.Core().V1(), rig.In.Storage().V1()
 	c, err := New(Informers{
 		Pods: core.Pods(), Nodes: core.Nodes(), Claims: core.PersistentVolumeClaims(), PVs: core.PersistentVolumes(),

@@ -24,6 +24,8 @@ type volumeView struct {
 	name volumes.Name
 	// attachable: volumes of its source are attached at all.
 	attachable bool
+	// plugged: there is a plugin for the name of the volume.
+	plugged bool
 	// wants are the live pods that want it, by node.
 	wants map[string][]*corev1.Pod
 	nodes map[string]nodeFacts
@@ -63,6 +65,7 @@ func (c *Controller) observeVolume(name volumes.Name) (*volumeView, error) {
 	if len(v.pairs) == 0 && len(v.wants) == 0 {
 		return nil, reconcile.ErrAbsent
 	}
+	v.plugged = c.plugged(name)
 	for _, node := range v.order() {
 		v.nodes[node] = c.facts(name, node)
 		if attachment := attachmentName(name, node); attachment != "" {

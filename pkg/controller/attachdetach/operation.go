@@ -168,21 +168,32 @@ func (d *draft) title() string {
 }
 
 // verify looks whether what is taken to be attached is so. That the cache has no
-// VolumeAttachment is no proof: a live look decides.
+// VolumeAttachment is no proof: a live look decides. A FlexVolume driver is asked.
 func (d *draft) verify(node string) {
-	p := d.pairs[node]
-	source := d.v.source
-	if d.v.options.WithoutSync || p.state != attached || !p.known || p.op.kind != none || source == nil || source.CSI() == nil || !d.v.attachable {
+	p, source := d.pairs[node], d.v.source
+	if d.v.options.WithoutSync || p.state != attached || !p.known || p.op.kind != none || source == nil || !d.v.attachable {
 		return
 	}
-	if va := d.v.attachments[node]; va != nil {
-		if !va.Status.Attached {
-			d.forget(node)
-		}
+	va := d.v.attachments[node]
+	switch {
+	case source.CSI() == nil && source.Flex == nil, va != nil && va.Status.Attached:
 		return
+	case va != nil:
+		d.forget(node)
+		return
+	case p.looked.IsZero() && source.Flex != nil:
+		p.looked = d.now // it has just been attached, or found
+		d.pairs[node] = p
 	}
 	if again := p.looked.Add(d.v.options.SyncPeriod); !p.looked.IsZero() && d.now.Before(again) {
 		d.wake(again)
+		return
+	}
+	d.wake(d.now.Add(d.v.options.SyncPeriod))
+	if source.Flex != nil {
+		p.looked = d.now
+		d.pairs[node] = p
+		d.steps = append(d.steps, d.callAttached(node))
 		return
 	}
 	d.say(node, "the cache has no VolumeAttachment any more: looking live")

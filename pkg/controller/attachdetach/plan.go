@@ -77,7 +77,8 @@ func (d *draft) plan() act.Plan {
 	}
 	p.Counts = func(act.Results) []act.Count { return d.counts }
 	p.Note = func(results act.Results) any { return d.fold(results) }
-	p.Retry = func(results act.Results) error { return errors.Join(append(d.errs, results.Err())...) }
+	// What was said to a step is what an operation has failed for, which is said then.
+	p.Retry = func(act.Results) error { return errors.Join(d.errs...) }
 	return p
 }
 
@@ -94,6 +95,9 @@ func (d *draft) fold(results act.Results) noted {
 		case p.op.kind == none && checks && check.Is != nil: // whether its attachment is gone
 			p = d.verified(p, result)
 			n.again = n.again || p.state == absent
+		case p.op.kind == none && result.Kept == false: // its driver says that it is not attached
+			p, n.again = pair{wanted: p.wanted, pods: p.pods}, true
+		case p.op.kind == none:
 		case result.Err != nil && p.op.failed == "":
 			p.op.failed, p.op.unsent, n.again = failure(result), unsent(result), true
 			if errors.Is(result.Err, errStillReported) {

@@ -28,7 +28,7 @@ func of(change ...func(*volumeView)) *volumeView {
 		panic(err)
 	}
 	v := &volumeView{
-		name: nameOf(0), record: record{source: source, pairs: map[string]pair{}, backoffs: map[string]backoff{}}, attachable: true,
+		name: nameOf(0), record: record{source: source, pairs: map[string]pair{}, backoffs: map[string]backoff{}}, attachable: true, plugged: true,
 		wants: map[string][]*corev1.Pod{}, attachments: map[string]*storagev1.VolumeAttachment{}, options: Options{SyncPeriod: time.Minute},
 		nodes: map[string]nodeFacts{"n1": {there: true, ready: true, seen: 5, done: 3}, "n2": {there: true, ready: true, seen: 5, done: 3}},
 	}
@@ -212,7 +212,7 @@ func TestPlansOfAVolume(t *testing.T) {
 		"for many nodes": {of(shared, wants("n2", "web"), has("n1", isThere), wants("n1", "old"), cached("n1", there, false)),
 			"create VolumeAttachment n2", "n1 attached, n2 absent volume_attach", "attaching", 0},
 		"not attached at all any more": {of(has("n1", isThere), func(v *volumeView) { v.attachable = false }), "", "n1 attached leaving", "leaves the status", 0},
-		"known by a name of no plugin": {of(func(v *volumeView) { v.name, v.source = "kubernetes.io/aws-ebs/vol", nil }, has("n1", pair{state: attached})),
+		"known by a name of no plugin": {of(func(v *volumeView) { v.name, v.source, v.plugged = "kubernetes.io/aws-ebs/vol", nil, false }, has("n1", pair{state: attached})),
 			"", "n1 attached", "no plugin knows", firstPause},
 	} {
 		t.Run(name, func(t *testing.T) {

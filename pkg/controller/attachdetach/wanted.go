@@ -142,3 +142,12 @@ func (c *Controller) attachable(source *volumes.Source) bool {
 	}
 	return source.Flex == nil || c.options.Drivers != nil && c.options.Drivers.Attaches(source.Flex.Driver)
 }
+
+// plugged reports whether somebody knows how to detach a volume of this name.
+func (c *Controller) plugged(name volumes.Name) bool {
+	if _, _, is := volumes.ParseCSI(name); is {
+		return true
+	}
+	plugin := volumes.PluginOf(name)
+	return plugin == volumes.ISCSI || plugin == volumes.FC || c.options.Drivers != nil && c.options.Drivers.Attaches(plugin)
+}

@@ -1,0 +1,208 @@
+package flex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/fsnotify/fsnotify"
+	"k8s.io/klog/v2"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
+)
+
+const (
+	optionFSType    = "kubernetes.io/fsType"
+	optionReadWrite = "kubernetes.io/readwrite"
+	optionName      = "kubernetes.io/pvOrVolumeName"
+)
+
+// Drivers are those in a directory. It is safe for concurrent use.
+type Drivers struct {
+	dir     string
+	watcher *fsnotify.Watcher
+
+	mu      sync.Mutex
+	known   map[string]driver
+	changed func(string)
+}
+
+// driver is a program and what it can do.
+type driver struct {
+	program  string
+	attaches bool
+}
+
+// Open makes the directory if there is none, and asks the drivers in it what they can do.
+func Open(ctx context.Context, dir string) (*Drivers, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the directory of FlexVolume drivers: %w", err)
+	}
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, fmt.Errorf("watch for FlexVolume drivers: %w", err)
+	}
+	if err := watcher.Add(dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("watch %s for FlexVolume drivers: %w", dir, err), watcher.Close())
+	}
+	d := &Drivers{dir: dir, watcher: watcher, known: map[string]driver{}, changed: func(string) {}}
+	d.scan(ctx)
+	return d, nil
+}
+
+// Run follows what comes to the directory and leaves it, until the context ends.
+func (d *Drivers) Run(ctx context.Context) {
+	defer func() { _ = d.watcher.Close() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, open := <-d.watcher.Events:
+			if !open {
+				return
+			}
+			d.scan(ctx)
+		case err := <-d.watcher.Errors:
+			klog.FromContext(ctx).Error(err, "Cannot watch for FlexVolume drivers", "directory", d.dir)
+			d.scan(ctx)
+		}
+	}
+}
+
+// OnChange calls a function with each driver that comes or goes.
+func (d *Drivers) OnChange(changed func(driver string)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.changed = changed
+}
+
+// scan looks which drivers there are. One that is there still is not asked again.
+func (d *Drivers) scan(ctx context.Context) {
+	d.mu.Lock()
+	before, changed := maps.Clone(d.known), d.changed
+	d.mu.Unlock()
+	now := map[string]driver{}
+	entries, err := os.ReadDir(d.dir)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Cannot read the directory of FlexVolume drivers", "directory", d.dir)
+	}
+	for _, entry := range entries {
+		name, program := d.driverIn(entry.Name())
+		if info, err := os.Stat(filepath.Dir(program)); err != nil || !info.IsDir() || strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		_ = d.watcher.Add(filepath.Dir(program)) // a program that comes later is looked for then
+		if info, err := os.Stat(program); err != nil || info.Mode()&0o111 == 0 {
+			continue
+		}
+		if known, is := before[name]; is {
+			now[name] = known
+			continue
+		}
+		if found, is := initial(ctx, program); is {
+			now[name] = found
+		}
+	}
+	d.mu.Lock()
+	d.known = now
+	d.mu.Unlock()
+	for name := range now {
+		if _, was := before[name]; !was {
+			changed(name)
+		}
+	}
+	for name := range before {
+		if _, is := now[name]; !is {
+			changed(name)
+		}
+	}
+}
+
+// driverIn is the driver of a directory, vendor~driver, and its program.
+func (d *Drivers) driverIn(entry string) (name, program string) {
+	vendor, driver, both := strings.Cut(entry, "~")
+	if name = vendor + "/" + driver; !both {
+		name, driver = entry, entry
+	}
+	return name, filepath.Join(d.dir, entry, driver)
+}
+
+// initial asks a driver what it can do. One that says nothing of attaching attaches.
+func initial(ctx context.Context, program string) (driver, bool) {
+	a, err := call(ctx, program, "init")
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "A FlexVolume driver is left out")
+		return driver{}, false
+	}
+	return driver{program: program, attaches: a.Capabilities == nil || a.Capabilities.Attach == nil || *a.Capabilities.Attach}, true
+}
+
+func (d *Drivers) driver(name string) (driver, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known, is := d.known[name]
+	if !is {
+		return driver{}, fmt.Errorf("there is no FlexVolume driver %s in %s", name, d.dir)
+	}
+	return known, nil
+}
+
+// Attaches reports whether a driver is installed that attaches volumes.
+func (d *Drivers) Attaches(name string) bool {
+	known, err := d.driver(name)
+	return err == nil && known.attaches
+}
+
+// Attach has a driver attach a volume, known to it by that title, to a node, and returns
+// the path of the device there. There is nothing to do for a driver that does not know how.
+func (d *Drivers) Attach(ctx context.Context, volume volumes.Flex, title, node string) (string, error) {
+	a, err := d.tell(ctx, volume, title, node, "attach")
+	if errors.Is(err, ErrNotSupported) {
+		return "", nil
+	}
+	return a.Device, err
+}
+
+// Attached reports whether a volume is attached to a node, as its driver says.
+func (d *Drivers) Attached(ctx context.Context, volume volumes.Flex, title, node string) (bool, error) {
+	a, err := d.tell(ctx, volume, title, node, "isattached")
+	if errors.Is(err, ErrNotSupported) {
+		return true, nil
+	}
+	return a.Attached, err
+}
+
+// Detach has a driver detach a volume from a node.
+func (d *Drivers) Detach(ctx context.Context, name, title, node string) error {
+	known, err := d.driver(name)
+	if err != nil {
+		return err
+	}
+	if _, err = call(ctx, known.program, "detach", title, node); errors.Is(err, ErrNotSupported) {
+		return nil
+	}
+	return err
+}
+
+func (d *Drivers) tell(ctx context.Context, volume volumes.Flex, title, node, command string) (answer, error) {
+	known, err := d.driver(volume.Driver)
+	if err != nil {
+		return answer{}, err
+	}
+	options := map[string]string{optionFSType: volume.FSType, optionReadWrite: "rw", optionName: title}
+	if volume.ReadOnly {
+		options[optionReadWrite] = "ro"
+	}
+	maps.Copy(options, volume.Options)
+	data, err := json.Marshal(options)
+	if err != nil {
+		return answer{}, fmt.Errorf("encode the options of volume %s: %w", title, err)
+	}
+	return call(ctx, known.program, command, string(data), node)
+}

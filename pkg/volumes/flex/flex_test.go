@@ -1,0 +1,148 @@
+package flex
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
+)
+
+// install puts a driver into a directory: a script that writes down how it is called.
+func install(t *testing.T, dir, entry, name, script string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, entry), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("#!/bin/sh\necho \"$@\" >>%s/calls\n%s\n", dir, script)
+	program := filepath.Join(dir, entry, name)
+	if err := os.WriteFile(program+".new", []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(program+".new", program); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func calls(t *testing.T, dir string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "calls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+const works = `case $1 in
+init) echo '{"status":"Success","capabilities":{"attach":true}}';;
+attach) echo '{"status":"Success","device":"/dev/x"}';;
+isattached) echo '{"status":"Success","attached":false}';;
+detach) echo '{"status":"Success"}';;
+esac`
+
+func TestADriverIsTold(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "made", "by", "us")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	install(t, dir, "acme~disk", "disk", works)
+	d, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	volume := volumes.Flex{Driver: "acme/disk", FSType: "ext4", ReadOnly: true, Options: map[string]string{"a": "b"}}
+	device, err := d.Attach(t.Context(), volume, "pv", "n1")
+	if device != "/dev/x" || err != nil {
+		t.Errorf("attached at %q: %v", device, err)
+	}
+	if is, err := d.Attached(t.Context(), volume, "pv", "n1"); is || err != nil {
+		t.Errorf("attached %t: %v", is, err)
+	}
+	if err := d.Detach(t.Context(), "acme/disk", "pv", "n1"); err != nil {
+		t.Error(err)
+	}
+	const options = `{"a":"b","kubernetes.io/fsType":"ext4","kubernetes.io/pvOrVolumeName":"pv","kubernetes.io/readwrite":"ro"} n1`
+	if got, want := calls(t, dir), "init\nattach "+options+"\nisattached "+options+"\ndetach pv n1\n"; got != want {
+		t.Errorf("was called\n%s", got)
+	}
+	if err := d.Detach(t.Context(), "acme/other", "pv", "n1"); err == nil || d.Attaches("acme/other") {
+		t.Error("there is no such driver")
+	}
+}
+
+func TestWhatDriversAnswer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		script   string
+		attaches bool
+		err      string // of an attach
+	}{
+		"it works":                      {works, true, ""},
+		"it says nothing of itself":     {`echo '{"status":"Success"}'`, true, ""},
+		"it does not attach":            {`echo '{"status":"Success","capabilities":{"attach":false}}'`, false, ""},
+		"it knows no attach":            {`[ $1 = init ] && echo '{"status":"Success"}' || { echo '{"status":"Not supported"}'; exit 1; }`, true, ""},
+		"it fails":                      {`[ $1 = init ] && echo '{"status":"Success"}' || { echo '{"status":"Failure","message":"no disk"}'; exit 1; }`, true, "attach command failed, status: Failure, reason: no disk"},
+		"it ends without a word":        {`[ $1 = init ] && echo '{"status":"Success"}' || exit 3`, true, "exit status 3"},
+		"it says what nobody reads":     {`[ $1 = init ] && echo '{"status":"Success"}' || echo hello`, true, "read the answer"},
+		"it cannot begin: no driver":    {`exit 1`, false, "there is no FlexVolume driver acme/disk"},
+		"it does not know how to begin": {`echo '{"status":"Not supported"}'`, false, "there is no FlexVolume driver acme/disk"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			install(t, dir, "acme~disk", "disk", tc.script)
+			d, err := Open(t.Context(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Attaches("acme/disk") != tc.attaches {
+				t.Errorf("attaches: %t", !tc.attaches)
+			}
+			_, err = d.Attach(t.Context(), volumes.Flex{Driver: "acme/disk"}, "pv", "n1")
+			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestDriversComeAndGo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "drivers")
+	d, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := make(chan string, 100)
+	d.OnChange(func(name string) { changed <- name })
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); d.Run(ctx) }()
+	install(t, dir, "acme~disk", "disk", works)
+	if name := <-changed; name != "acme/disk" {
+		t.Errorf("%s came", name)
+	}
+	fixture.Eventually(t, "it attaches", func() bool { return d.Attaches("acme/disk") })
+	if err := os.RemoveAll(filepath.Join(dir, "acme~disk")); err != nil {
+		t.Fatal(err)
+	}
+	if name := <-changed; name != "acme/disk" {
+		t.Errorf("%s went", name)
+	}
+	fixture.Eventually(t, "it is gone", func() bool { return !d.Attaches("acme/disk") })
+	install(t, dir, "plain", "plain", works)
+	fixture.Eventually(t, "one without a vendor came", func() bool { return d.Attaches("plain") })
+	cancel()
+	<-ended
+}
+
+func TestADirectoryThatCannotBeMadeIsAnError(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), filepath.Join(file, "drivers")); err == nil {
+		t.Error("a file is no directory")
+	}
+}
