@@ -124,12 +124,14 @@ func (b *builder) patch(request harness.AuditEvent) (text, guards string) {
 }
 
 // plainPatch shows an empty list as nothing, which it is once it is stored, and
-// leaves the order of lists out.
+// leaves the order of lists out, and metadata that only said whom the patch is for.
 func plainPatch(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, inner := range v {
-			if v[key] = plainPatch(inner); strings.HasPrefix(key, "$setElementOrder/") {
+			v[key] = plainPatch(inner)
+			metadata, _ := inner.(map[string]any)
+			if strings.HasPrefix(key, "$setElementOrder/") || key == "metadata" && metadata != nil && len(metadata) == 0 {
 				delete(v, key)
 			}
 		}

@@ -28,6 +28,8 @@ func TestBodiesAreKeptOncePerObject(t *testing.T) {
 		sent(t, "delete", web, "", `null`, 200),
 		sent(t, "patch", web, "", `{"metadata":{"uid":"u","finalizers":[],"labels":{"a":"b"}}}`, 200),
 		sent(t, "patch", web, "", `{"metadata":{"finalizers":null,"labels":{"a":"b"}}}`, 200),
+		sent(t, "patch", web, "", `{"metadata":{"uid":"u"},"spec":{"x":1}}`, 200),
+		sent(t, "patch", web, "", `{"spec":{"x":1}}`, 200),
 		sent(t, "patch", web, "", `[{"op":"test","path":"/metadata/resourceVersion","value":"7"},{"op":"remove","path":"/x"}]`, 200),
 		sent(t, "patch", web, "fieldManager=me&force=true", `{"apiVersion":"v1","kind":"Pod"}`, 200),
 		sent(t, "patch", web, "", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-bcdfg"}}`, 200),
@@ -37,7 +39,7 @@ func TestBodiesAreKeptOncePerObject(t *testing.T) {
 		"create pods web-*":       {"kind: Pod\nmetadata:\n  generateName: web-\n"},
 		"create pods no":          {"kind: Pod\nmetadata:\n  name: \"no\"\n"},
 		"delete pods web-*":       {"no options\n", "propagationPolicy: Background\n"},
-		"patch pods web-*":        {"apply as me by force\napiVersion: v1\nkind: Pod\n", "json\n- op: remove\n  path: /x\n", "merge\napiVersion: v1\nkind: Pod\nmetadata:\n  name: web-*\n", "merge\nmetadata:\n  finalizers: null\n  labels:\n    a: b\n"},
+		"patch pods web-*":        {"apply as me by force\napiVersion: v1\nkind: Pod\n", "json\n- op: remove\n  path: /x\n", "merge\napiVersion: v1\nkind: Pod\nmetadata:\n  name: web-*\n", "merge\nmetadata:\n  finalizers: null\n  labels:\n    a: b\n", "merge\nspec:\n  x: 1\n"},
 		"patch pods/status web-*": {"merge\n.status.conditions[].reason\n.status.conditions[].type\n.status.n\n"},
 	}
 	if diff := cmp.Diff(want, r.Bodies["deployment-controller"]); diff != "" {

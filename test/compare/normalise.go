@@ -28,6 +28,7 @@ var (
 		{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]+-----.*-----END [A-Z ]+-----\n?`), "<pem>"},
 		{regexp.MustCompile(`\b10\.244\.\d+\.\d+\b`), "<pod-ip>"},
 		{regexp.MustCompile(`\b10\.96\.\d+\.\d+\b`), "<service-ip>"},
+		{regexp.MustCompile(`\bfd00:10:244:[0-9a-f]+::/64\b`), "<pod-range>"},
 		{regexp.MustCompile(`\b127\.0\.0\.1:\d+\b`), "127.0.0.1:<port>"},
 		{regexp.MustCompile(`\bX509SHA256=[0-9a-f]{64}\b`), "X509SHA256=<hash>"},
 		{regexp.MustCompile(`\bkube-api-access-[a-z0-9]{5}\b`), "kube-api-access-*"},
