@@ -15,7 +15,7 @@ import (
 
 func init() {
 	register(&scenario{
-		name: "ipam", order: 17, quick: 3 * time.Minute, full: 20 * time.Minute,
+		name: "ipam", order: 17, quick: 3 * time.Minute, full: 20 * time.Minute, limited: true,
 		about: "Nodes register at a steady rate. The time runs from the creation of a node until it has its pod CIDR. No two of them may have the same.",
 		sizes: []size{
 			{"nodes", 5000, 200, "nodes of ipam"},
