@@ -40,6 +40,21 @@ count_pods() {
   local all; all=$(pods)
   printf '%s\npods running on nodes that answer: %s' "$all" "$(grep -v " on $1 " <<<"$all" | grep -c ' Running$')"
 }
+# db says where each pod of the set is, and where the volume of its claim is attached.
+db() {
+  local attached pods
+  attached=$(kubectl get volumeattachments -o jsonpath='{range .items[?(@.status.attached==true)]}{.spec.source.persistentVolumeName} {.spec.nodeName}{"\n"}{end}')
+  pods=$(kubectl get pods -l app=db -o jsonpath='{range .items[*]}{.metadata.name} {.spec.nodeName}{"\n"}{end}')
+  kubectl get persistentvolumeclaims -l app=db -o jsonpath='{range .items[*]}{.metadata.name} {.status.phase} {.spec.volumeName}{"\n"}{end}' | while read -r claim phase volume; do
+    local pod=${claim#data-} node on
+    node=$(awk -v pod="$pod" '$1 == pod {print $2}' <<<"$pods")
+    on=$(awk -v volume="$volume" '$1 == volume {print $2}' <<<"$attached" | paste -sd,)
+    on=${on:+attached to $on} node=${node:+on $node}
+    echo "claim $claim is $phase, its volume ${on:-not attached}; pod $pod ${node:-is gone}"
+  done
+}
+# placed counts the pods that have their volume where they are, except on a node.
+placed() { echo "pods with their volume on their node: $(db | grep -v " on $1$" | grep -cE 'attached to (node-[0-9]); .* on \1$')"; }
 names() { kubectl get pods -l app=web -o jsonpath='{.items[*].metadata.name}'; }
 
 act "A cluster: etcd, kube-apiserver, kube-scheduler, simulated nodes, and our kube-controller-manager"
@@ -56,6 +71,7 @@ apiVersion: v1
 kind: Node
 metadata:
   name: node-$i
+  annotations: {volumes.kubernetes.io/controller-managed-attach-detach: "true"}
   labels: {kwok: alive, kubernetes.io/hostname: node-$i, kubernetes.io/os: linux, kubernetes.io/arch: amd64, topology.kubernetes.io/zone: zone-$((i % 2))}
 status:
   allocatable: {cpu: "8", memory: 16Gi, pods: "110"}
@@ -108,6 +124,55 @@ gone() { local n; n=$(names | wc -w); echo "pods of web in the API: $n"; }
 follow 300 ': 3$' gone
 kubectl get events --field-selector involvedObject.kind=Node -o custom-columns=R:.reason,M:.message --no-headers 2>/dev/null | grep "$victim" | sort | uniq -c | sort -rn | head -5 | while read -r line; do say "$line"; done
 good "3 of 3 again, nothing left behind"
+
+act "A StatefulSet of 3 whose pods have a volume each, of a pretended CSI driver"
+go build -C "$root" -o "$KWOK_WORKDIR/clusters/$name/bin/csi-sidecars" ./test/csi/sidecars
+"$KWOK_WORKDIR/clusters/$name/bin/csi-sidecars" -kubeconfig="$KUBECONFIG" -driver=disks.example.com >"$cluster/sidecars.log" 2>&1 &
+disown
+kubectl apply -f - >/dev/null <<'YAML'
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: disks}
+provisioner: disks.example.com
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: v1
+kind: Service
+metadata: {name: db}
+spec: {clusterIP: None, selector: {app: db}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  replicas: 3
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      containers: [{name: db, image: db, volumeMounts: [{name: data, mountPath: /data}]}]
+  volumeClaimTemplates:
+  - metadata: {name: data, labels: {app: db}}
+    spec: {storageClassName: disks, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+YAML
+follow 180 ': 3$' placed none
+db | while read -r line; do say "$line"; done
+
+home=$(kubectl get pod db-0 -o jsonpath='{.spec.nodeName}')
+act "$home is drained: db-0 moves to another node, and its volume with it"
+kubectl cordon "$home" >/dev/null
+kubectl delete pod -l app=db --field-selector "spec.nodeName=$home" --wait=false >/dev/null
+follow 180 ': 3$' placed "$home"
+db | while read -r line; do say "$line"; done
+kubectl uncordon "$home" >/dev/null
+
+act "The set is scaled down to 1: volumes are detached, and the claims are kept"
+kubectl scale statefulset db --replicas=1 >/dev/null
+attached() { echo "attached volumes: $(kubectl get volumeattachments -o name | wc -l)"; }
+follow 180 ': 1$' attached
+db | while read -r line; do say "$line"; done
+good "three claims Bound, one pod"
 
 pki=$KWOK_WORKDIR/clusters/$name/pki
 cat <<TEXT

@@ -81,6 +81,7 @@ func TestRunShow(t *testing.T) {
 	if len(pods.Items) != 3 {
 		t.Errorf("%d pods, want 3", len(pods.Items))
 	}
+	checkVolumes(t, client)
 	pki := filepath.Join(dir, "work", "clusters", "kcm", "pki")
 	debug := fmt.Sprintf("https://127.0.0.1:%d/debug/controllers/", managerPort)
 	var controllers []struct{ Name, State, Why string }
@@ -104,6 +105,30 @@ func TestRunShow(t *testing.T) {
 	}
 	if key.Key != "default/web" || !strings.HasSuffix(key.LastSync, "ago") {
 		t.Errorf("the debug endpoint says %+v", key)
+	}
+}
+
+// checkVolumes checks what is left of the set whose pods had volumes.
+func checkVolumes(t *testing.T, client kubernetes.Interface) {
+	claims, err := client.CoreV1().PersistentVolumeClaims("default").List(t.Context(), metav1.ListOptions{LabelSelector: "app=db"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound := 0
+	for _, claim := range claims.Items {
+		if claim.Status.Phase == corev1.ClaimBound && claim.DeletionTimestamp == nil {
+			bound++
+		}
+	}
+	if bound != 3 {
+		t.Errorf("%d claims of the set that was scaled down are Bound, want 3", bound)
+	}
+	attachments, err := client.StorageV1().VolumeAttachments().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(attachments.Items) != 1 {
+		t.Errorf("%d volumes are attached, want that of the one pod", len(attachments.Items))
 	}
 }
 
