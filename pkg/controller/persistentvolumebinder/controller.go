@@ -80,8 +80,10 @@ type Controller struct {
 	pool   *pool
 	ledger *ledger
 	timers *timers
-	// loud are the claims whose events are to be told again.
+	// loud are the claims whose events are to be told again, and own the versions of claims
+	// that are our own writes, for which nothing is.
 	loud set
+	own  sync.Map
 	// borrowed is the volume that the key of a claim works on.
 	borrowed sync.Map
 
@@ -190,6 +192,11 @@ type outcome struct {
 func (c *Controller) noteClaim(key types.NamespacedName, noted any) {
 	o := noted.(outcome)
 	c.written(o.results)
+	for _, result := range act.Succeeded[act.Update](o.results) {
+		if claim, is := result.Object.(*corev1.PersistentVolumeClaim); is {
+			c.own.Store(key, claim.ResourceVersion)
+		}
+	}
 	if _, err := o.results.Failed(); err != nil {
 		c.loud.add(key)
 		c.timers.bindFailed(key)
@@ -235,11 +242,21 @@ func (c *Controller) written(results act.Results) {
 	}
 }
 
-// endClaim gives back the volume of a claim.
+// endClaim gives back the volume of a claim. What woke it meanwhile may have been its own
+// write.
 func (c *Controller) endClaim(key types.NamespacedName) {
+	if claim, err := reconcile.Cached[corev1.PersistentVolumeClaim](c.claimStore, key); err == nil && c.isOwn(claim) {
+		c.loud.take(key)
+	}
 	if name, was := c.borrowed.LoadAndDelete(key); was {
 		c.pool.giveBack(name.(string), borrower{claim: key})
 	}
+}
+
+// isOwn reports whether this version of a claim is our own write.
+func (c *Controller) isOwn(claim *corev1.PersistentVolumeClaim) bool {
+	version, is := c.own.Load(keyOf(claim))
+	return is && version == claim.ResourceVersion
 }
 
 func (c *Controller) endVolume(name string) { c.pool.giveBack(name, borrower{volume: name}) }

@@ -44,13 +44,18 @@ func (c *Controller) claimChanged(change runner.Change[corev1.PersistentVolumeCl
 	if replaced := change.Old != nil && change.New != nil && change.Old.UID != change.New.UID; replaced || change.New == nil {
 		c.claimGone(change.Old)
 	}
-	if change.New != nil {
+	switch {
+	case change.New == nil:
+	case c.isOwn(claim):
+		c.claims.Add(keyOf(claim))
+	default:
 		c.wakeClaim(keyOf(claim))
 	}
 }
 
 func (c *Controller) claimGone(claim *corev1.PersistentVolumeClaim) {
 	c.loud.take(keyOf(claim))
+	c.own.Delete(keyOf(claim))
 	c.timers.claimGone(keyOf(claim))
 	c.ledger.forget(claim.UID)
 	c.claims.Add(keyOf(claim)) // drops what is known of the key
