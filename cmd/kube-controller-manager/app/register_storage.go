@@ -37,8 +37,12 @@ func storageControllers() []Controller {
 	}
 }
 
-func newPersistentVolumeBinder(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+func newPersistentVolumeBinder(ctx context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
 	core, o := cc.Informers.Core().V1(), cc.Config.PersistentVolumeBinderController
+	plugins, err := cc.volumePlugins(ctx, hand)
+	if err != nil {
+		return nil, err
+	}
 	return persistentvolumebinder.New(persistentvolumebinder.Caches{
 		Volumes: core.PersistentVolumes(), Claims: core.PersistentVolumeClaims(), Pods: core.Pods(), Nodes: core.Nodes(),
 		Classes: cc.Informers.Storage().V1().StorageClasses(),
@@ -46,6 +50,7 @@ func newPersistentVolumeBinder(_ context.Context, cc ControllerContext, hand rec
 		Workers:    int(cc.process.VolumeBinderWorkers),
 		Period:     o.PVClaimBinderSyncPeriod.Duration,
 		Provisions: *o.VolumeConfiguration.EnableDynamicProvisioning,
+		Plugins:    plugins,
 	})
 }
 

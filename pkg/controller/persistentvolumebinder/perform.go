@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -112,14 +113,18 @@ func (c *Controller) report(op operation, f failure) {
 
 // unprotect takes off the finalizer that has kept a volume until its backend was deleted.
 func (c *Controller) unprotect(ctx context.Context, op operation) error {
-	pv := &corev1.PersistentVolume{}
-	if err := c.live.Get(ctx, types.NamespacedName{Name: op.Volume}, pv); client.IgnoreNotFound(err) != nil {
-		return err
-	} else if err != nil || pv.UID != op.UID || !slices.Contains(pv.Finalizers, deletionProtection) {
-		return nil
+	for try := 1; ; try++ {
+		pv := &corev1.PersistentVolume{}
+		if err := c.live.Get(ctx, types.NamespacedName{Name: op.Volume}, pv); client.IgnoreNotFound(err) != nil {
+			return err
+		} else if err != nil || pv.UID != op.UID || !slices.Contains(pv.Finalizers, deletionProtection) {
+			return nil
+		}
+		pv.Finalizers = without(pv.Finalizers, deletionProtection)
+		if err := c.actor.Take(ctx, op, act.Update{Object: pv}).Err; !apierrors.IsConflict(err) || try == tries {
+			return err // a conflict says only that somebody else has written
+		}
 	}
-	pv.Finalizers = without(pv.Finalizers, deletionProtection)
-	return c.actor.Take(ctx, op, act.Update{Object: pv}).Err
 }
 
 // recycleVolume empties a volume, and has its key take its claim off.

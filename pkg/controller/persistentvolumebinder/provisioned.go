@@ -115,6 +115,7 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 	pv.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: requested(claim)}
 	pv.Spec.AccessModes = claim.Spec.AccessModes
 	pv.Spec.VolumeMode = claim.Spec.VolumeMode
+	pv.Status.Phase = corev1.VolumeBound // as the original sends it; the API server drops it
 	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
 		pv.Finalizers = append(pv.Finalizers, deletionProtection)
 	}

@@ -1,6 +1,7 @@
 package hostpath
 
 import (
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,15 +23,21 @@ func Provisionable(claim *corev1.PersistentVolumeClaim) error {
 	return nil
 }
 
-// Fill puts into a volume what is particular to this plugin: the directory, and what made
-// it. A claim that asks for no access modes gets ReadWriteOnce.
-func Fill(volume *corev1.PersistentVolume, directory string) {
-	if volume.Annotations == nil {
-		volume.Annotations = map[string]string{}
-	}
-	volume.Annotations[CreatedBy] = Creator
-	volume.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: directory}}
-	if len(volume.Spec.AccessModes) == 0 {
-		volume.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
-	}
+// Volume returns what is particular to a volume in that directory: where it is, and what
+// made it.
+func Volume(directory string) *corev1.PersistentVolume {
+	volume := &corev1.PersistentVolume{}
+	volume.Annotations = map[string]string{CreatedBy: Creator}
+	volume.Spec.HostPath = &corev1.HostPathVolumeSource{Path: directory}
+	return volume
 }
+
+// Directory returns that of a volume, or why it has none.
+func Directory(volume *corev1.PersistentVolume) (string, error) {
+	if volume.Spec.HostPath == nil {
+		return "", errNoPath
+	}
+	return volume.Spec.HostPath.Path, nil
+}
+
+var errNoPath = errors.New("spec.PersistentVolumeSource.HostPath is nil")

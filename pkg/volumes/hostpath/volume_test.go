@@ -1,6 +1,7 @@
 package hostpath
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,24 +30,18 @@ func TestProvisionable(t *testing.T) {
 	}
 }
 
-func TestFill(t *testing.T) {
-	once := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
-	many := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany, corev1.ReadWriteOnce}
-	for name, tc := range map[string]struct {
-		asked, want []corev1.PersistentVolumeAccessMode
-	}{
-		"the modes of the claim stay": {many, many},
-		"no modes are one":            {nil, once},
-	} {
-		t.Run(name, func(t *testing.T) {
-			volume := &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{AccessModes: tc.asked}}
-			Fill(volume, "/tmp/hostpath_pv/u")
-			want := &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{AccessModes: tc.want}}
-			want.Annotations = map[string]string{"kubernetes.io/createdby": "hostpath-dynamic-provisioner"}
-			want.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/tmp/hostpath_pv/u"}
-			if diff := cmp.Diff(want, volume); diff != "" {
-				t.Error(diff)
-			}
-		})
+func TestAVolumeSaysWhereItIsAndWhatMadeIt(t *testing.T) {
+	want := &corev1.PersistentVolume{}
+	want.Annotations = map[string]string{"kubernetes.io/createdby": "hostpath-dynamic-provisioner"}
+	want.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/tmp/hostpath_pv/u"}
+	got := Volume("/tmp/hostpath_pv/u")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if directory, err := Directory(got); directory != "/tmp/hostpath_pv/u" || err != nil {
+		t.Errorf("got %q, %v", directory, err)
+	}
+	if directory, err := Directory(&corev1.PersistentVolume{}); directory != "" || !errors.Is(err, errNoPath) {
+		t.Errorf("got %q, %v", directory, err)
 	}
 }

@@ -49,6 +49,9 @@ func (o Operation) Took(d time.Duration, err error) act.Count {
 	return act.Count{Observes: o.observer(err), Value: d.Seconds()}
 }
 
+// Observe counts the operation: it took that long.
+func (o Operation) Observe(d time.Duration, err error) { o.observer(err).Observe(d.Seconds()) }
+
 func (o Operation) observer(err error) metrics.ObserverMetric {
 	status := "success"
 	if err != nil {

@@ -19,8 +19,7 @@ func TestOperationsAreCountedByTheirResult(t *testing.T) {
 		of  Operation
 		err error
 	}{{flex, nil}, {flex, errors.New("no")}, {flex, errors.New("no")}, {migrated, nil}} {
-		count := c.of.Took(3*time.Second, c.err)
-		count.Observes.Observe(count.Value)
+		c.of.Observe(3*time.Second, c.err)
 	}
 	for labels, want := range map[string]uint64{"example/flex success false": 1, "example/flex fail-unknown false": 2, "kubernetes.io/csi:ebs.csi.aws.com success true": 1} {
 		f := strings.Fields(labels)
@@ -31,6 +30,9 @@ func TestOperationsAreCountedByTheirResult(t *testing.T) {
 		if vec.GetAggregatedSampleCount() != want || vec.GetAggregatedSampleSum() != 3*float64(want) {
 			t.Errorf("%s: %d, %v", labels, vec.GetAggregatedSampleCount(), vec.GetAggregatedSampleSum())
 		}
+	}
+	if took := flex.Took(3*time.Second, nil); took.Value != 3 || took.Observes != duration.WithLabelValues("example/flex", "expand_volume", "success", "false") {
+		t.Errorf("took %v", took)
 	}
 	if since := flex.Ended(time.Unix(9, 0), nil); !since.Since.Equal(time.Unix(9, 0)) {
 		t.Errorf("began %v", since.Since)

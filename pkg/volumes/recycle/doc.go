@@ -1,7 +1,8 @@
-// Package recycle says how a volume is emptied for its next claim: by a pod that mounts it
-// and deletes all files. The pod is made from a template, the built-in one or that of a
-// file; only volumes of hostPath and NFS are recycled.
+// Package recycle empties a volume for its next claim: by a pod that mounts it and deletes
+// all files. The pod is made from a template, the built-in one or that of a file; only
+// volumes of hostPath and NFS are recycled.
 //
-// All of it is pure but [Read], which reads a template once at the start. Nobody changes a
-// template: each pod is a copy.
+// What the pod is, and what its state means, is pure (recycle.go). A template is read once
+// at the start (template.go), and nobody changes it: each pod is a copy. [Pods] has a pod
+// run to its end (pods.go).
 package recycle

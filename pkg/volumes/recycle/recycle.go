@@ -35,14 +35,14 @@ func (r *Recyclers) For(volume *corev1.PersistentVolume) *Recycler {
 	return nil
 }
 
-// PodName is the name of the pod that recycles a volume.
-func PodName(volume string) string { return "recycler-for-" + volume }
+// prefix is what the name of a pod begins with; the name of its volume comes after it.
+const prefix = "recycler-for-"
 
 // Pod returns the pod that recycles a volume: a copy of the template whose first volume is
 // that one.
 func (r *Recycler) Pod(volume *corev1.PersistentVolume) *corev1.Pod {
 	pod := r.Template.DeepCopy()
-	pod.Name, pod.GenerateName = PodName(volume.Name), ""
+	pod.Name, pod.GenerateName = prefix+volume.Name, ""
 	if pod.Namespace == "" {
 		pod.Namespace = metav1.NamespaceDefault
 	}
@@ -90,16 +90,4 @@ func Judge(pod *corev1.Pod) Outcome {
 
 func failed(why string) Outcome {
 	return Outcome{Over: true, Err: fmt.Errorf("failed to recycle volume: %s", why)}
-}
-
-// Of reports whether an event is about a recycler pod. One that names no UID is about the
-// pod of that name.
-func Of(pod *corev1.Pod, event *corev1.Event) bool {
-	about := event.InvolvedObject
-	return about.Namespace == pod.Namespace && about.Name == pod.Name && (about.UID == "" || about.UID == pod.UID)
-}
-
-// Retold is the event of a recycler pod as its volume gets it: the type is the same.
-func Retold(event *corev1.Event) (kind, reason, message string) {
-	return event.Type, "RecyclerPod", "Recycler pod: " + event.Message
 }

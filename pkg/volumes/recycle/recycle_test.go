@@ -186,8 +186,4 @@ func TestWhichEventsAreRetold(t *testing.T) {
 			}
 		})
 	}
-	kind, reason, message := Retold(about("", "", ""))
-	if kind != "Warning" || reason != "RecyclerPod" || message != "Recycler pod: no node" {
-		t.Errorf("got %s %s %q", kind, reason, message)
-	}
 }
