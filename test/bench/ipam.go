@@ -16,7 +16,7 @@ import (
 func init() {
 	register(&scenario{
 		name: "ipam", order: 17, quick: 3 * time.Minute, full: 20 * time.Minute, limited: true,
-		about: "Nodes register at a steady rate. The time runs from the creation of a node until it has its pod CIDR. No two of them may have the same.",
+		about: "Nodes register at a steady rate. The time runs from the creation of a node until it has its pod CIDR. No two of them may have the same. No other controller runs.",
 		sizes: []size{
 			{"nodes", 5000, 200, "nodes of ipam"},
 			{"rate", 84, 50, "nodes a second"},
