@@ -30,12 +30,12 @@ func (d *draft) attach(node string) {
 		d.say(node, "attached, and wanted by %d pods", len(pods))
 		return
 	}
-	if d.elsewhere(node) {
-		d.refuse(node)
-		return
-	}
 	if other, busy := d.busy(node); busy {
 		d.say(node, "wanted; an operation with node %s is under way", other)
+		return
+	}
+	if d.elsewhere(node) {
+		d.refuse(node)
 		return
 	}
 	if until, paused := d.paused(node, attachKind); paused {

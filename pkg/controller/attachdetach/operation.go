@@ -36,6 +36,11 @@ func (d *draft) proceed(node string) {
 		o = detachOutcome(d.v.attachments[node], p.op, d.v.name, d.now)
 	}
 	switch {
+	case p.op.kind == attachKind && !d.v.attachable && (!o.over || o.err != nil):
+		// Nobody waits for it, and nobody answers. As it was never attached, nobody uses it.
+		p.op, p.state, p.assumed = operation{}, uncertain, false
+		d.pairs[node], d.again = p, true
+		d.say(node, "its driver needs no attaching any more")
 	case !o.over:
 		d.say(node, "%s under way since %s", words(p.op.kind), p.op.since.UTC().Format(time.TimeOnly))
 		d.wake(o.due)
