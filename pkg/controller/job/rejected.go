@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -26,32 +27,40 @@ func (v *view) judge() *rejections.Verdict {
 	return &verdict
 }
 
-// holdBack makes of the planned pods only as many as may be made now, and notes
+// holdBack makes of the planned pods only as many as may be tried now, and notes
 // until when rejected pods hold all of them back.
 func (v *view) holdBack(p change) change {
-	now, until, why := v.judged.Hold(len(p.create))
-	if p.create = p.create[:now]; why != "" {
-		if p.why += ", held back: " + why; now == 0 {
-			p.wait = max(until.Sub(v.now), time.Millisecond)
+	j := v.judged
+	if j == nil {
+		return p
+	}
+	if j.Allowed < len(p.create) {
+		p.create = p.create[:j.Allowed]
+		if p.why += ", held back: " + rejectionMessage(j); j.Allowed == 0 {
+			p.wait = max(j.Until.Sub(v.now), time.Millisecond)
 		}
 	}
-	if len(p.create) == 0 && p.wait > 0 && !v.judged.Over() {
+	if len(p.create) == 0 && p.wait > 0 && j.InARow > 0 {
 		p.until = v.now.Add(p.wait)
 	}
 	return p
+}
+
+func rejectionMessage(j *rejections.Verdict) string {
+	return fmt.Sprintf("nodes reject the pods (%d in a row, the last with reason %s)", j.InARow, j.Reason)
 }
 
 // withBackoff adds the condition when all pods are held back, and removes it when
 // there is nothing more to hold back for. Between two tries it stays as it is.
 func withBackoff(conditions []batchv1.JobCondition, j *rejections.Verdict, until, now time.Time) ([]batchv1.JobCondition, bool) {
 	at := slices.IndexFunc(conditions, func(c batchv1.JobCondition) bool { return c.Type == rejections.Condition })
-	over := j.Over()
+	over := j == nil || j.InARow == 0
 	var told *batchv1.JobCondition
 	if j != nil && !until.IsZero() {
 		moment := metav1.NewTime(now)
 		told = &batchv1.JobCondition{
 			Type: rejections.Condition, Status: corev1.ConditionTrue, Reason: rejections.Reason, LastProbeTime: moment, LastTransitionTime: moment,
-			Message: j.Message(until),
+			Message: fmt.Sprintf("%s; the next pod is created at %s", rejectionMessage(j), until.UTC().Format(time.RFC3339)),
 		}
 		if at >= 0 && conditions[at].Message == told.Message {
 			return conditions, false

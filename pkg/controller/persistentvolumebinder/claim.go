@@ -82,6 +82,7 @@ func assigned(claim *corev1.PersistentVolumeClaim, class string) act.Plan {
 	why := fmt.Sprintf("it has no class and gets the default one, %s", class)
 	p := write[*corev1.PersistentVolumeClaim]{why: why, object: claim, changed: true,
 		then: func(*corev1.PersistentVolumeClaim) act.Plan { return done(why) }}.plan()
+	p.Note = func(results act.Results) any { return outcome{results: results, again: true} }
 	p.Counts = func(results act.Results) []act.Count { return countAssigned(results) }
 	return p
 }

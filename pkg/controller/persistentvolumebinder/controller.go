@@ -177,6 +177,8 @@ type outcome struct {
 	results act.Results
 	// bound: the claim is bound to a volume that was found for it.
 	bound bool
+	// again: the claim is another one by what was written, and all is told of it.
+	again bool
 	// wake is a claim to be looked at.
 	wake *corev1.PersistentVolumeClaim
 	// start is an operation to begin.
@@ -193,7 +195,7 @@ func (c *Controller) noteClaim(key types.NamespacedName, noted any) {
 	o := noted.(outcome)
 	c.written(o.results)
 	for _, result := range act.Succeeded[act.Update](o.results) {
-		if claim, is := result.Object.(*corev1.PersistentVolumeClaim); is {
+		if claim, is := result.Object.(*corev1.PersistentVolumeClaim); is && !o.again {
 			c.own.Store(key, claim.ResourceVersion)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
-	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/revisions"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
@@ -36,7 +35,7 @@ type observed struct {
 	severalAtOnce bool
 	// backsOff replaces rejected pods ever more rarely; held is what follows from it.
 	backsOff bool
-	held     *rejections.Held
+	held     *setback
 
 	// What follows is planned in stages from the rest: the set's own pods, those on
 	// their way out and those that ended too, its history, and the revisions that it

@@ -73,8 +73,8 @@ func inOrder(set *appsv1.StatefulSet) bool {
 func decide(o observed, now time.Time) change {
 	p := change{ordered: inOrder(o.set), status: statusOf(o, now)}
 	places, condemned := o.lineUp()
-	o.held = o.heldIn(places)
-	p.status.Conditions = withBackoff(p.status.Conditions, o.held, now)
+	o.held = o.setback(places)
+	p.status.Conditions = o.held.condition(p.status.Conditions, now)
 	p.look = nextLook(o, now)
 	if o.set.DeletionTimestamp != nil {
 		p.why = "being deleted: its pods belong to the garbage collector"

@@ -60,7 +60,7 @@ func (o observed) need(at int, p place, ordered bool, now time.Time) (step, stri
 		if terminating(pod) {
 			return step{}, pod.Name + " has ended and is terminating"
 		}
-		if why := o.held.Keeps(pod, now); why != "" {
+		if why := o.held.holds(pod, now); why != "" {
 			return step{}, why
 		}
 		return step{verb: remove, pod: pod}, pod.Name + " has ended"
@@ -93,7 +93,7 @@ func (o observed) missing(at, ordinal int) (step, string) {
 		}
 	}
 	s := step{verb: create, pod: newPod(o.set, o.wantedRevision(at), ordinal)}
-	o.held.Mark(s.pod)
+	o.held.mark(s.pod)
 	s.claims, s.blocked = o.missingClaims(ordinal)
 	s.owners, s.disputed = o.handovers(s.pod)
 	return s, name + " is missing"

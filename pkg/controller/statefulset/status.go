@@ -99,7 +99,7 @@ func underWay(set *appsv1.StatefulSet, now appsv1.StatefulSetStatus) bool {
 // nextLook is how long until the next ready pod becomes available or the next
 // rejected pod goes, which no event tells; zero if none will.
 func nextLook(o observed, now time.Time) time.Duration {
-	soonest := o.held.Wait(now)
+	soonest := o.held.wait(now)
 	for _, pod := range o.pods {
 		if wait := pods.UntilAvailable(pod, o.set.Spec.MinReadySeconds, now); wait > 0 && (soonest == 0 || wait < soonest) {
 			soonest = wait

@@ -11,11 +11,16 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
 )
 
-// holdBack makes of the pods that are missing only as many as may be made now.
+// holdBack makes of the pods that are missing only as many as may be tried now.
 func (o Observed) holdBack(p change) change {
-	now, until, why := o.Judged.Hold(p.Create)
-	if p.Create, p.Until = now, until; why != "" {
-		p.Why = fmt.Sprintf("%s, delayed: %s", p.Why, why)
+	v := o.Judged
+	if v == nil || v.Allowed >= p.Create {
+		return p
+	}
+	p.Create = v.Allowed
+	p.Why = fmt.Sprintf("%s, delayed: %s", p.Why, rejectionMessage(v))
+	if p.Create == 0 {
+		p.Until = v.Until
 	}
 	return p
 }
@@ -28,6 +33,10 @@ func (p change) wait(now time.Time) time.Duration {
 	return max(p.Until.Sub(now), time.Millisecond)
 }
 
+func rejectionMessage(v *rejections.Verdict) string {
+	return fmt.Sprintf("nodes reject the pods (%d in a row, the last with reason %s)", v.InARow, v.Reason)
+}
+
 // withBackoff adds the condition when a pod is held back, and removes it when
 // there is nothing more to hold back for, or pods are not held back any more.
 // Between two tries it stays as it is.
@@ -36,10 +45,10 @@ func withBackoff(conditions []appsv1.ReplicaSetCondition, v *rejections.Verdict,
 	if !p.Until.IsZero() {
 		told = &appsv1.ReplicaSetCondition{
 			Type: rejections.Condition, Status: corev1.ConditionTrue, Reason: rejections.Reason, LastTransitionTime: metav1.NewTime(now),
-			Message: v.Message(p.Until),
+			Message: fmt.Sprintf("%s; the next pod is created at %s", rejectionMessage(v), p.Until.UTC().Format(time.RFC3339)),
 		}
 	}
-	return rejections.Tell(conditions, told, v.Over(), func(c *appsv1.ReplicaSetCondition) (string, *metav1.Time) {
+	return rejections.Tell(conditions, told, v == nil || v.InARow == 0, func(c *appsv1.ReplicaSetCondition) (string, *metav1.Time) {
 		return string(c.Type), &c.LastTransitionTime
 	})
 }

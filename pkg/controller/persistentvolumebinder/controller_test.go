@@ -1,0 +1,332 @@
+package persistentvolumebinder
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
+)
+
+// prepare returns a controller whose caches have these objects, and whose API server has
+// live ones.
+func prepare(t *testing.T, plugins Plugins, cached []runtime.Object, live ...runtime.Object) (*Controller, *fixture.Rig) {
+	t.Helper()
+	rig := fixture.New(fake.NewClientset(live...), noon)
+	c := newController(t, rig, rig.Hand(), plugins)
+	rig.Cache(t, cached...)
+	for _, object := range cached {
+		if pv, is := object.(*corev1.PersistentVolume); is {
+			c.pool.seen(pv)
+		}
+	}
+	return c, rig
+}
+
+func keyed(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "ns", Name: name}
+}
+
+func TestAClaimIsLostOnlyWhenALiveLookSaysSo(t *testing.T) {
+	whole := volume("v", of("c", "uid-c"), in(corev1.VolumeBound))
+	bound := claim("c", boundOnce("v"))
+	for name, tc := range map[string]struct {
+		cached, live []runtime.Object
+		fail         error
+		want         string
+		told         bool
+	}{
+		"it is gone":                        {[]runtime.Object{bound}, []runtime.Object{bound}, nil, "get persistentvolumes, update persistentvolumeclaims/status", true},
+		"the cache does not show it yet":    {[]runtime.Object{bound}, []runtime.Object{bound, whole}, nil, "get persistentvolumes", false},
+		"the cache shows it as it was once": {[]runtime.Object{bound, volume("v", of("c", ""))}, []runtime.Object{bound, whole}, nil, "get persistentvolumes", false},
+		"nobody can look":                   {[]runtime.Object{bound}, []runtime.Object{bound}, errors.New("away"), "get persistentvolumes", false},
+		"all is well":                       {[]runtime.Object{bound, whole}, nil, nil, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, rig := prepare(t, nil, tc.cached, tc.live...)
+			if tc.fail != nil {
+				rig.Fail("get", "persistentvolumes", tc.fail)
+			}
+			err := c.claims.Reconcile(t.Context(), keyed("c")).Err()
+			if got := rig.Requests(); got != tc.want || (err != nil) != (tc.fail != nil) || (rig.Told() != "") != tc.told {
+				t.Errorf("did %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestAVolumeIsReleasedOnlyWhenALiveLookSaysSo(t *testing.T) {
+	bound := claim("c", boundOnce("v"))
+	again := claim("c", func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-again" })
+	inUse, out := volume("v", left, in(corev1.VolumeBound)), volume("v", left, released)
+	const release = "get persistentvolumeclaims, update persistentvolumes/status"
+	for name, tc := range map[string]struct {
+		volume *corev1.PersistentVolume
+		cached *corev1.PersistentVolumeClaim
+		live   *corev1.PersistentVolumeClaim
+		fail   bool
+		want   string
+	}{
+		"its claim is gone":                         {inUse, nil, nil, false, release},
+		"the cache lacks its claim":                 {inUse, nil, bound, false, "get persistentvolumeclaims"},
+		"another claim has the name":                {inUse, again, again, false, release},
+		"the cache shows an earlier claim":          {inUse, again, bound, false, "get persistentvolumeclaims"},
+		"nobody can look":                           {inUse, nil, nil, true, "get persistentvolumeclaims"},
+		"it is released and retained: nobody looks": {out, again, again, false, ""},
+		"its claim is cached":                       {inUse, bound, nil, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cached, live := []runtime.Object{tc.volume}, []runtime.Object{tc.volume}
+			if tc.cached != nil {
+				cached = append(cached, tc.cached)
+			}
+			if tc.live != nil {
+				live = append(live, tc.live)
+			}
+			c, rig := prepare(t, nil, cached, live...)
+			if tc.fail {
+				rig.Fail("get", "persistentvolumeclaims", errors.New("away"))
+			}
+			err := c.volumes.Reconcile(t.Context(), "v").Err()
+			if got := rig.Requests(); got != tc.want || (err != nil) != tc.fail {
+				t.Errorf("did %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestAVolumeIsGivenBackWhateverBecomesOfItsClaim(t *testing.T) {
+	for name, fail := range map[string]error{"it is bound": nil, "the write is refused": errors.New("no")} {
+		t.Run(name, func(t *testing.T) {
+			c, rig := prepare(t, nil, []runtime.Object{volume("v"), claim("c")}, volume("v"), claim("c"))
+			if fail != nil {
+				rig.Fail("update", "persistentvolumes", fail)
+			}
+			if err := c.claims.Reconcile(t.Context(), keyed("c")).Err(); (err != nil) != (fail != nil) {
+				t.Errorf("ended with %v", err)
+			}
+			if len(c.pool.lent) > 0 {
+				t.Error("the volume is lent still")
+			}
+		})
+	}
+}
+
+// slowly is a plugin that counts what it is asked for.
+type slowly struct {
+	twoPlugins
+	err   error
+	asked int
+}
+
+func (p *slowly) Of(pv *corev1.PersistentVolume) *Plugin {
+	plugin := *p.twoPlugins.Of(pv)
+	plugin.Delete = func(context.Context, *corev1.PersistentVolume) error {
+		p.asked++
+		return p.err
+	}
+	return &plugin
+}
+
+func TestAnOperationThatFailsPausesEverLonger(t *testing.T) {
+	plugins := &slowly{err: errors.New("busy")}
+	pv := volume("v", left, released, policy(deletePolicy), hostPath("/tmp/a"))
+	c, rig := prepare(t, plugins, []runtime.Object{pv}, pv)
+	op := operation{Kind: deletes, Volume: "v", UID: "uid-v"}
+	try := func() int {
+		before := plugins.asked
+		if c.start(op); c.ledger.running[op] {
+			_ = c.perform(t.Context(), op)
+		}
+		return plugins.asked - before
+	}
+	var tried []int
+	for _, wait := range []time.Duration{0, 499 * time.Millisecond, time.Millisecond, 999 * time.Millisecond, time.Millisecond, time.Hour, 121 * time.Second} {
+		rig.Clock.Step(wait)
+		tried = append(tried, try())
+	}
+	if want := []int{1, 0, 1, 0, 1, 1, 1}; !equal(tried, want) {
+		t.Errorf("tried %v, want %v", tried, want)
+	}
+	c.ledger.forget("uid-v")
+	if len(c.ledger.paused) > 0 {
+		t.Error("the pause of what is gone is kept")
+	}
+}
+
+func equal(a, b []int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func TestNothingIsDeletedThatIsWantedByThen(t *testing.T) {
+	cached := volume("v", left, released, policy(deletePolicy), hostPath("/tmp/a"))
+	for name, tc := range map[string]struct {
+		live []runtime.Object
+		want int
+	}{
+		"it is as it was":              {[]runtime.Object{cached}, 1},
+		"it is gone":                   {nil, 0},
+		"it was made again":            {[]runtime.Object{volume("v", left, released, policy(deletePolicy), hostPath("/tmp/a"), func(pv *corev1.PersistentVolume) { pv.UID = "again" })}, 0},
+		"it is to be retained now":     {[]runtime.Object{volume("v", left, released, hostPath("/tmp/a"))}, 0},
+		"it is free now":               {[]runtime.Object{volume("v", hostPath("/tmp/a"), policy(deletePolicy))}, 0},
+		"it is left to a driver now":   {[]runtime.Object{volume("v", left, released, policy(deletePolicy), hostPath("/tmp/a"), noted("pv.kubernetes.io/migrated-to", "x"))}, 0},
+		"its claim is there after all": {[]runtime.Object{cached, claim("c", boundOnce("v"))}, 0},
+		"its claim has another volume": {[]runtime.Object{cached, claim("c", boundOnce("other"))}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plugins := &slowly{}
+			c, _ := prepare(t, plugins, []runtime.Object{cached}, tc.live...)
+			op := operation{Kind: deletes, Volume: "v", UID: "uid-v"}
+			if err := c.perform(t.Context(), op).Err(); err != nil || plugins.asked != tc.want {
+				t.Errorf("deleted %d times, %v", plugins.asked, err)
+			}
+		})
+	}
+}
+
+func TestADeletedVolumeLosesItsFinalizerFirst(t *testing.T) {
+	pv := volume("v", left, released, policy(deletePolicy), hostPath("/tmp/a"), finalizers(deletionProtection, "other"))
+	c, rig := prepare(t, &slowly{}, []runtime.Object{pv}, pv)
+	if err := c.perform(t.Context(), operation{Kind: deletes, Volume: "v", UID: "uid-v"}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := rig.Requests(); got != "get persistentvolumes, get persistentvolumeclaims, get persistentvolumes, update persistentvolumes, delete persistentvolumes" {
+		t.Errorf("did %s", got)
+	}
+}
+
+type wakes map[types.NamespacedName]bool
+
+func (w wakes) Add(key types.NamespacedName)                       { w[key] = true }
+func (w wakes) AddAfter(key types.NamespacedName, _ time.Duration) { w[key] = true }
+
+func TestPendingClaimsAreLookedAtQuietly(t *testing.T) {
+	pending, other := claim("c", wantsClass("fast")), claim("d", wantsClass("slow"))
+	c, _ := prepare(t, nil, []runtime.Object{pending, other, claim("e", boundOnce("x"), wantsClass("fast"))})
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}, Spec: corev1.PodSpec{Volumes: []corev1.Volume{
+		{Name: "a", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}},
+		{Name: "b", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "e"}}}}}}
+	byClass, byPod := wakes{}, wakes{}
+	c.classChanged(runner.Change[storagev1.StorageClass]{New: class("fast", "p")}, byClass)
+	c.podChanged(runner.Change[corev1.Pod]{New: pod}, byPod)
+	for what, got := range map[string]wakes{"a class": byClass, "a pod": byPod} {
+		if len(got) != 1 || !got[keyed("c")] || c.loud.take(keyed("c")) {
+			t.Errorf("%s wakes %v", what, got)
+		}
+	}
+	queued := c.claims.Len()
+	c.volumeChangedForClaims(runner.Change[corev1.PersistentVolume]{New: volume("v", ofClass("fast"))}, nil)
+	if c.claims.Len() != queued+1 || c.loud.take(keyed("c")) {
+		t.Error("a volume that fits wakes its claim, and that tells nothing again")
+	}
+}
+
+func TestOwnWritesAreNotToldAgain(t *testing.T) {
+	c, _ := prepare(t, nil, []runtime.Object{claim("c")})
+	c.own.Store(keyed("c"), "7")
+	mine, theirs := claim("c"), claim("c")
+	mine.ResourceVersion, theirs.ResourceVersion = "7", "8"
+	c.claimChanged(runner.Change[corev1.PersistentVolumeClaim]{Old: claim("c"), New: mine}, nil)
+	if c.loud.take(keyed("c")) {
+		t.Error("an own write is told")
+	}
+	c.claimChanged(runner.Change[corev1.PersistentVolumeClaim]{Old: mine, New: theirs}, nil)
+	if !c.loud.take(keyed("c")) {
+		t.Error("the change of somebody else is not told")
+	}
+}
+
+func TestAClaimThatGotItsClassIsToldOf(t *testing.T) {
+	c, _ := prepare(t, nil, []runtime.Object{claim("c"), class("fast", "p", byDefault(noon))}, claim("c"))
+	if err := c.claims.Reconcile(t.Context(), keyed("c")).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, own := c.own.Load(keyed("c")); own {
+		t.Error("its next look would tell nothing")
+	}
+}
+
+func TestAProvisionedVolume(t *testing.T) {
+	fast := class("fast", "kubernetes.io/host-path")
+	wanting := claim("c", wantsClass("fast"))
+	c, rig := prepare(t, twoPlugins{}, []runtime.Object{fast, wanting}, wanting)
+	op := operation{Kind: provisions, Claim: keyed("c"), UID: "uid-c"}
+	if err := c.perform(t.Context(), op).Err(); err != nil {
+		t.Fatal(err)
+	}
+	pv, err := rig.Client.CoreV1().PersistentVolumes().Get(t.Context(), "pvc-uid-c", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ref := pv.Spec.ClaimRef; ref == nil || ref.UID != "uid-c" || ref.Kind != "PersistentVolumeClaim" || marks(pv) != "{b,"+deletionProtection+"}" ||
+		pv.Spec.StorageClassName != "fast" || pv.Spec.PersistentVolumeReclaimPolicy != deletePolicy {
+		t.Errorf("made %v", pv)
+	}
+	if told := rig.Told(); told != "Normal ProvisioningSucceeded Successfully provisioned volume pvc-uid-c using kubernetes.io/host-path" {
+		t.Errorf("told %s", told)
+	}
+	if err := c.perform(t.Context(), op).Err(); err != nil || rig.Told() != "" || strings.Count(rig.Requests(), "create") != 1 {
+		t.Errorf("what is there was made again: %v, %s", err, rig.Requests())
+	}
+}
+
+func TestAProvisioningThatFails(t *testing.T) {
+	chosen := says("volume.kubernetes.io/selected-node", "n")
+	source := func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "x", Name: "y"}
+	}
+	options := func(c *storagev1.StorageClass) { c.MountOptions = []string{"a", "b"} }
+	broken := failing{errors.New("full"), ""}
+	for name, tc := range map[string]struct {
+		class   *storagev1.StorageClass
+		claim   *corev1.PersistentVolumeClaim
+		plugins Plugins
+		want    string
+	}{
+		"from a data source": {class("fast", "kubernetes.io/host-path"), claim("c", wantsClass("fast"), source), twoPlugins{},
+			`plugin "kubernetes.io/host-path" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource`},
+		"with mount options": {class("fast", "kubernetes.io/host-path", options), claim("c", wantsClass("fast")), twoPlugins{},
+			`Mount options are not supported by the provisioner but StorageClass "fast" has mount options [a b]`},
+		"for an unknown node":     {class("fast", "kubernetes.io/host-path"), claim("c", wantsClass("fast"), chosen), twoPlugins{}, `Failed to get target node: node "n" not found`},
+		"by the plugin":           {class("fast", "kubernetes.io/host-path"), claim("c", wantsClass("fast")), broken, `Failed to provision volume with StorageClass "fast": full`},
+		"by a plugin that is off": {class("fast", "kubernetes.io/host-path"), claim("c", wantsClass("fast")), failing{nil, "it is off"}, `Failed to create provisioner: it is off`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, rig := prepare(t, tc.plugins, []runtime.Object{tc.class, tc.claim}, tc.claim)
+			err := c.perform(t.Context(), operation{Kind: provisions, Claim: keyed("c"), UID: "uid-c"}).Err()
+			if told := rig.Told(); told != "Warning ProvisioningFailed "+tc.want || !errors.Is(err, errTold) || len(c.ledger.paused) != 1 {
+				t.Errorf("told %s, %v", told, err)
+			}
+		})
+	}
+}
+
+// failing is a plugin that provisions nothing.
+type failing struct {
+	err      error
+	disabled string
+}
+
+func (p failing) Named(string) *Plugin {
+	return &Plugin{Name: "kubernetes.io/host-path", Disabled: p.disabled, Provision: func(context.Context, Request) (*corev1.PersistentVolume, error) { return nil, p.err }}
+}
+
+func (failing) Of(*corev1.PersistentVolume) *Plugin { return nil }
