@@ -12,6 +12,9 @@ const (
 	// firstPause and lastPause bound how long an operation is not started again that failed.
 	firstPause = 500 * time.Millisecond
 	lastPause  = 2*time.Minute + 2*time.Second
+	// mostRecycled is how many volumes are recycled at once. A pod that finds no node takes
+	// its time, and what is deleted must not wait for it.
+	mostRecycled = atOnce / 2
 )
 
 // operationKind is what an operation does.
@@ -66,11 +69,21 @@ func newLedger() *ledger {
 func (l *ledger) begin(op operation, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.running[op] || now.Before(l.paused[op].until) {
+	if l.running[op] || now.Before(l.paused[op].until) || op.Kind == recycles && l.recycled() >= mostRecycled {
 		return false
 	}
 	l.running[op] = true
 	return true
+}
+
+// recycled is how many volumes are being recycled.
+func (l *ledger) recycled() (n int) {
+	for op := range l.running {
+		if op.Kind == recycles {
+			n++
+		}
+	}
+	return n
 }
 
 // end notes that an operation has ended. One that failed pauses, ever longer.

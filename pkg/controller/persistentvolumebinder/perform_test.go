@@ -300,6 +300,25 @@ func TestAnOperationRunsOnceAtATimeAndPausesEverLonger(t *testing.T) {
 	}
 }
 
+func TestRecyclingHoldsUpNothingElse(t *testing.T) {
+	l := newLedger()
+	recycling := func(n int) operation {
+		return operation{Kind: recycles, Volume: fmt.Sprint("pv-", n), UID: types.UID(fmt.Sprint(n))}
+	}
+	for n := range mostRecycled {
+		if !l.begin(recycling(n), noon) {
+			t.Fatalf("volume %d is not recycled", n)
+		}
+	}
+	if l.begin(recycling(mostRecycled), noon) || !l.begin(deletion, noon) {
+		t.Error("all workers may recycle")
+	}
+	l.end(recycling(0), false, noon)
+	if !l.begin(recycling(mostRecycled), noon) {
+		t.Error("the next one does not have its turn")
+	}
+}
+
 var provisioning1 = operation{Kind: provisions, Claim: types.NamespacedName{Namespace: "ns", Name: "data"}, UID: "uid-data"}
 
 func hostClass(with ...func(*storagev1.StorageClass)) *storagev1.StorageClass {

@@ -108,7 +108,9 @@ func (p *Pods) create(ctx context.Context, key string, pod *corev1.Pod) error {
 	result := p.actor.Take(ctx, key, act.Create{Object: pod, Same: func(client.Object) bool { return false }})
 	switch {
 	case result.Became == act.Taken:
-		p.remove(ctx, key, pod)
+		if old, read := result.Object.(*corev1.Pod); read && old != nil {
+			p.remove(ctx, key, old)
+		}
 		return errOldPod
 	case result.Became == act.Ending:
 		return fmt.Errorf("unexpected error creating recycler pod:  namespace %s is being deleted", pod.Namespace)

@@ -206,6 +206,11 @@ func TestAPodOfAnEarlierProcessIsDeletedFirst(t *testing.T) {
 	if !r.gone() {
 		t.Error("the old pod is left")
 	}
+	for _, a := range r.Client.Actions() {
+		if a, is := a.(clienttesting.DeleteActionImpl); is && *a.DeleteOptions.Preconditions.UID != "earlier" {
+			t.Error("any pod of the name may be deleted")
+		}
+	}
 	ended := r.recycle(t.Context())
 	r.becomes(corev1.PodSucceeded, "")
 	r.ends(ended, "<nil>")
