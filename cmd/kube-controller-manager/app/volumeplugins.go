@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/persistentvolumebinder"
 	"github.com/kube-kcm/kube-controller-manager/pkg/volumes/hostpath"
@@ -21,7 +22,7 @@ func (cc ControllerContext) volumePlugins(ctx context.Context, hand reconcile.Ha
 	volumes := cc.Config.PersistentVolumeBinderController.VolumeConfiguration
 	recyclers, err := cc.recyclers()
 	if err != nil {
-		return nil, fmt.Errorf("failed to probe volume plugins when starting persistentvolume controller: %w", err)
+		return nil, err
 	}
 	events, err := cc.eventsByName()
 	if err != nil {
@@ -32,7 +33,7 @@ func (cc ControllerContext) volumePlugins(ctx context.Context, hand reconcile.Ha
 		return nil, err
 	}
 	return persistentvolumebinder.BuiltIn(persistentvolumebinder.BuiltInOptions{
-		Disk: hostpath.LocalDisk(), ProvisionsHostPaths: *volumes.EnableHostPathProvisioning,
+		Disk: hostpath.LocalDisk(), ProvisionsHostPaths: ptr.Deref(volumes.EnableHostPathProvisioning, false),
 		Recyclers: recyclers, Recycle: pods.Recycle, Clock: cc.Clock,
 	}), nil
 }
@@ -42,11 +43,11 @@ func (cc ControllerContext) recyclers() (recycle.Recyclers, error) {
 	o := cc.Config.PersistentVolumeBinderController.VolumeConfiguration.PersistentVolumeRecyclerConfiguration
 	onHost, err := recycle.Template(o.PodTemplateFilePathHostPath)
 	if err != nil {
-		return recycle.Recyclers{}, err
+		return recycle.Recyclers{}, fmt.Errorf("failed to probe volume plugins when starting persistentvolume controller: %w", err)
 	}
 	onNFS, err := recycle.Template(o.PodTemplateFilePathNFS)
 	if err != nil {
-		return recycle.Recyclers{}, err
+		return recycle.Recyclers{}, fmt.Errorf("failed to probe volume plugins when starting persistentvolume controller: %w", err)
 	}
 	return recycle.Recyclers{
 		HostPath: recycle.Recycler{Template: onHost, Minimum: o.MinimumTimeoutHostPath, Increment: o.IncrementTimeoutHostPath},
