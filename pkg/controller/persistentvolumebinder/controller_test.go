@@ -176,6 +176,30 @@ func equal(a, b []int) bool {
 	return true
 }
 
+func TestAFailureIsOfTheClaimOfThatTime(t *testing.T) {
+	l := newLedger()
+	l.failed("uid-v", "uid-c", failure{failedDelete, "busy"})
+	l.empty("uid-v", "uid-c")
+	if failed, emptied := l.of("uid-v", "uid-d"); failed != nil || emptied {
+		t.Error("the next claim is told of it")
+	}
+	if failed, emptied := l.of("uid-v", "uid-c"); failed == nil || !emptied {
+		t.Error("nobody is told")
+	}
+	l.reported("uid-v")
+	if failed, _ := l.of("uid-v", "uid-c"); failed != nil {
+		t.Error("it is told twice")
+	}
+}
+
+func TestNothingIsKeptOfAClaimThatIsGone(t *testing.T) {
+	c, _ := prepare(t, nil, nil)
+	c.volumeGone(volume("v", left))
+	if err := c.claims.Reconcile(t.Context(), keyed("c")).Err(); err != nil || len(c.loud.keys) > 0 {
+		t.Errorf("keeps %v, %v", c.loud.keys, err)
+	}
+}
+
 func TestNothingIsDeletedThatIsWantedByThen(t *testing.T) {
 	cached := volume("v", left, released, policy(deletePolicy), hostPath("/tmp/a"))
 	for name, tc := range map[string]struct {

@@ -20,11 +20,12 @@ import (
 
 // observeClaim reads a claim, borrows its volume, and reads what else decides.
 func (c *Controller) observeClaim(ctx context.Context, key types.NamespacedName) (observedClaim, error) {
+	quiet := !c.loud.take(key)
 	claim, err := reconcile.Cached[corev1.PersistentVolumeClaim](c.claimStore, key)
 	if err != nil {
 		return observedClaim{}, err
 	}
-	o := observedClaim{claim: claim, provisions: c.provisions, plugins: c.plugins, quiet: !c.loud.take(key)}
+	o := observedClaim{claim: claim, provisions: c.provisions, plugins: c.plugins, quiet: quiet}
 	switch {
 	case metav1.HasAnnotation(claim.ObjectMeta, volumehelpers.AnnBindCompleted):
 		err = c.boundVolume(ctx, &o)

@@ -50,10 +50,17 @@ type ledger struct {
 	mu      sync.Mutex
 	running map[operation]bool
 	paused  map[operation]pause
-	// failures are to be reported by the key of their volume.
-	failures map[types.UID]failure
+	// failures are to be reported by the key of their volume, as long as it has the claim of
+	// that time.
+	failures map[types.UID]reportable
 	// emptied are the volumes that were recycled, with the UID of the claim that they had.
 	emptied map[types.UID]types.UID
+}
+
+// reportable is the failure of an operation on a volume that this claim had left.
+type reportable struct {
+	failure
+	claim types.UID
 }
 
 type pause struct {
@@ -62,7 +69,7 @@ type pause struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{running: map[operation]bool{}, paused: map[operation]pause{}, failures: map[types.UID]failure{}, emptied: map[types.UID]types.UID{}}
+	return &ledger{running: map[operation]bool{}, paused: map[operation]pause{}, failures: map[types.UID]reportable{}, emptied: map[types.UID]types.UID{}}
 }
 
 // begin reports whether an operation may start now, and notes that it does.
@@ -103,10 +110,10 @@ func (l *ledger) end(op operation, failed bool, now time.Time) {
 }
 
 // failed has the key of a volume report that its operation failed.
-func (l *ledger) failed(volume types.UID, f failure) {
+func (l *ledger) failed(volume, claim types.UID, f failure) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.failures[volume] = f
+	l.failures[volume] = reportable{f, claim}
 }
 
 // empty notes that a volume was recycled after a claim.
@@ -121,8 +128,8 @@ func (l *ledger) of(volume, claim types.UID) (*failure, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var failed *failure
-	if f, is := l.failures[volume]; is {
-		failed = &f
+	if r, is := l.failures[volume]; is && r.claim == claim {
+		failed = &r.failure
 	}
 	after, emptied := l.emptied[volume]
 	return failed, emptied && claim != "" && after == claim

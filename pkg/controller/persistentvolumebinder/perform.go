@@ -96,7 +96,7 @@ func (c *Controller) deleteVolume(ctx context.Context, op operation) error {
 	}
 	if err != nil {
 		countError(plugin.Name, deletes)
-		c.report(op, failure{failedDelete, err.Error()})
+		c.report(op, pv, failure{failedDelete, err.Error()})
 		return err
 	}
 	if err := c.actor.Take(ctx, op, act.Delete{Of: pv, MayRepeat: true}).Err; err != nil {
@@ -106,8 +106,8 @@ func (c *Controller) deleteVolume(ctx context.Context, op operation) error {
 }
 
 // report has the key of a volume report a failure.
-func (c *Controller) report(op operation, f failure) {
-	c.ledger.failed(op.UID, f)
+func (c *Controller) report(op operation, pv *corev1.PersistentVolume, f failure) {
+	c.ledger.failed(pv.UID, pv.Spec.ClaimRef.UID, f)
 	c.volumes.Add(op.Volume)
 }
 
@@ -137,7 +137,7 @@ func (c *Controller) recycleVolume(ctx context.Context, op operation) error {
 		c.actor.Take(ctx, op, act.Event{On: pv, Type: eventType, Reason: "RecyclerPod", Message: message})
 	}
 	if err := plugin.Recycle(ctx, pv, say); err != nil {
-		c.report(op, failure{failedRecycle, fmt.Sprintf("Recycle failed: %v", err)})
+		c.report(op, pv, failure{failedRecycle, fmt.Sprintf("Recycle failed: %v", err)})
 		return err
 	}
 	c.ledger.empty(pv.UID, pv.Spec.ClaimRef.UID)

@@ -196,7 +196,7 @@ func TestADeletionThatFailsIsToldAndPauses(t *testing.T) {
 			r := newPlant(t, []runtime.Object{pv}, pv)
 			tc.prepare(r)
 			err := r.runs(t, deletion)
-			failed, _ := r.ledger.of("uid-pv", "")
+			failed, _ := r.ledger.of("uid-pv", "uid-data")
 			if got := r.writes(); got != tc.writes {
 				t.Errorf("wrote %s", got)
 			}
