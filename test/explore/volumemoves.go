@@ -37,7 +37,7 @@ func init() {
 			{2, Line("csi csi.example off", "csi csi.example", "csi csi.example", "csi other.example attacher", "apply driver.yaml", "delete csidrivers/csi.example")},
 			{2, About(nodes, "node %s silent", "node %s notready", "node %s back", "node %s back", "node %s taint node.kubernetes.io/out-of-service=x:NoExecute", "node %s untaint node.kubernetes.io/out-of-service",
 				"annotate nodes/%s volumes.kubernetes.io/controller-managed-attach-detach=true", `status nodes/%s {"volumesInUse":[]}`)},
-			{2, Line("delete volumeattachments/csi-*", `patch volumeattachments/csi-* {"metadata":{"finalizers":null}}`, `status volumeattachments/csi-* {"attached":false}`,
+			{2, Line("delete volumeattachments/csi-*", `patch volumeattachments/csi-* {"metadata":{"finalizers":null}}`,
 				`status volumeattachments/csi-* {"attachError":{"message":"m"}}`)},
 			{2, Line("annotate storageclasses/$NS-fast storageclass.kubernetes.io/is-default-class=true", "annotate storageclasses/$NS-fast storageclass.kubernetes.io/is-default-class-",
 				"delete storageclasses/$NS-late", "apply late.yaml", "delete volumeattributesclasses/$NS-gold", "apply gold.yaml", `patch volumeattributesclasses/$NS-silver {"metadata":{"finalizers":null}}`)},
