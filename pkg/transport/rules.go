@@ -35,6 +35,7 @@ var (
 	container = &rule{keep: of(1, 6, 8, 15, 23, 24, 25)}
 
 	containerStatus = &rule{drop: of(7, 8, 12)} // imageID, containerID, volumeMounts
+	debugStatus     = &rule{keep: of(1, 2)}     // name, state
 
 	// volumeSource loses what only kubelets provide: hostPath, emptyDir, gitRepo,
 	// secret, downwardAPI, configMap, projected, image.
@@ -58,8 +59,7 @@ var (
 		into: map[protowire.Number]*rule{1: volume, 2: container, 18: affinity, 20: container},
 	}
 	podStatus = &rule{
-		drop: of(13), // ephemeralContainerStatuses
-		into: map[protowire.Number]*rule{8: containerStatus, 10: containerStatus},
+		into: map[protowire.Number]*rule{8: containerStatus, 10: containerStatus, 13: debugStatus},
 	}
 
 	// nodeStatus loses capacity, daemonEndpoints, nodeInfo, images, config,
