@@ -257,3 +257,13 @@ func meant(e *corev1.Endpoints) string {
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
 }
+
+func TestAnUpdateIsOfTheVersionSeenAndKeepsFinalizers(t *testing.T) {
+	o := observed{endpoints: endpointsOf(offering(at("10.0.0.9"), nil, port("a", 80))), service: byHand(), most: 1000,
+		slices: slicesFor(endpointsOf(offering(at("10.0.0.1"), nil, port("a", 80))))}
+	o.slices[0].Finalizers = []string{"example.com/kept"}
+	update, is := plan(o, time.Time{}).Stages[0].Steps[0].(act.Update)
+	if !is || update.Object.GetResourceVersion() != "1" || !slices.Equal(update.Object.GetFinalizers(), []string{"example.com/kept"}) {
+		t.Errorf("the update is %+v", update)
+	}
+}
