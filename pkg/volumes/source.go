@@ -31,7 +31,7 @@ type Source struct {
 	Migrated bool
 }
 
-// Flex is what a FlexVolume driver is told of a volume.
+// Flex is what a FlexVolume driver gets to know of a volume.
 type Flex struct {
 	Driver, FSType string
 	ReadOnly       bool

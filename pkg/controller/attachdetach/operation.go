@@ -137,7 +137,7 @@ func (d *draft) attachOver(node string, err error) {
 	d.counts = append(d.counts, took(d.v, p.known, op, err, d.now))
 }
 
-// detachOver ends a detach. Of one that failed nobody is told but the log.
+// detachOver ends a detach. A failure is logged and gives no event.
 func (d *draft) detachOver(node string, err error) {
 	p := d.pairs[node]
 	d.counts = append(d.counts, took(d.v, p.known, p.op, err, d.now))

@@ -22,7 +22,7 @@ const (
 // pair is what is remembered of a volume and a node.
 type pair struct {
 	state state
-	// known: more tells of the volume than a name in the status of a node.
+	// known: the source of the volume is known, not only its name in the status of a node.
 	known bool
 	// device is what a FlexVolume driver said when it attached the volume.
 	device string
@@ -40,7 +40,7 @@ type pair struct {
 	left    uint64
 	// waits: its detach waits for something of the node.
 	waits bool
-	// told: the pods on the node know that the volume is on another one.
+	// told: the pods on the node have the event that the volume is on another one.
 	told bool
 	// looked is when its attachment was last looked for live in vain.
 	looked time.Time
@@ -60,7 +60,7 @@ type podName struct {
 type operation struct {
 	kind  kind
 	since time.Time
-	// pods are told of an attach.
+	// pods get the event of an attach.
 	pods []*corev1.Pod
 	// over: its steps were all there is to it. Failed is what was said to a step.
 	over   bool

@@ -154,11 +154,11 @@ func (s setback) condition(conditions []appsv1.DaemonSetCondition, now time.Time
 			Message: rejections.Message(s.troubled, "node "+s.node, s.reason, s.due),
 		}
 	}
-	return tellBackoff(conditions, told, s.troubled == 0)
+	return setBackoff(conditions, told, s.troubled == 0)
 }
 
-// tellBackoff brings the condition that tells of rejected pods up to date among others.
-func tellBackoff(conditions []appsv1.DaemonSetCondition, told *appsv1.DaemonSetCondition, over bool) []appsv1.DaemonSetCondition {
+// setBackoff sets the condition about rejected pods, and keeps the others.
+func setBackoff(conditions []appsv1.DaemonSetCondition, told *appsv1.DaemonSetCondition, over bool) []appsv1.DaemonSetCondition {
 	return rejections.Tell(conditions, told, over, func(c *appsv1.DaemonSetCondition) (string, *metav1.Time) {
 		return string(c.Type), &c.LastTransitionTime
 	})

@@ -95,7 +95,7 @@ func (s *server) putSet(ds *appsv1.DaemonSet) *appsv1.DaemonSet {
 	return s.ds
 }
 
-// unlucky tells whether this call goes wrong.
+// unlucky reports whether this call goes wrong.
 func (s *server) unlucky() bool {
 	if s.faults == 0 || s.rand.IntN(4) > 0 {
 		return false

@@ -25,7 +25,7 @@ func statusOf(ds *appsv1.DaemonSet, t sums) appsv1.DaemonSetStatus {
 func withStatus(status appsv1.DaemonSetStatus) func(client.Object) {
 	return func(object client.Object) {
 		set := object.(*appsv1.DaemonSet)
-		conditions, collisions := tellBackoff(set.Status.Conditions, backoffOf(&status), true), set.Status.CollisionCount
+		conditions, collisions := setBackoff(set.Status.Conditions, backoffOf(&status), true), set.Status.CollisionCount
 		set.Status = status
 		set.Status.Conditions, set.Status.CollisionCount = conditions, collisions
 	}

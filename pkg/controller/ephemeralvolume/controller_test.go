@@ -131,7 +131,7 @@ func TestAPodGetsItsClaimWhenTheNameIsFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	fixture.Run(t, client, c.Run, rig.In)
-	fixture.Eventually(t, "the pod is told", func() bool { return len(rig.Events.Events) > 0 })
+	fixture.Eventually(t, "the pod has an event", func() bool { return len(rig.Events.Events) > 0 })
 	claims := client.CoreV1().PersistentVolumeClaims("team")
 	if got, err := claims.Get(t.Context(), "web-one", metav1.GetOptions{}); err != nil || got.OwnerReferences[0].UID != "old-uid" {
 		t.Fatalf("the claim of another pod is %v, %v", got, err)

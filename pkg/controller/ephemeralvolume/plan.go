@@ -91,7 +91,7 @@ func tell(pod *corev1.Pod, why error) act.Step {
 	return act.Event{On: pod, Type: corev1.EventTypeWarning, Reason: failedBinding, Message: why.Error()}
 }
 
-// taken tells of the names that turned out to be those of other claims.
+// taken gives the events for names that other claims have.
 func taken(pod *corev1.Pod) func(act.Results) act.Plan {
 	return func(results act.Results) act.Plan {
 		var steps []act.Step

@@ -33,7 +33,7 @@ type write[T client.Object] struct {
 	subresource string
 	// changed: without it nothing is written.
 	changed bool
-	// tell is told when it is written.
+	// tell are the events for when it is written.
 	tell []act.Event
 	then func(T) act.Plan
 }

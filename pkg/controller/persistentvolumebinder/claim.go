@@ -32,7 +32,7 @@ type observedClaim struct {
 	fallback *storagev1.StorageClass
 	// unscheduled are the names of the pods that use the claim and have no node.
 	unscheduled []string
-	// quiet: nothing has happened that the same events are told again for.
+	// quiet: nothing has happened since the last event, so none is sent again.
 	quiet bool
 	// provisions: volumes may be provisioned.
 	provisions bool
@@ -130,7 +130,7 @@ func (o observedClaim) pending(why, kind, reason, message string) act.Plan {
 	return o.told(why, kind, reason, message, func() act.Plan { return claimInPhase(o.claim, corev1.ClaimPending, why) })
 }
 
-// told tells an event that is told again each time, and goes on.
+// told sends an event, unless the claim is quiet, and goes on.
 func (o observedClaim) told(why, kind, reason, message string, then func() act.Plan) act.Plan {
 	if o.quiet {
 		return then()

@@ -80,7 +80,7 @@ type Controller struct {
 	pool   *pool
 	ledger *ledger
 	timers *timers
-	// loud are the claims whose events are to be told again, and own the versions of claims
+	// loud are the claims whose events are to be sent again, and own the versions of claims
 	// that are our own writes, for which nothing is.
 	loud set
 	own  sync.Map
@@ -177,7 +177,7 @@ type outcome struct {
 	results act.Results
 	// bound: the claim is bound to a volume that was found for it.
 	bound bool
-	// again: the claim is another one by what was written, and all is told of it.
+	// again: what was written has changed the claim, and its events are sent again.
 	again bool
 	// wake is a claim to be looked at.
 	wake *corev1.PersistentVolumeClaim

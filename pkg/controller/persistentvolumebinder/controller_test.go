@@ -181,14 +181,14 @@ func TestAFailureIsOfTheClaimOfThatTime(t *testing.T) {
 	l.failed("uid-v", "uid-c", failure{failedDelete, "busy"})
 	l.empty("uid-v", "uid-c")
 	if failed, emptied := l.of("uid-v", "uid-d"); failed != nil || emptied {
-		t.Error("the next claim is told of it")
+		t.Error("the next claim gets the event")
 	}
 	if failed, emptied := l.of("uid-v", "uid-c"); failed == nil || !emptied {
-		t.Error("nobody is told")
+		t.Error("there is no event")
 	}
 	l.reported("uid-v")
 	if failed, _ := l.of("uid-v", "uid-c"); failed != nil {
-		t.Error("it is told twice")
+		t.Error("the event is sent twice")
 	}
 }
 
@@ -270,11 +270,11 @@ func TestOwnWritesAreNotToldAgain(t *testing.T) {
 	mine.ResourceVersion, theirs.ResourceVersion = "7", "8"
 	c.claimChanged(runner.Change[corev1.PersistentVolumeClaim]{Old: claim("c"), New: mine}, nil)
 	if c.loud.take(keyed("c")) {
-		t.Error("an own write is told")
+		t.Error("an own write sends events again")
 	}
 	c.claimChanged(runner.Change[corev1.PersistentVolumeClaim]{Old: mine, New: theirs}, nil)
 	if !c.loud.take(keyed("c")) {
-		t.Error("the change of somebody else is not told")
+		t.Error("a change by another client sends no events again")
 	}
 }
 

@@ -21,7 +21,7 @@
 // What a built-in plugin does with a backend is behind [Plugins] and [Plugin]
 // (plugins.go), which come in with [Options]. All else is here: who is asked
 // (deletionOf and provisioningOf), what is looked at live before (released), finalizers,
-// the volume that is created (volumeFor), and what is told of a failure: an error of
-// Delete, Recycle or Provision is told as it is. Without plugins none matches any volume
+// the volume that is created (volumeFor), and the event of a failure: it has
+// the error of Delete, Recycle or Provision as it is. Without plugins none matches any volume
 // or provisioner.
 package persistentvolumebinder

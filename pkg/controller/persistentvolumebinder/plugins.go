@@ -26,7 +26,7 @@ type Plugin struct {
 	Provision func(context.Context, Request) (*corev1.PersistentVolume, error)
 	// Delete deletes the backend of a volume. It may be called again for one that is gone.
 	Delete func(context.Context, *corev1.PersistentVolume) error
-	// Recycle empties a volume, and says on the way what is to be told on it.
+	// Recycle empties a volume, and reports the events for it on the way.
 	Recycle func(ctx context.Context, pv *corev1.PersistentVolume, say func(eventType, message string)) error
 }
 

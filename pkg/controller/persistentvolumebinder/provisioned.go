@@ -25,7 +25,7 @@ const (
 	pauseBetween = 10 * time.Second
 )
 
-// errTold is an error that has been told in an event.
+// errTold is a failure that has its event already.
 var errTold = errors.New("the volume cannot be provisioned")
 
 // provisionVolume has a plugin make the backend of a volume, and creates the volume.

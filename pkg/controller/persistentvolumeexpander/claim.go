@@ -117,7 +117,7 @@ func claimPatch(before, after *corev1.PersistentVolumeClaim, events act.Events) 
 	return &act.Patch{Of: before, Type: types.StrategicMergePatchType, Data: data, Subresource: "status", Versioned: true, Events: events}, nil
 }
 
-// patchFailed is how the failure of a patch of a claim is told of; what the API server
+// patchFailed is how events name the failure of a patch of a claim; what the API server
 // said comes last.
 func patchFailed(claim *corev1.PersistentVolumeClaim) string {
 	return fmt.Sprintf("patchPVCStatus failed to patch PVC %q: %%v", claim.Name)

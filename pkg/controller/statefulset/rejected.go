@@ -116,11 +116,11 @@ func (b *setback) condition(conditions []appsv1.StatefulSetCondition, now time.T
 			Message: rejections.Message(len(b.due), b.next.Name, b.next.Status.Reason, b.due[b.next.Name]),
 		}
 	}
-	return tellBackoff(conditions, told, b == nil || b.over)
+	return setBackoff(conditions, told, b == nil || b.over)
 }
 
-// tellBackoff brings the condition that tells of rejected pods up to date among others.
-func tellBackoff(conditions []appsv1.StatefulSetCondition, told *appsv1.StatefulSetCondition, over bool) []appsv1.StatefulSetCondition {
+// setBackoff sets the condition about rejected pods, and keeps the others.
+func setBackoff(conditions []appsv1.StatefulSetCondition, told *appsv1.StatefulSetCondition, over bool) []appsv1.StatefulSetCondition {
 	return rejections.Tell(conditions, told, over, func(c *appsv1.StatefulSetCondition) (string, *metav1.Time) {
 		return string(c.Type), &c.LastTransitionTime
 	})

@@ -49,7 +49,7 @@ func statusOf(o observed, now time.Time) appsv1.StatefulSetStatus {
 func put(status appsv1.StatefulSetStatus) func(client.Object) {
 	return func(object client.Object) {
 		set := object.(*appsv1.StatefulSet)
-		conditions := tellBackoff(set.Status.Conditions, backoffOf(&status), true)
+		conditions := setBackoff(set.Status.Conditions, backoffOf(&status), true)
 		set.Status = status
 		set.Status.Conditions = conditions
 	}
