@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"syscall"
@@ -88,6 +89,7 @@ func TestStandbyTakesOver(t *testing.T) {
 
 	since := time.Now()
 	first.Process().Signal(syscall.SIGTERM)
+	<-first.Process().Exited() // or the first one would still act
 	acts(t, client, "after-term", patient)
 	took := time.Since(since)
 	t.Logf("SIGTERM: a standby acted after %s", took.Round(time.Millisecond))
@@ -95,18 +97,23 @@ func TestStandbyTakesOver(t *testing.T) {
 	if took > 10*time.Second {
 		t.Errorf("a standby acted only %s after SIGTERM: was the lease not released?", took)
 	}
-	<-first.Process().Exited()
 	if code := first.Process().ExitCode(); code != 0 {
 		t.Errorf("exit code %d after SIGTERM, want 0:\n%s", code, first.LogTail(0, 20))
 	}
 	leader = leads(t, client, leader)
 
 	// Whichever of the two leads is killed; the other waits for the lease to run out.
-	since = time.Now()
 	killed, left := second, third
-	if !isLeader(t, second) {
-		killed, left = third, second
-	}
+	harness.Eventually(t, patient, func(context.Context) error {
+		if isLeader(t, third) {
+			killed, left = third, second
+		}
+		if !isLeader(t, killed) {
+			return errors.New("neither of the two serves the checks of a leader")
+		}
+		return nil
+	})
+	since = time.Now()
 	killed.Kill()
 	acts(t, client, "after-kill", patient)
 	t.Logf("SIGKILL: the standby acted after %s (lease of 15 s)", time.Since(since).Round(time.Millisecond))
