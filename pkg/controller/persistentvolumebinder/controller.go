@@ -35,8 +35,6 @@ const (
 	// longestOperation is after how long an operation counts as stuck; a recycler of a large
 	// volume may take hours.
 	longestOperation = 24 * time.Hour
-	// leastPeriod is between two resyncs, however short the period is said to be.
-	leastPeriod = 100 * time.Millisecond
 )
 
 var everything = labels.Everything()
@@ -145,31 +143,8 @@ func (c *Controller) object(key types.NamespacedName) runtime.Object {
 func (c *Controller) Run(ctx context.Context) {
 	var resync sync.WaitGroup
 	defer resync.Wait()
-	resync.Go(func() {
-		ticker := c.clock.NewTicker(c.period)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C():
-				c.resync()
-			}
-		}
-	})
+	resync.Go(func() { c.resync(ctx) })
 	c.Group.Run(ctx)
-}
-
-// resync wakes all claims and all volumes.
-func (c *Controller) resync() {
-	for _, item := range c.claimStore.List() {
-		if claim, is := item.(*corev1.PersistentVolumeClaim); is {
-			c.wakeClaim(keyOf(claim))
-		}
-	}
-	for _, name := range c.volumeStore.ListKeys() {
-		c.volumes.Add(name)
-	}
 }
 
 // outcome is what is remembered of a plan and its results.
