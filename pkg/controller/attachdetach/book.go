@@ -22,6 +22,8 @@ type book struct {
 	nodes       map[string]*nodeRecord
 	pods        map[types.UID]map[volumes.Name]bool
 	attachments map[string]volumes.Name // by the name of the VolumeAttachment
+	// strays are the nodes by volume for which a VolumeAttachment was seen that no record has.
+	strays map[volumes.Name]map[string]bool
 }
 
 // nodeRecord is what is remembered of a node.
@@ -48,6 +50,7 @@ func newBook(now time.Time) *book {
 		began:   now,
 		volumes: map[volumes.Name]record{}, nodes: map[string]*nodeRecord{},
 		pods: map[types.UID]map[volumes.Name]bool{}, attachments: map[string]volumes.Name{},
+		strays: map[volumes.Name]map[string]bool{},
 	}
 }
 
@@ -89,6 +92,39 @@ func (b *book) attachmentOf(name string) (volumes.Name, bool) {
 	return volume, is
 }
 
+// stray notes that there is a VolumeAttachment of a volume and a node.
+func (b *book) stray(name volumes.Name, node string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, known := b.volumes[name].pairs[node]; known {
+		return
+	}
+	if b.strays[name] == nil {
+		b.strays[name] = map[string]bool{}
+	}
+	b.strays[name][node] = true
+}
+
+// straysOf are the nodes for which a volume has a VolumeAttachment that no record has.
+func (b *book) straysOf(name volumes.Name) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Collect(maps.Keys(b.strays[name]))
+}
+
+// found notes that the VolumeAttachment of a volume and a node is known, or gone.
+func (b *book) found(name volumes.Name, node string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.drop(name, node)
+}
+
+func (b *book) drop(name volumes.Name, node string) {
+	if delete(b.strays[name], node); len(b.strays[name]) == 0 {
+		delete(b.strays, name)
+	}
+}
+
 // all are the volumes that something is remembered of.
 func (b *book) all() []volumes.Name {
 	b.mu.Lock()
@@ -114,6 +150,7 @@ func (b *book) put(name volumes.Name, r record, unsure ...string) []string {
 	before := b.volumes[name]
 	var wake []string
 	for node, p := range r.pairs {
+		b.drop(name, node)
 		n, old := b.node(node), before.pairs[node]
 		starts := p.leaving && !old.leaving
 		if p.reported() != old.reported() || starts || p.reported() && p.device != old.device {

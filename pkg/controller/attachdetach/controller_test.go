@@ -2,15 +2,18 @@ package attachdetach
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -224,6 +227,39 @@ func TestNothingLeavesOnAReadThatFailed(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTheStatusOfANodeIsWrittenForTheVersionThatWasRead(t *testing.T) {
+	r := run(t, Options{}, reporting("n1", true), claim(0), pv(0), attachedTo("n1"))
+	fixture.Eventually(t, "it waits", func() bool { return waits(r.c, "n1") })
+	var mu sync.Mutex
+	var versions []string
+	r.Client.PrependReactor("get", "nodes", func(ktesting.Action) (bool, runtime.Object, error) {
+		live := reporting("n1", false)
+		live.ResourceVersion = "77"
+		live.Status.VolumesAttached = nil
+		return true, live, nil
+	})
+	r.Client.PrependReactor("patch", "nodes", func(a ktesting.Action) (bool, runtime.Object, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		var patch struct{ Metadata metav1.ObjectMeta }
+		if err := json.Unmarshal(a.(ktesting.PatchAction).GetPatch(), &patch); err != nil {
+			return true, nil, err
+		}
+		if versions = append(versions, patch.Metadata.ResourceVersion); patch.Metadata.ResourceVersion != "77" {
+			return true, nil, apierrors.NewConflict(corev1.Resource("nodes"), "n1", errors.New("changed"))
+		}
+		return false, nil, nil
+	})
+	failures := r.c.Snapshot().Counts.Errors
+	r.update(reporting("n1", false))
+	fixture.Eventually(t, "it is detached", func() bool { return r.attachment("n1") == nil })
+	mu.Lock()
+	defer mu.Unlock()
+	if len(versions) != 2 || versions[1] != "77" || r.c.Snapshot().Counts.Errors != failures {
+		t.Errorf("patches of the versions %q, %d failures", versions, r.c.Snapshot().Counts.Errors-failures)
 	}
 }
 

@@ -249,7 +249,7 @@ func (m *manager) stages(k key, stages []act.Stage) (all act.Results, err error)
 }
 
 // step takes a step as the kit does, unless something goes wrong: the process is killed
-// before or after a write, the answer is lost, or the write is.
+// before or after a write, or while one is under way, the answer is lost, or the write is.
 func (m *manager) step(k key, step act.Step) (act.Result, error) {
 	r := act.Result{Step: step, Became: act.Done}
 	trouble := 9
@@ -263,6 +263,12 @@ func (m *manager) step(k key, step act.Step) (act.Result, error) {
 		m.say("   the request is lost")
 		r.Became, r.Err = act.Uncertain, errLost
 		return r, nil
+	}
+	// No precondition holds a late deletion back: the object is the same. The lease does, which
+	// is longer than a request may take.
+	if _, deletes := step.(act.Delete); trouble == 4 && !deletes {
+		m.late = append(m.late, func() { _, _ = m.carryOut(step) })
+		return r, errKilled
 	}
 	kind, err := m.carryOut(step)
 	switch {

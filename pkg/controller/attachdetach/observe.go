@@ -62,6 +62,7 @@ func (c *Controller) observeVolume(name volumes.Name) (*volumeView, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.takeUp(v)
 	if len(v.pairs) == 0 && len(v.wants) == 0 {
 		return nil, reconcile.ErrAbsent
 	}
@@ -75,6 +76,27 @@ func (c *Controller) observeVolume(name volumes.Name) (*volumeView, error) {
 		}
 	}
 	return v, nil
+}
+
+// takeUp adds what only a VolumeAttachment speaks of, as recover does at the start.
+func (c *Controller) takeUp(v *volumeView) {
+	strays := c.book.straysOf(v.name)
+	if len(strays) == 0 {
+		return
+	}
+	pairs := maps.Clone(v.pairs)
+	for _, node := range strays {
+		_, err := reconcile.Cached[storagev1.VolumeAttachment](c.attachments, attachmentName(v.name, node))
+		if _, known := pairs[node]; known || err != nil {
+			c.book.found(v.name, node)
+			continue
+		}
+		if pairs == nil {
+			pairs = map[string]pair{}
+		}
+		pairs[node] = pair{state: uncertain, known: true, assumed: true, seen: c.book.standing(v.name, node).seen}
+	}
+	v.pairs = pairs
 }
 
 // order are the nodes that the volume has to do with.

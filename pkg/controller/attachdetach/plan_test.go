@@ -381,10 +381,10 @@ func TestPlansOfANode(t *testing.T) {
 	}{
 		"all are listed, in another order": {&nodeView{node: with("b", "a"), attached: listing("a", "b")}, ""},
 		"one is missing": {&nodeView{node: with("a"), attached: listing("a", "b")},
-			`{"metadata":{"uid":"uid-n1"},"status":{"volumesAttached":[{"name":"a","devicePath":""},{"name":"b","devicePath":""}]}}`},
-		"the last one goes":          {&nodeView{node: with("a")}, `{"metadata":{"uid":"uid-n1"},"status":{"volumesAttached":null}}`},
+			`{"metadata":{"resourceVersion":"","uid":"uid-n1"},"status":{"volumesAttached":[{"name":"a","devicePath":""},{"name":"b","devicePath":""}]}}`},
+		"the last one goes":          {&nodeView{node: with("a")}, `{"metadata":{"resourceVersion":"","uid":"uid-n1"},"status":{"volumesAttached":null}}`},
 		"nothing, as it should be":   {&nodeView{node: with()}, ""},
-		"nobody knows what is there": {&nodeView{node: with(), unsure: true}, `{"metadata":{"uid":"uid-n1"},"status":{"volumesAttached":null}}`},
+		"nobody knows what is there": {&nodeView{node: with(), unsure: true}, `{"metadata":{"resourceVersion":"","uid":"uid-n1"},"status":{"volumesAttached":null}}`},
 		"there is no such node":      {&nodeView{attached: listing("a"), unsure: true}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
@@ -138,19 +139,23 @@ func planNode(v *nodeView, now time.Time) act.Plan {
 		p.Why = fmt.Sprintf("its status lists the %d volumes that are attached", len(v.attached))
 	default:
 		p.Why = fmt.Sprintf("its status lists %d volumes and should list %d", len(v.node.Status.VolumesAttached), len(v.attached))
-		p.Stages = act.Stages(act.Patch{Of: v.node, Type: types.StrategicMergePatchType, Data: listing(v.node, v.attached), Subresource: "status", Required: true})
+		p.Stages = act.Stages(act.Patch{
+			Of: v.node, Type: types.StrategicMergePatchType, Data: listing(v.node, v.attached), Subresource: "status", Required: true,
+			AsRead: func(live metav1.Object) []byte { return listing(live, v.attached) },
+		})
 	}
 	return p
 }
 
-// listing is the patch of a status; nothing attached removes the list.
-func listing(node *corev1.Node, attached []corev1.AttachedVolume) []byte {
+// listing is the patch of a status; nothing attached removes the list. It names the version,
+// because a request of an earlier process that comes late would list what has left.
+func listing(node metav1.Object, attached []corev1.AttachedVolume) []byte {
 	data, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": node.UID},
+		"metadata": map[string]any{"uid": node.GetUID(), "resourceVersion": node.GetResourceVersion()},
 		"status":   map[string]any{"volumesAttached": attached},
 	})
 	if err != nil {
-		panic(fmt.Sprintf("attachdetach: status of node %s: %v", node.Name, err))
+		panic(fmt.Sprintf("attachdetach: status of node %s: %v", node.GetName(), err))
 	}
 	return data
 }

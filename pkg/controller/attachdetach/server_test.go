@@ -113,14 +113,17 @@ func (s *server) patch(name string, data []byte) error {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: nodesKind}, name)
 	}
 	var p struct {
-		Metadata struct{ UID types.UID }
-		Status   struct{ VolumesAttached []corev1.AttachedVolume }
+		Metadata struct {
+			UID             types.UID
+			ResourceVersion string
+		}
+		Status struct{ VolumesAttached []corev1.AttachedVolume }
 	}
 	if err := json.Unmarshal(data, &p); err != nil {
 		return err
 	}
-	if p.Metadata.UID != n.UID {
-		return apierrors.NewConflict(schema.GroupResource{Resource: nodesKind}, name, fmt.Errorf("another UID"))
+	if p.Metadata.UID != n.UID || p.Metadata.ResourceVersion != n.ResourceVersion {
+		return apierrors.NewConflict(schema.GroupResource{Resource: nodesKind}, name, fmt.Errorf("another UID or version"))
 	}
 	after := n.DeepCopy()
 	after.Status.VolumesAttached = p.Status.VolumesAttached

@@ -141,16 +141,30 @@ func (c *Controller) nodeChanged(change runner.Change[corev1.Node], wake runner.
 	}
 }
 
-// attachmentChanged wakes the volume of a VolumeAttachment.
+// attachmentChanged wakes the volume of a VolumeAttachment. One that the book does not know
+// was made by an earlier process whose request came late.
 func (c *Controller) attachmentChanged(change runner.Change[storagev1.VolumeAttachment], wake runner.Wake[key]) {
 	va := change.Now()
 	if volume, is := c.book.attachmentOf(va.Name); is {
 		wake.Add(key{volume: volume})
-	} else if name := va.Spec.Source.PersistentVolumeName; name != nil {
-		if pv, err := reconcile.Cached[corev1.PersistentVolume](c.pvs, *name); err == nil {
-			wakePV(pv, wake)
-		}
+		return
 	}
+	name := va.Spec.Source.PersistentVolumeName
+	if name == nil {
+		return
+	}
+	pv, err := reconcile.Cached[corev1.PersistentVolume](c.pvs, *name)
+	if err != nil {
+		return
+	}
+	source, err := volumes.OfPV(pv)
+	if err != nil || source == nil {
+		return
+	}
+	if !change.Initial && change.New != nil && va.Name == attachmentName(source.Unique, va.Spec.NodeName) {
+		c.book.stray(source.Unique, va.Spec.NodeName)
+	}
+	wake.Add(key{volume: source.Unique})
 }
 
 // csiDriverChanged wakes the volumes of a driver that wants them attached, or no longer.

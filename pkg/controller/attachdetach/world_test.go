@@ -29,9 +29,11 @@ type world struct {
 	mounted map[string]map[volumes.Name]bool
 	// troubles is how many more things may go wrong.
 	troubles int
-	pods     int
-	notes    []string
-	broken   string
+	// late are the writes of a process that was killed which the API server has not taken yet.
+	late   []func()
+	pods   int
+	notes  []string
+	broken string
 }
 
 const worldVolumes = 3
@@ -203,7 +205,7 @@ func (w *world) driver() bool {
 // settle plays until nothing is left to do.
 func (w *world) settle() {
 	actors := []func() bool{
-		w.people, w.driver, w.manager1, w.manager1, w.deliver, w.deliver,
+		w.people, w.driver, w.manager1, w.manager1, w.deliver, w.deliver, w.arrive,
 		func() bool { return w.kubelet("n1") }, func() bool { return w.kubelet("n2") }, func() bool { return w.kubelet("n3") },
 	}
 	for steps := 0; ; steps++ {
@@ -228,6 +230,18 @@ func (w *world) settle() {
 
 func (w *world) manager1() bool { return w.manager.turn() }
 func (w *world) deliver() bool  { return w.manager.deliver() }
+
+// arrive lets a late write take place, some time after the next manager has begun.
+func (w *world) arrive() bool {
+	if len(w.late) == 0 || w.chance.IntN(6) > 0 {
+		return len(w.late) > 0
+	}
+	w.say("a late write arrives")
+	write := w.late[0]
+	w.late = w.late[1:]
+	write()
+	return true
+}
 
 // settled says what is not as it should be at the end.
 func (w *world) settled() string {
