@@ -33,7 +33,7 @@ type Story struct {
 	Ours bool
 	// Steps are the commands in order.
 	Steps []Step
-	// Files are the objects, by section name.
+	// Files are the objects, by section name, and what the manager finds on its host.
 	Files map[string]string
 }
 
@@ -132,7 +132,7 @@ func Parse(path string, content []byte) (*Story, error) {
 		}
 	}
 	for _, file := range archive.Files {
-		if !used[file.Name] {
+		if !used[file.Name] && !strings.HasPrefix(file.Name, hostFiles) {
 			return nil, fmt.Errorf("%s:%d: file %q is never applied", path, lineOf(content, file.Name), file.Name)
 		}
 	}
@@ -166,6 +166,7 @@ func (s *Story) add(step Step, used map[string]bool) error {
 		started := slices.ContainsFunc(s.Steps, func(earlier Step) bool { return earlier.Command == "start" })
 		s.Private = s.Private || s.acted() || started
 		if step.Command == "flags" {
+			step.Rest = strings.ReplaceAll(step.Rest, "$HOST", filepath.Join("$DIR", hostFiles, s.Name))
 			s.Setup.Flags = append(s.Setup.Flags, strings.Fields(step.Rest)...)
 		} else {
 			s.Setup.Controllers = strings.Fields(step.Rest)

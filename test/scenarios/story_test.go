@@ -15,7 +15,7 @@ import (
 func TestParse(t *testing.T) {
 	story, err := Parse("dir/web-grows.txtar", []byte(`# Two pods become three.
 
-flags --node-monitor-period=1s  --v=4
+flags --node-monitor-period=1s  --v=4 --dir=$HOST/plugins
 start replicaset-controller deployment-controller
 kubelet off
 apply web.yaml
@@ -24,6 +24,8 @@ never 3s pods/web-* .status.phase == Failed
 never 2s expect-count pods,app=web,tier in (a, b) >= 4
 -- web.yaml --
 kind: Deployment
+-- host/plugins/a --
+#!/bin/sh
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -31,12 +33,12 @@ kind: Deployment
 	want := &Story{
 		Name: "web-grows", Path: "dir/web-grows.txtar",
 		Setup: Setup{
-			Flags:       []string{"--node-monitor-period=1s", "--v=4"},
+			Flags:       []string{"--node-monitor-period=1s", "--v=4", "--dir=$DIR/host/web-grows/plugins"},
 			Controllers: []string{"replicaset-controller", "deployment-controller"},
 		},
-		Files: map[string]string{"web.yaml": "kind: Deployment\n"},
+		Files: map[string]string{"web.yaml": "kind: Deployment\n", "host/plugins/a": "#!/bin/sh\n"},
 		Steps: []Step{
-			{Line: 3, Command: "flags", Rest: "--node-monitor-period=1s  --v=4"},
+			{Line: 3, Command: "flags", Rest: "--node-monitor-period=1s  --v=4 --dir=$DIR/host/web-grows/plugins"},
 			{Line: 4, Command: "start", Rest: "replicaset-controller deployment-controller"},
 			{Line: 5, Command: "kubelet", Rest: "off"},
 			{Line: 6, Command: "apply", Rest: "web.yaml"},
@@ -51,7 +53,7 @@ kind: Deployment
 	if diff := cmp.Diff(want, story); diff != "" {
 		t.Error(diff)
 	}
-	if got := story.Setup.Args(); !slices.Equal(got, []string{"--controllers=replicaset-controller,deployment-controller", "--node-monitor-period=1s", "--v=4"}) {
+	if got := story.Setup.Args(); !slices.Equal(got, []string{"--controllers=replicaset-controller,deployment-controller", "--node-monitor-period=1s", "--v=4", "--dir=$DIR/host/web-grows/plugins"}) {
 		t.Errorf("Args() = %q", got)
 	}
 }

@@ -114,6 +114,9 @@ func (s *suite) halt() error {
 
 // prepare gives a story the manager that it wants at its beginning.
 func (s *suite) prepare(story *Story) error {
+	if err := s.writeHost(story); err != nil {
+		return err
+	}
 	if !story.Private && s.key == story.Setup.key() && s.manager.Process().Running() {
 		return nil
 	}
