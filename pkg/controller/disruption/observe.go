@@ -27,7 +27,7 @@ import (
 
 const (
 	// fresh is how long a scale that was read is used again.
-	fresh = 2 * time.Second
+	fresh = time.Second
 	// unscalableFor is how long a resource without a scale is not asked again.
 	unscalableFor = 30 * time.Second
 )

@@ -151,12 +151,12 @@ func TestAScaleIsReadOnceInAWhile(t *testing.T) {
 		t.Errorf("%d reads, status %+v", f.kinds.reads, f.status(t))
 	}
 	f.kinds.things["thing"] = 6
-	f.clock.Step(time.Second)
+	f.clock.Step(fresh / 2)
 	result := f.sync(t.Context(), budgetKey)
-	if result.After() != time.Second || f.kinds.reads != 1 {
+	if result.After() != fresh/2 || f.kinds.reads != 1 {
 		t.Fatalf("the next look is in %v, after %d reads", result.After(), f.kinds.reads)
 	}
-	f.clock.Step(time.Second + time.Millisecond)
+	f.clock.Step(fresh/2 + time.Millisecond)
 	if result := f.sync(t.Context(), budgetKey); result.After() != 0 || f.kinds.reads != 2 {
 		t.Errorf("the next look is in %v, after %d reads", result.After(), f.kinds.reads)
 	}

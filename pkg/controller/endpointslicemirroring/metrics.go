@@ -33,15 +33,17 @@ var (
 	}, []string{"operation"})
 )
 
-func perSync(name, help string) *metrics.Histogram {
-	return metrics.NewHistogram(&metrics.HistogramOpts{
+// perSync has no labels, and still no line before the first reconcile.
+func perSync(name, help string) *metrics.HistogramVec {
+	return metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: name, Help: help,
 		Buckets: metrics.ExponentialBuckets(2, 2, 15), StabilityLevel: metrics.ALPHA,
-	})
+	}, nil)
 }
 
-func gauge(name, help string) *metrics.Gauge {
-	return metrics.NewGauge(&metrics.GaugeOpts{Subsystem: subsystem, Name: name, Help: help, StabilityLevel: metrics.ALPHA})
+// gauge has no labels, and still no line before the first reconcile.
+func gauge(name, help string) *metrics.GaugeVec {
+	return metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: subsystem, Name: name, Help: help, StabilityLevel: metrics.ALPHA}, nil)
 }
 
 var registerMetrics = sync.OnceFunc(func() {
@@ -52,8 +54,8 @@ var registerMetrics = sync.OnceFunc(func() {
 // counts is what the metrics hear of a reconcile that mirrored.
 func counts(r act.Results, c changes, left skipped) []act.Count {
 	all := []act.Count{
-		{Observes: addedPerSync, Value: float64(c.added)}, {Observes: updatedPerSync, Value: float64(c.updated)},
-		{Observes: removedPerSync, Value: float64(c.removed)}, {Observes: skippedPerSync, Value: float64(left.invalid + left.tooMany)},
+		{Observes: addedPerSync.WithLabelValues(), Value: float64(c.added)}, {Observes: updatedPerSync.WithLabelValues(), Value: float64(c.updated)},
+		{Observes: removedPerSync.WithLabelValues(), Value: float64(c.removed)}, {Observes: skippedPerSync.WithLabelValues(), Value: float64(left.invalid + left.tooMany)},
 	}
 	for operation, done := range map[string]int{
 		"create": len(act.Succeeded[act.Create](r)), "update": len(act.Succeeded[act.Update](r)), "delete": len(act.Succeeded[act.Delete](r)),
@@ -103,13 +105,16 @@ type totals struct {
 
 func (t *totals) put(key types.NamespacedName, n numbers) {
 	old := t.of[key]
+	if n == old {
+		return
+	}
 	if n == (numbers{}) {
 		delete(t.of, key)
 	} else {
 		t.of[key] = n
 	}
 	t.sum = numbers{t.sum.endpoints + n.endpoints - old.endpoints, t.sum.slices + n.slices - old.slices, t.sum.wanted + n.wanted - old.wanted}
-	endpointsDesired.Set(float64(t.sum.endpoints))
-	slicesThere.Set(float64(t.sum.slices))
-	slicesDesired.Set(float64(t.sum.wanted))
+	endpointsDesired.WithLabelValues().Set(float64(t.sum.endpoints))
+	slicesThere.WithLabelValues().Set(float64(t.sum.slices))
+	slicesDesired.WithLabelValues().Set(float64(t.sum.wanted))
 }
