@@ -20,6 +20,7 @@ func TestTheAlphabetReaches(t *testing.T) {
 		"old pods that do not work under a surge":  {"daemonset", nil, `"maxSurge":1.*\nunready daemonsets/web\nnode \S+ taint a=1:NoSchedule\npatch daemonsets/web .*"image":"v\d"`},
 		"a node that loses its label":              {"daemonset", nil, `nodeSelector.*\nlabel nodes/(\S+) disk=ssd\nlabel nodes/(\S+) disk-`},
 		"a sidecar that ended later":               {"job", nil, `"containerStatuses":[^|]*2020[^|]*"initContainerStatuses":[^|]*2099`},
+		"pods that stop slowly and are taken away": {"job", nil, `"suspend":false.*\nkubelet slow-stop\npatch jobs/web .*"suspend":true.*\nkubelet on$`},
 		"a taint that goes before its time":        {"node", nil, `node \$NS-a taint a=x:NoExecute\npass 1s\nnode \$NS-a untaint a\npass 4s`},
 		"two owners, one deleted in foreground":    {"collector", []string{"a", "b", "c", "d"}, `patch (\S+) .*"ownerReferences":\[\{.*"blockOwnerDeletion":true.*\},\{.*\}\].*\ndelete \S+ foreground$`},
 		"endpoints in another order":               {"service", nil, `"ports":\[\{"name":"a","port":80\},\{"name":"b","port":81\}\][^|]*\npatch endpoints/web .*"ports":\[\{"name":"a".*\},\{"name":"b".*\}\].*\nannotate services/web`},
@@ -28,13 +29,15 @@ func TestTheAlphabetReaches(t *testing.T) {
 		"a target that somebody has put at zero":   {"hpa", nil, `"minReplicas":0.*\nscale deployments/web 0\nmetrics external queue=(45|20)`},
 		"a target that the autoscaler put at zero": {"hpa", nil, `"minReplicas":0.*\nmetrics external queue=0\nmetrics external queue=(45|20)`},
 		"an eviction after a slow status":          {"disruption", []string{"one"}, `^proxy delay 100ms update poddisruptionbudgets/status\nunready (\S+)\npass 600ms\nevict `},
-		"a pod that fails and stays":               {"quota", nil, `^fail a$`},
+		"unready pods while statuses are slow":     {"disruption", []string{"guarded"}, `^patch .*"minAvailable":2.*\nscale (\S+) 3\nproxy delay 100ms .*\nunready (\S+)#0\npass 400ms\nunready (\S+)#1\npass 400ms\nevict `},
+		"a counted pod that fails and stays":       {"quota", nil, `^apply all.yaml\napply a.yaml\nfail a$`},
+		"one of two metrics, which asks for less":  {"hpa", nil, `"metrics":\[.*"queue".*"missing".*\nmetrics external queue=5\nscale deployments/web 4$`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, want := families[tc.family], regexp.MustCompile(tc.want)
 			s := &Script{Objects: map[string]Object{}}
 			for _, file := range tc.objects {
-				s.Objects[file+".yaml"] = Object{}
+				s.Objects[file+".yaml"] = Object{"apiVersion": "apps/v1", "kind": "Deployment"}
 			}
 			d := NewDraw(nil, 1)
 			for range draws {
@@ -57,7 +60,8 @@ func TestDrawnObjectsReach(t *testing.T) {
 			`"nodeName":"\$NS-a".*"tolerations":\[\{"effect":"NoExecute","key":"a","operator":"Exists","tolerationSeconds":[35]\}\]`},
 		"requests of a whole pod with overhead": {func(d *Draw) any { return requesting(d) },
 			`"requests":\{"cpu":"200m".*"resources":\{"requests":\{"cpu":"400m"\}\},"runtimeClassName":`},
-		"a sidecar": {initContainers, `"name":"i".*"restartPolicy":"Always"`},
+		"indexes that may not fail once": {func(d *Draw) any { return drawIndexes(d) }, `^\{"backoffLimitPerIndex":0,"completionMode":"Indexed","completions":3\}$`},
+		"a sidecar":                      {initContainers, `"name":"i".*"restartPolicy":"Always"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, want := NewDraw(nil, 1), regexp.MustCompile(tc.want)

@@ -36,6 +36,7 @@ func init() {
 				[]string{"proxy delay 200ms update poddisruptionbudgets/status", "unready %s#0", "pass 600ms", "evict %s#0"}, []string{"unready %s#%d", "pass 600ms", "evict %s#%d"},
 				[]string{"unready %s#%d", "unready %s#%d", "pass 600ms", "evict %s#%d"}, []string{"unready %s#0", "pass 600ms", "evict %s#0"},
 				[]string{"evict %s#0", "evict %s#1"})},
+			{3, fewerHealthy},
 			{1, guarded("delete %s background", "delete %s orphan", "delete poddisruptionbudgets/web", "delete poddisruptionbudgets/more")},
 			{2, applyAgain},
 			{1, Line(`status poddisruptionbudgets/web {"conditions":null}`, `status poddisruptionbudgets/web {"disruptionsAllowed":%d}`, `status poddisruptionbudgets/web {"expectedPods":%d,"currentHealthy":%d}`,
@@ -70,6 +71,19 @@ func atOnce(groups ...[]string) func(*Draw, *Script) []string {
 	return func(d *Draw, s *Script) []string {
 		lines := strings.Join(One(d, groups...), "\n")
 		return []string{d.numbered(aboutGuarded(d, s, lines))}
+	}
+}
+
+// fewerHealthy has pods become unready while statuses are slow: first so many that no
+// healthy pod may go, then so many that no unready one may either.
+func fewerHealthy(d *Draw, s *Script) []string {
+	if Kind(s.Objects["guarded.yaml"]).Group != "apps" {
+		return nil
+	}
+	about := func(line string) string { return aboutGuarded(d, s, line) }
+	return []string{
+		`patch poddisruptionbudgets/web {"spec":{"minAvailable":2,"maxUnavailable":null,"unhealthyPodEvictionPolicy":"IfHealthyBudget"}}`, about("scale %s 3"),
+		"proxy delay 100ms update poddisruptionbudgets/status", about("unready %s#0\npass 400ms\nunready %s#1\npass 400ms\nevict %s#1"), "proxy off", about("ready %s"),
 	}
 }
 

@@ -169,6 +169,7 @@ func init() {
 				"metrics external queue=5", "metrics external queue=45 q:x", "metrics external queue=90", "metrics external queue=0", "metrics external other=20", "metrics external other=20 q:y")},
 			{2, Line("metrics off", "metrics on", "metrics on", "metrics forget", "metrics forget\nmetrics usage app=web cpu=100m container=-")},
 			{2, atZero},
+			{2, halfMeasured},
 			{4, Line("scale deployments/web %d", "scale deployments/web 0", "scale deployments/web 5")},
 			{2, Line("apply second.yaml", "delete horizontalpodautoscalers/second", "delete horizontalpodautoscalers/web", "apply hpa.yaml", "delete deployments/web", "apply web.yaml")},
 			{1, Line(`status horizontalpodautoscalers/web {"conditions":[{"type":"ScaledToZero","status":"True","reason":"ScaledToZero"}]}`, `status horizontalpodautoscalers/web {"conditions":null}`,
@@ -187,6 +188,21 @@ func atZero(d *Draw, _ *Script) []string {
 	return []string{
 		"patch horizontalpodautoscalers/web " + jsonOf(Object{"spec": Object{"minReplicas": 0, "metrics": []any{metric}}}),
 		One(d, "metrics external queue=0", "scale deployments/web 0"), One(d, "metrics external queue=45", "metrics external queue=20"),
+	}
+}
+
+// halfMeasured has one metric ask for less or more while another cannot be read.
+func halfMeasured(d *Draw, _ *Script) []string {
+	external := func(name string) Object {
+		return Object{"type": "External", "external": Object{"metric": Object{"name": name}, "target": Object{"type": "AverageValue", "averageValue": "10"}}}
+	}
+	metrics := []any{external("queue"), external("missing")}
+	if d.Chance(50) {
+		slices.Reverse(metrics)
+	}
+	return []string{
+		"patch horizontalpodautoscalers/web " + jsonOf(Object{"spec": Object{"minReplicas": 1, "maxReplicas": 6, "behavior": nil, "metrics": metrics}}),
+		One(d, "metrics external queue=5", "metrics external queue=5", "metrics external queue=45"), "scale deployments/web " + One(d, "3", "4"),
 	}
 }
 

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -27,11 +28,12 @@ func init() {
 				`patch jobs/web {"spec":{"completions":2,"parallelism":2}}`, `patch jobs/web {"spec":{"completions":0,"parallelism":0}}`)},
 			{6, Line(`patch jobs/web {"spec":{"suspend":true}}`, `patch jobs/web {"spec":{"suspend":false}}`)},
 			{3, Lines([]string{"kubelet slow-stop", `patch jobs/web {"spec":{"suspend":true}}`}, []string{"kubelet slow-stop", "scale jobs/web %d"})},
+			{3, takenWhileStopping},
 			{1, Line("delete jobs/web background", "delete jobs/web foreground", "delete jobs/web orphan")},
 			{1, Line("apply web.yaml")},
 			{5, Line("succeed jobs/web#%d", "succeed jobs/web#%d", "succeed jobs/web")},
 			{3, Line("fail jobs/web#%d exitcode=%d", "fail jobs/web#%d exitcode=%d container=c", "fail jobs/web exitcode=%d")},
-			{4, endedPods},
+			{6, endedPods},
 			{1, Line("kubelet reject OutOfcpu", "kubelet reject OutOfcpu", "kubelet on")},
 			{1, Line(`status pods,app=web {"conditions":[{"type":"DisruptionTarget","status":"True","reason":"a"}]}`,
 				`status pods,app=web {"conditions":[{"type":"x.example/gate","status":"True"}]}`)},
@@ -55,6 +57,12 @@ func changeSuspended(d *Draw, s *Script) []string {
 	return append([]string{`patch jobs/web {"spec":{"suspend":true}}`}, change...)
 }
 
+// takenWhileStopping has a Job take away pods that stop slowly.
+func takenWhileStopping(d *Draw, _ *Script) []string {
+	return []string{`patch jobs/web {"spec":{"suspend":false}}`, "kubelet slow-stop",
+		One(d, `patch jobs/web {"spec":{"suspend":true}}`, `patch jobs/web {"spec":{"suspend":true}}`, "scale jobs/web 1"), "kubelet on"}
+}
+
 // failsPods reports whether pods of a Job may fail in a step. After a restart the
 // original begins its backoff again.
 func failsPods(step string) bool {
@@ -65,29 +73,20 @@ func failsPods(step string) bool {
 func drawJob(d *Draw) Object {
 	template := d.Template(Object{"app": "web"})
 	Set(template, []string{"spec", "restartPolicy"}, One(d, "Never", "Never", "Never", "OnFailure"))
-	o := Object{"apiVersion": "batch/v1", "kind": "Job", "metadata": d.Metadata("web"), "spec": Object{"template": template}}
+	spec := Object{"template": template}
+	o := Object{"apiVersion": "batch/v1", "kind": "Job", "metadata": d.Metadata("web"), "spec": spec}
 	put := func(field string, value any) { Set(o, []string{"spec", field}, value) }
 	if d.Chance(60) {
 		put("parallelism", d.Int(1, 3))
 	}
 	if d.Chance(45) {
-		put("completionMode", "Indexed")
-		put("completions", d.Int(1, 4))
-		if d.Chance(50) {
-			put("backoffLimitPerIndex", d.Int(0, 2))
-			if d.Chance(40) {
-				put("maxFailedIndexes", d.Int(0, 2))
-			}
-		}
-		if d.Chance(30) {
-			put("successPolicy", Object{"rules": successRules(d)})
-		}
+		maps.Copy(spec, drawIndexes(d))
 	}
 	if d.Chance(25) {
 		put("podFailurePolicy", Object{"rules": failureRules(d)})
 		Set(template, []string{"spec", "restartPolicy"}, "Never")
 	}
-	if d.Chance(40) {
+	if d.Chance(55) {
 		Set(template, []string{"spec", "initContainers"}, initContainers(d))
 	}
 	if d.Chance(8) {
@@ -99,16 +98,35 @@ func drawJob(d *Draw) Object {
 	return o
 }
 
+// drawIndexes are the fields of a Job whose pods have indexes.
+func drawIndexes(d *Draw) Object {
+	o := Object{"completionMode": "Indexed", "completions": d.Int(1, 4)}
+	if d.Chance(60) {
+		o["backoffLimitPerIndex"] = One(d, 0, 0, 1, 2)
+		if d.Chance(40) {
+			o["maxFailedIndexes"] = d.Int(0, 2)
+		}
+	}
+	if d.Chance(30) {
+		o["successPolicy"] = Object{"rules": successRules(d)}
+	}
+	return o
+}
+
 // endedPods fails pods as if at another time, with a sidecar that ended then or has not.
 func endedPods(d *Draw, _ *Script) []string {
-	ended := func(name string) Object {
+	ended := func(name, at string) Object {
 		return Object{"name": name, "image": "i", "imageID": "i", "ready": false, "restartCount": 0, "state": Object{
-			"terminated": Object{"exitCode": d.Int(1, 3), "finishedAt": One(d, "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z")}}}
+			"terminated": Object{"exitCode": d.Int(1, 3), "finishedAt": at}}}
 	}
-	status := Object{"phase": "Failed", "containerStatuses": []any{ended("c")}, "conditions": []any{
+	times := []string{"2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z"}
+	if d.Chance(30) {
+		slices.Reverse(times)
+	}
+	status := Object{"phase": "Failed", "containerStatuses": []any{ended("c", times[0])}, "conditions": []any{
 		Object{"type": "Ready", "status": "False", "lastTransitionTime": One(d, "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z")}}}
 	if d.Chance(60) {
-		along := ended("i")
+		along := ended("i", times[1])
 		if d.Chance(30) {
 			along["state"] = Object{"running": Object{}}
 		}

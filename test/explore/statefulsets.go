@@ -30,7 +30,7 @@ func init() {
 				`patch statefulsets/web {"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":0}}}}`,
 				`patch statefulsets/web {"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}`,
 				`patch statefulsets/web {"spec":{"minReadySeconds":30}}`, `patch statefulsets/web {"spec":{"minReadySeconds":0}}`)},
-			{2, readySince},
+			{3, readySince},
 			{2, Line(`patch statefulsets/web {"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"}}}`,
 				`patch statefulsets/web {"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete"}}}`,
 				`patch statefulsets/web {"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Retain","whenDeleted":"Retain"}}}`)},
@@ -54,7 +54,7 @@ func readySince(d *Draw, _ *Script) []string {
 			i, One(d, "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z")))
 	}
 	lines = append(lines, d.Sprintf(`patch statefulsets/web {"spec":{"minReadySeconds":600,"replicas":%d}}`, 1), "pass 500ms", "kubelet on")
-	return []string{strings.Join(lines, "\n")}
+	return []string{d.numbered(`patch statefulsets/web {"spec":{"minReadySeconds":0,"replicas":` + One(d, "2", "3", "%d") + `}}`), strings.Join(lines, "\n")}
 }
 
 func drawStatefulSet(d *Draw) Object {
