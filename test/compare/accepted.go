@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -29,7 +30,24 @@ type Acceptance struct {
 // Accepted are the differences that are meant.
 type Accepted []*Acceptance
 
-// ParseAccepted reads accepted.yaml.
+// ReadAccepted reads the files of accepted differences, one after the other.
+func ReadAccepted(paths ...string) (Accepted, error) {
+	var all Accepted
+	for _, name := range paths {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("read the accepted differences: %w", err)
+		}
+		list, err := ParseAccepted(content)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
+// ParseAccepted reads the text of such a file.
 func ParseAccepted(content []byte) (Accepted, error) {
 	var list Accepted
 	if err := yaml.UnmarshalStrict(content, &list); err != nil {

@@ -36,26 +36,15 @@ type setting struct {
 
 func prepare(t *testing.T) setting {
 	t.Helper()
-	tools, err := harness.FindTools()
+	rivals, err := harness.FindRivals(*binaryFlag)
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := harness.ModuleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := setting{root: root, ours: *binaryFlag, reference: tools.ReferenceManager}
+	s := setting{root: rivals.Root, ours: rivals.Ours, reference: rivals.Reference}
 	if *selfFlag {
 		s.ours = s.reference
 	}
-	if s.ours == "" {
-		s.ours = filepath.Join(root, "_output", "bin", "kube-controller-manager")
-	}
-	content, err := os.ReadFile("accepted.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.accepted, err = ParseAccepted(content); err != nil {
+	if s.accepted, err = ReadAccepted("accepted.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"os"
 	"strings"
 	"testing"
 )
@@ -130,12 +129,15 @@ func TestAcceptedDifferencesAreExplainedAndStaleOnesFound(t *testing.T) {
 }
 
 func TestTheAcceptedDifferencesCanBeRead(t *testing.T) {
-	content, err := os.ReadFile("accepted.yaml")
-	if err != nil {
-		t.Fatal(err)
+	once, err := ReadAccepted("accepted.yaml")
+	if err != nil || len(once) == 0 {
+		t.Errorf("%d entries: %v", len(once), err)
 	}
-	if list, err := ParseAccepted(content); err != nil || len(list) == 0 {
-		t.Errorf("%d entries: %v", len(list), err)
+	if twice, err := ReadAccepted("accepted.yaml", "accepted.yaml"); err != nil || len(twice) != 2*len(once) {
+		t.Errorf("%d entries of two files, %d of one: %v", len(twice), len(once), err)
+	}
+	if _, err := ReadAccepted("accepted.yaml", "none.yaml"); err == nil {
+		t.Error("no error for a file that there is not")
 	}
 }
 

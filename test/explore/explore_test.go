@@ -28,32 +28,18 @@ var (
 
 func explorer(t *testing.T) *Explorer {
 	t.Helper()
-	tools, err := harness.FindTools()
+	rivals, err := harness.FindRivals(*binaryFlag)
 	if err != nil {
 		t.Fatal(err)
-	}
-	root, err := harness.ModuleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := &Explorer{Reference: tools.ReferenceManager, Ours: *binaryFlag, Out: *outFlag, First: *firstFlag, ShrinkFor: *shrinkFlag}
-	if e.Ours == "" {
-		e.Ours = filepath.Join(root, "_output", "bin", "kube-controller-manager")
-	}
-	if e.Out == "" {
-		e.Out = filepath.Join(root, "_output", "explore")
 	}
 	// What is meant in a story is meant here, and some more.
-	for _, path := range []string{"../compare/accepted.yaml", "accepted.yaml"} {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		accepted, err := compare.ParseAccepted(content)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.Accepted = append(e.Accepted, accepted...)
+	accepted, err := compare.ReadAccepted("../compare/accepted.yaml", "accepted.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &Explorer{Reference: rivals.Reference, Ours: rivals.Ours, Accepted: accepted, Out: *outFlag, First: *firstFlag, ShrinkFor: *shrinkFlag}
+	if e.Out == "" {
+		e.Out = filepath.Join(rivals.Root, "_output", "explore")
 	}
 	return e
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -26,7 +25,7 @@ func BuiltBinary(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(root, "_output", "bin", "kube-controller-manager")
+	path := built(root)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("%v; run make build", err)
 	}

@@ -41,6 +41,35 @@ func FindTools() (Tools, error) {
 	return tools, nil
 }
 
+// Rivals are the two binaries of a comparison.
+type Rivals struct {
+	// Root is the tree that they belong to.
+	Root string
+	// Reference is the original, Ours the binary under test.
+	Reference, Ours string
+}
+
+// FindRivals finds both; ours is where make build puts it, unless a path is given.
+func FindRivals(ours string) (Rivals, error) {
+	tools, err := FindTools()
+	if err != nil {
+		return Rivals{}, err
+	}
+	root, err := ModuleRoot()
+	if err != nil {
+		return Rivals{}, err
+	}
+	if ours == "" {
+		ours = built(root)
+	}
+	return Rivals{Root: root, Reference: tools.ReferenceManager, Ours: ours}, nil
+}
+
+// built is where make build puts the controller manager.
+func built(root string) string {
+	return filepath.Join(root, "_output", "bin", "kube-controller-manager")
+}
+
 // ModuleRoot is the nearest directory above the working directory that holds
 // this module's go.mod.
 func ModuleRoot() (string, error) {
