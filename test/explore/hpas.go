@@ -169,7 +169,7 @@ func init() {
 				"metrics external queue=5", "metrics external queue=45 q:x", "metrics external queue=90", "metrics external queue=0", "metrics external other=20", "metrics external other=20 q:y")},
 			{2, Line("metrics off", "metrics on", "metrics on", "metrics forget", "metrics forget\nmetrics usage app=web cpu=100m container=-")},
 			{2, atZero},
-			{2, halfMeasured},
+			{3, halfMeasured},
 			{4, Line("scale deployments/web %d", "scale deployments/web 0", "scale deployments/web 5")},
 			{2, Line("apply second.yaml", "delete horizontalpodautoscalers/second", "delete horizontalpodautoscalers/web", "apply hpa.yaml", "delete deployments/web", "apply web.yaml")},
 			{1, Line(`status horizontalpodautoscalers/web {"conditions":[{"type":"ScaledToZero","status":"True","reason":"ScaledToZero"}]}`, `status horizontalpodautoscalers/web {"conditions":null}`,

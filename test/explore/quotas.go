@@ -151,7 +151,7 @@ func init() {
 			{3, Line(`status resourcequotas/q {"used":{"pods":"7","configmaps":"1"}}`, `status resourcequotas/q {"used":null}`, `status resourcequotas/q {"hard":null,"used":null}`,
 				`status resourcequotas/q {"hard":{"pods":"9"},"used":{"pods":"0"}}`, `status resourcequotas/q {"used":{"requests.cpu":"3"}}`)},
 			{8, About(pods, "apply %s.yaml")},
-			{2, countedThenEnded},
+			{5, countedThenEnded},
 			{6, About(pods, "fail %s", "succeed %s", "delete pods/%s", "delete pods/%s now", "unready %s")},
 			{2, About(pods, `patch pods/%s {"spec":{"activeDeadlineSeconds":100}}`, `status pods/%s {"phase":"Failed"}`, `patch pods/%s {"metadata":{"finalizers":["x.example/hold"]}}`,
 				`patch pods/%s {"metadata":{"finalizers":null}}`, `status pods/%s {"phase":"Unknown"}`)},
@@ -170,5 +170,5 @@ func init() {
 // countedThenEnded ends a pod that a quota without scopes counts for certain.
 func countedThenEnded(d *Draw, _ *Script) []string {
 	pod := One(d, "a", "b", "c")
-	return []string{"apply all.yaml", "apply " + pod + ".yaml", One(d, "fail ", "fail ", "succeed ") + pod}
+	return []string{"apply all.yaml", "apply " + pod + ".yaml", One(d, "fail ", "fail ", "fail ", "succeed ") + pod}
 }
