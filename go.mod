@@ -27,6 +27,7 @@ require (
 	k8s.io/component-helpers v0.36.3
 	k8s.io/controller-manager v0.36.3
 	k8s.io/csi-translation-lib v0.36.3
+	k8s.io/dynamic-resource-allocation v0.36.3
 	k8s.io/endpointslice v0.36.3
 	k8s.io/klog/v2 v2.140.0
 	k8s.io/kube-controller-manager v0.36.3

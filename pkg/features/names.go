@@ -13,8 +13,12 @@ const (
 	// DRAExtendedResource lets quotas count device claims as the extended resources
 	// that their classes offer.
 	DRAExtendedResource featuregate.Feature = "DRAExtendedResource"
+	// DRAPrioritizedList lets claims be made from templates with prioritized lists of requests.
+	DRAPrioritizedList featuregate.Feature = "DRAPrioritizedList"
 	// DRAResourcePoolStatus makes the controller of ResourcePoolStatusRequests run.
 	DRAResourcePoolStatus featuregate.Feature = "DRAResourcePoolStatus"
+	// DRAWorkloadResourceClaims gives PodGroups claims that their pods share.
+	DRAWorkloadResourceClaims featuregate.Feature = "DRAWorkloadResourceClaims"
 	// DeploymentReplicaSetTerminatingReplicas reports terminating pods in the
 	// status of ReplicaSets and Deployments.
 	DeploymentReplicaSetTerminatingReplicas featuregate.Feature = "DeploymentReplicaSetTerminatingReplicas"

@@ -29,6 +29,8 @@ var everythingServed = map[string][]string{
 	"storage.k8s.io/v1":               {"csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"},
 
 	"batch/v1": {"cronjobs", "jobs"},
+
+	"resource.k8s.io/v1": {"resourceclaims", "resourceclaimtemplates"},
 }
 
 // wireUp starts all controllers against an API server that serves these

@@ -38,6 +38,8 @@ func TestGatedControllersWantTheirGateAndTheirAPI(t *testing.T) {
 		"trust bundles of v1alpha1": {names.KubeAPIServerServingClusterTrustBundlePublisherController, "ClusterTrustBundle", alpha},
 		"pod certificates": {names.PodCertificateRequestCleanerController, "PodCertificateRequest",
 			map[string][]string{"certificates.k8s.io/v1beta1": {"podcertificaterequests"}}},
+		"claims of pods and pod groups": {names.ResourceClaimController, "DynamicResourceAllocation", map[string][]string{
+			"resource.k8s.io/v1": {"resourceclaims", "resourceclaimtemplates"}, "scheduling.k8s.io/v1alpha2": {"podgroups"}}},
 		"pod groups": {names.PodGroupProtectionController, "GenericWorkload",
 			map[string][]string{"scheduling.k8s.io/v1alpha2": {"podgroups"}}},
 		"storage versions": {names.StorageVersionGarbageCollectorController, "StorageVersionAPI",
