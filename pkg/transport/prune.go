@@ -26,9 +26,7 @@ const (
 func Event(dst, event []byte) []byte {
 	start := len(dst)
 	dst, ok := descend(dst, event, eventObject, func(dst, extension []byte) ([]byte, bool) {
-		return descend(dst, extension, extensionRaw, func(dst, data []byte) ([]byte, bool) {
-			return envelope(dst, data, ruleFor)
-		})
+		return descend(dst, extension, extensionRaw, envelope)
 	})
 	if !ok {
 		return append(dst[:start], event...)
@@ -38,7 +36,7 @@ func Event(dst, event []byte) []byte {
 
 // envelope shortens an object with the magic bytes and the Unknown around it, by
 // the rule of its kind.
-func envelope(dst, data []byte, rules func(apiVersion, kind []byte) *rule) ([]byte, bool) {
+func envelope(dst, data []byte) ([]byte, bool) {
 	if !bytes.HasPrefix(data, magic) {
 		return dst, false
 	}
@@ -49,10 +47,7 @@ func envelope(dst, data []byte, rules func(apiVersion, kind []byte) *rule) ([]by
 	typeMeta, _ := find(unknown, unknownType)
 	version, _ := find(typeMeta, typeMetaVersion)
 	kind, _ := find(typeMeta, typeMetaKind)
-	r := rules(version, kind)
-	return descend(append(dst, magic...), unknown, unknownRaw, func(dst, raw []byte) ([]byte, bool) {
-		return r.apply(dst, raw)
-	})
+	return descend(append(dst, magic...), unknown, unknownRaw, ruleFor(version, kind).apply)
 }
 
 // descend copies a message and lets inner shorten each field of one number.

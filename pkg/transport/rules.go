@@ -67,8 +67,6 @@ var (
 	nodeStatus = &rule{drop: of(1, 6, 7, 8, 11, 12, 13, 14)}
 
 	object = &rule{into: map[protowire.Number]*rule{1: objectMeta}}
-	// metadata is all that writers use of a pod that they have created or deleted.
-	metadata = &rule{keep: of(1), into: map[protowire.Number]*rule{1: objectMeta}}
 
 	// byKind are the rules of single kinds, by apiVersion and kind.
 	byKind = map[string]*rule{
@@ -83,12 +81,4 @@ func ruleFor(apiVersion, kind []byte) *rule {
 		return r
 	}
 	return object
-}
-
-// ruleForWritten is the rule for an object that was created or deleted.
-func ruleForWritten(apiVersion, kind []byte) *rule {
-	if string(apiVersion) == "v1" && string(kind) == "Pod" {
-		return metadata
-	}
-	return ruleFor(apiVersion, kind)
 }

@@ -37,6 +37,21 @@ var (
 
 func init() { utilruntime.Must(metav1.AddMetaToScheme(scheme.Scheme)) }
 
+// encoded is the object as the API server answers with it.
+func encoded(t testing.TB, object runtime.Object) []byte {
+	t.Helper()
+	gvks, _, err := scheme.Scheme.ObjectKinds(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.GetObjectKind().SetGroupVersionKind(gvks[0])
+	var raw bytes.Buffer
+	if err := objects.Encode(object, &raw); err != nil {
+		t.Fatal(err)
+	}
+	return raw.Bytes()
+}
+
 // event is the frame in which the API server sends the object.
 func event(t testing.TB, object runtime.Object) []byte {
 	t.Helper()

@@ -4,6 +4,10 @@ import (
 	"net/http"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
@@ -26,4 +30,27 @@ const refused, conflict = " (refused)", " (conflict)"
 // carriedOut reports whether a line of writes is about those that the server did.
 func carriedOut(what string) bool {
 	return !strings.HasSuffix(what, refused) && !strings.HasSuffix(what, conflict)
+}
+
+// kinds are those of the built-in resources, by "resource.group".
+var kinds = func() map[string]schema.GroupVersionKind {
+	all := map[string]schema.GroupVersionKind{}
+	for kind := range scheme.Scheme.AllKnownTypes() {
+		resource, _ := meta.UnsafeGuessKindToResource(kind)
+		all[resource.GroupResource().String()] = kind
+	}
+	return all
+}()
+
+// answer is the object that a write was answered with. One of which only the metadata was
+// asked for has the kind of the resource too.
+func answer(request harness.AuditEvent) map[string]any {
+	o := decoded(request.ResponseObject)
+	if o["kind"] != "PartialObjectMetadata" {
+		return o
+	}
+	if kind, known := kinds[schema.GroupResource{Group: request.ObjectRef.APIGroup, Resource: request.ObjectRef.Resource}.String()]; known {
+		o["apiVersion"], o["kind"] = kind.ToAPIVersionAndKind()
+	}
+	return o
 }

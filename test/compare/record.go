@@ -151,7 +151,7 @@ func (b *builder) request(request harness.AuditEvent) {
 		count(b.record.Reads, who, request.Verb+" "+what)
 		return
 	}
-	answered := decoded(request.ResponseObject)
+	answered := answer(request)
 	done := request.ResponseStatus.Code < 300
 	if what == "events" && done && answered["kind"] == "Event" {
 		b.event(answered)

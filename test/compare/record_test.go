@@ -3,6 +3,8 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,6 +50,17 @@ func TestAStatusLeavesTheValuesOfEachFieldInOrder(t *testing.T) {
 		t.Errorf("%d writes", got)
 	}
 	if diff := cmp.Diff([]string{"deployment-controller"}, r.Authors["Deployment web"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnAnswerOfMetadataIsAboutItsObject(t *testing.T) {
+	partly := func(resource, group string) harness.AuditEvent {
+		return request(t, `{"verb":"patch",`+user+`,"objectRef":{"resource":"`+resource+`","apiGroup":"`+group+`"},"responseStatus":{"code":200},
+			"responseObject":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","namespace":"story-0001","uid":"u"}}}`)
+	}
+	r := NewRecord("story-0001", nil, []harness.AuditEvent{partly("pods", ""), partly("replicasets", "apps"), partly("networkpolicies", "networking.k8s.io"), partly("widgets", "example.com")}, nil)
+	if diff := cmp.Diff([]string{"NetworkPolicy.networking web", "PartialObjectMetadata.meta web", "Pod web", "ReplicaSet web"}, slices.Sorted(maps.Keys(r.Authors))); diff != "" {
 		t.Error(diff)
 	}
 }

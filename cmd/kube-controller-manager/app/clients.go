@@ -66,7 +66,7 @@ func controllerClients(ctx context.Context, p *process, root clientbuilder.Contr
 	if p.ComponentConfig.SAController.ServiceAccountKeyFile == "" {
 		klog.FromContext(ctx).Info("--use-service-account-credentials is set without --service-account-private-key-file: token Secrets get no tokens; controllers get theirs from the API server")
 	}
-	each := clientbuilder.NewDynamicClientBuilder(transport.Finishing(transport.Answers(rest.AnonymousClientConfig(p.Kubeconfig)), fence.Check), p.Client.CoreV1(), metav1.NamespaceSystem)
+	each := clientbuilder.NewDynamicClientBuilder(transport.Finishing(rest.AnonymousClientConfig(p.Kubeconfig), fence.Check), p.Client.CoreV1(), metav1.NamespaceSystem)
 	return &patientClients{each, ctx}
 }
 

@@ -79,7 +79,7 @@ type ControllerContext struct {
 }
 
 func newControllerContext(ctx context.Context, p *process, termName string, fence *election.Fence) (ControllerContext, error) {
-	root := clientbuilder.SimpleControllerClientBuilder{ClientConfig: transport.Finishing(transport.Answers(p.Kubeconfig), fence.Check)}
+	root := clientbuilder.SimpleControllerClientBuilder{ClientConfig: transport.Finishing(p.Kubeconfig, fence.Check)}
 	cc := ControllerContext{
 		Config:        &p.ComponentConfig,
 		Gates:         p.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent),

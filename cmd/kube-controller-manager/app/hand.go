@@ -17,6 +17,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
@@ -41,6 +42,9 @@ func (cc ControllerContext) handFor(ctx context.Context, c Controller) (reconcil
 	}
 	writer, err := client.New(config, client.Options{HTTPClient: connections, Scheme: scheme.Scheme, Mapper: act.Resources(kinds)})
 	if err != nil {
+		return reconcile.Hand{}, fmt.Errorf("make the client of %s: %w", c.Account, err)
+	}
+	if writer, err = transport.PodMetadata(writer, config, connections); err != nil {
 		return reconcile.Hand{}, fmt.Errorf("make the client of %s: %w", c.Account, err)
 	}
 	hand := reconcile.Hand{Client: writer, OnWrite: countWrite, Clock: cc.Clock}

@@ -86,12 +86,10 @@ func (h *hand) unlessOther(ctx context.Context, look lookAt, events Events, of c
 
 // metadata reads that of an object live.
 func (h *hand) metadata(ctx context.Context, of client.Object) (*metav1.PartialObjectMetadata, error) {
-	kind, err := h.client.GroupVersionKindFor(of)
+	live, err := h.blankMetadata(of)
 	if err != nil {
 		return nil, err
 	}
-	live := &metav1.PartialObjectMetadata{}
-	live.SetGroupVersionKind(kind)
 	if err := h.client.Get(ctx, client.ObjectKeyFromObject(of), live); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Merge patches these fields of an object's metadata, and nothing when another
-// object has its name by then.
+// object has its name by then. No more than metadata is answered.
 func Merge(of client.Object, metadata map[string]any) Patch {
 	fields := map[string]any{"uid": of.GetUID()}
 	maps.Copy(fields, metadata)
@@ -19,7 +19,7 @@ func Merge(of client.Object, metadata map[string]any) Patch {
 	if err != nil {
 		panic(fmt.Sprintf("act: metadata to merge: %v", err))
 	}
-	return Patch{Of: of, Type: types.StrategicMergePatchType, Data: data}
+	return Patch{Of: of, Type: types.StrategicMergePatchType, Data: data, MetadataOnly: true}
 }
 
 // apply sends the configuration as a patch: the client's own Apply reads no answer

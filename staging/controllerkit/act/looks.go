@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// look looks live for what an owner may have that the caches do not show.
 // errUnseen fails a look for objects that caches do not show.
 var errUnseen = errors.New("waiting until the caches show an object that exists")
 
+// look looks live for what an owner may have that the caches do not show.
 func (h *hand) look(ctx context.Context, s Look) Result {
 	unseen, err := h.writes.lookFor(ctx, h.resource(s.Kind), s.Owner, s.Siblings)
 	if err == nil && unseen {

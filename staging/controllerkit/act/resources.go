@@ -2,10 +2,12 @@ package act
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -58,4 +60,41 @@ func (m resources) RESTMapping(kind schema.GroupKind, versions ...string) (*meta
 	version := schema.GroupVersion{Group: kind.Group, Version: versions[0]}
 	// In no namespace, the scope of a namespace is the whole cluster.
 	return &meta.RESTMapping{Resource: version.WithResource(name), GroupVersionKind: version.WithKind(kind.Kind), Scope: meta.RESTScopeNamespace}, nil
+}
+
+// kindOf is the name of the object's Go type, which is that of its kind; of metadata alone,
+// that of the kind or of the resource.
+func kindOf(o client.Object) string {
+	switch o := o.(type) {
+	case *unstructured.Unstructured:
+		return o.GetKind()
+	case *metav1.PartialObjectMetadata:
+		if o.Kind != "" {
+			return strings.TrimPrefix(o.Kind, ofResource)
+		}
+	}
+	kind := fmt.Sprintf("%T", o)
+	return kind[strings.LastIndexByte(kind, '.')+1:]
+}
+
+// blank returns an empty object of the same type and name.
+func blank(o client.Object) client.Object {
+	empty := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
+	if p, is := o.(*metav1.PartialObjectMetadata); is {
+		empty.(*metav1.PartialObjectMetadata).TypeMeta = p.TypeMeta
+	}
+	empty.SetNamespace(o.GetNamespace())
+	empty.SetName(o.GetName())
+	return empty
+}
+
+// blankMetadata returns empty metadata of an object of the same kind and name.
+func (h *hand) blankMetadata(of client.Object) (*metav1.PartialObjectMetadata, error) {
+	kind, err := h.client.GroupVersionKindFor(of)
+	if err != nil {
+		return nil, err
+	}
+	empty := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: of.GetNamespace(), Name: of.GetName()}}
+	empty.SetGroupVersionKind(kind)
+	return empty, nil
 }

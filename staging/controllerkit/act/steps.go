@@ -78,7 +78,10 @@ type Patch struct {
 	// UntilGone: it is called for as long as the object exists, also on its way out, as
 	// what is said of its finalizers is. A refusal is no failure only when it is gone.
 	UntilGone bool
-	Events    Events
+	// MetadataOnly: no more of the answer is asked for, and the object of the result is
+	// metadata.
+	MetadataOnly bool
+	Events       Events
 }
 
 // Apply applies a configuration on the server's side.

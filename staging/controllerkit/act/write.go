@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -111,7 +108,7 @@ func (h *hand) taken(ctx context.Context, s Create, exists error) Result {
 	if s.MayExist {
 		return Result{Became: Existed, Object: live}
 	}
-	return Result{Became: Taken, Object: live, Err: fmt.Errorf("the object exists, and the object exists, and the caches do not show it yet: %w", exists)}
+	return Result{Became: Taken, Object: live, Err: fmt.Errorf("the object exists, and the caches do not show it yet: %w", exists)}
 }
 
 func (h *hand) update(ctx context.Context, s Update) Result {
@@ -157,6 +154,13 @@ func (h *hand) patch(ctx context.Context, s Patch) Result {
 
 func (h *hand) patched(ctx context.Context, s Patch) (client.Object, error) {
 	object, patch := blank(s.Of), client.RawPatch(s.Type, s.Data)
+	if s.MetadataOnly {
+		metadata, err := h.blankMetadata(s.Of)
+		if err != nil {
+			return nil, err
+		}
+		object = metadata
+	}
 	if s.Subresource == "" {
 		return object, h.client.Patch(ctx, object, patch)
 	}
@@ -221,7 +225,7 @@ func (h *hand) release(ctx context.Context, s Release) Result {
 	if err != nil {
 		return Result{Became: Refused, Err: err}
 	}
-	object, err := h.patched(ctx, Patch{Of: s.Child, Type: types.StrategicMergePatchType, Data: patch})
+	object, err := h.patched(ctx, Patch{Of: s.Child, Type: types.StrategicMergePatchType, Data: patch, MetadataOnly: true})
 	switch {
 	case err == nil:
 		return h.wrote(Events{}, object)
@@ -267,30 +271,4 @@ func (h *hand) status(ctx context.Context, s Status) Result {
 		h.events.Event(e.On, e.Type, e.Reason, e.Message)
 	}
 	return h.wrote(s.Events, wanted)
-}
-
-// kindOf is the name of the object's Go type, which is that of its kind; of metadata alone,
-// that of the kind or of the resource.
-func kindOf(o client.Object) string {
-	switch o := o.(type) {
-	case *unstructured.Unstructured:
-		return o.GetKind()
-	case *metav1.PartialObjectMetadata:
-		if o.Kind != "" {
-			return strings.TrimPrefix(o.Kind, ofResource)
-		}
-	}
-	kind := fmt.Sprintf("%T", o)
-	return kind[strings.LastIndexByte(kind, '.')+1:]
-}
-
-// blank returns an empty object of the same type and name.
-func blank(o client.Object) client.Object {
-	empty := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
-	if p, is := o.(*metav1.PartialObjectMetadata); is {
-		empty.(*metav1.PartialObjectMetadata).TypeMeta = p.TypeMeta
-	}
-	empty.SetNamespace(o.GetNamespace())
-	empty.SetName(o.GetName())
-	return empty
 }

@@ -467,3 +467,30 @@ func TestEachWriteIsCounted(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestWhoNeedsTheMetadataAsksForNoMore holds that the version is recorded all the same, and
+// that a pod which was adopted comes back whole: it is counted next.
+func TestWhoNeedsTheMetadataAsksForNoMore(t *testing.T) {
+	for name, tc := range map[string]struct {
+		step Step
+		of   *corev1.Pod
+		want string
+	}{
+		"released": {Release{Child: owned("a"), Owner: owner()}, owned("a"), "*v1.PartialObjectMetadata"},
+		"merged":   {Merge(pod("a"), map[string]any{"labels": map[string]string{"x": "y"}}), pod("a"), "*v1.PartialObjectMetadata"},
+		"patched":  {Patch{Of: pod("a"), Type: types.MergePatchType, Data: []byte(`{"metadata":{"labels":{"x":"y"}}}`)}, pod("a"), "*v1.Pod"},
+		"adopted":  {Adopt{Child: pod("a"), Owner: owner(), Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Selector: selector}, pod("a"), "*v1.Pod"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil, tc.of, owner())
+			result := r.Take(context.Background(), web, tc.step)
+			if result.Became != Done {
+				t.Fatalf("%s: %v", result.Became, result.Err)
+			}
+			behind := r.writes.Behind(web)
+			if got := fmt.Sprintf("%T", result.Object); got != tc.want || result.Object.GetUID() != "uid-a" || len(behind) != 1 || behind[0].Wrote != result.Object.GetResourceVersion() {
+				t.Errorf("%s comes back, and the key waits for %v", got, behind)
+			}
+		})
+	}
+}
