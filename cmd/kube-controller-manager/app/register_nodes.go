@@ -4,6 +4,7 @@ import (
 	"context"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics/prometheus/controllers"
 	kcmconfig "k8s.io/kube-controller-manager/config/v1alpha1"
 
@@ -57,10 +58,16 @@ func newNodeIPAM(_ context.Context, cc ControllerContext, hand reconcile.Hand) (
 	return nodeipam.New(cc.Informers.Core().V1().Nodes(), hand, options)
 }
 
-func newNodeLifecycle(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+// newNodeLifecycle reads leases live with the credentials of the caches: the account of
+// the controller may not.
+func newNodeLifecycle(ctx context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	live, err := cc.handFor(ctx, Controller{Account: cc.row.Account, Root: true})
+	if err != nil {
+		return nil, err
+	}
 	core := cc.Informers.Core().V1()
-	config := cc.Config.NodeLifecycleController
-	return nodelifecycle.New(core.Nodes(), core.Pods(), cc.Informers.Coordination().V1().Leases(), hand, nodelifecycle.Options{
+	config, election := cc.Config.NodeLifecycleController, cc.Config.Generic.LeaderElection
+	return nodelifecycle.New(core.Nodes(), core.Pods(), cc.Informers.Coordination().V1().Leases(), live.Reader(), hand, nodelifecycle.Options{
 		NodeMonitorPeriod:         cc.Config.KubeCloudShared.NodeMonitorPeriod.Duration,
 		NodeMonitorGracePeriod:    config.NodeMonitorGracePeriod.Duration,
 		NodeStartupGracePeriod:    config.NodeStartupGracePeriod.Duration,
@@ -68,6 +75,8 @@ func newNodeLifecycle(_ context.Context, cc ControllerContext, hand reconcile.Ha
 		SecondaryNodeEvictionRate: config.SecondaryNodeEvictionRate,
 		LargeClusterSizeThreshold: config.LargeClusterSizeThreshold,
 		UnhealthyZoneThreshold:    config.UnhealthyZoneThreshold,
+		OutageBrakeThreshold:      cc.process.NodeOutageBrakeThreshold,
+		Leader:                    types.NamespacedName{Namespace: election.ResourceNamespace, Name: election.ResourceName},
 	})
 }
 

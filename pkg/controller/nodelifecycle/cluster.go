@@ -7,7 +7,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/node/topology"
 )
 
@@ -17,33 +16,19 @@ import (
 type cluster struct {
 	graces graces
 	rates  rates
+	// brakeShare is the share of nodes above which the brake may be applied, 0 for never.
+	brakeShare float32
 
 	nodes map[string]*memory
 	zones map[string]*zone
 	round uint64
 	now   time.Time
-	found findings
-}
-
-// memory is what is remembered of a node.
-type memory struct {
-	heartbeat
-	// object is the cached node that the facts below were read from; as it is
-	// never changed, another pointer means that it may have changed.
-	object   *corev1.Node
-	uid      types.UID
-	zone     string
-	excluded bool // from disruption checks
-	tainted  bool // not-ready or unreachable NoExecute
-	status   corev1.ConditionStatus
-	leaseKey string // in the cache of leases
-
-	// ready is the status of Ready as decided: Unknown on a silent node, also
-	// while that is not written yet. Empty on a new node without the condition.
-	ready  corev1.ConditionStatus
-	silent bool
-	order  order
-	round  uint64
+	view  view
+	// braked: the brake is on.
+	braked bool
+	// visited are the nodes of this pass.
+	visited []*memory
+	found   findings
 }
 
 // findings are what a pass asks for. They are valid until the next pass.
@@ -60,6 +45,12 @@ type findings struct {
 	// zones are those that have nodes, by name.
 	zones  []zoneFound
 	change disruption
+
+	// unproven is how many nodes are in doubt still, as unread says; held how many the brake
+	// holds, and fell how many fell silent within a grace period.
+	unproven, held, fell        int
+	unread                      error
+	brakeApplied, brakeReleased bool
 }
 
 // zoneFound is what a pass found of a zone.
@@ -70,17 +61,15 @@ type zoneFound struct {
 	rate            float32
 }
 
-func newCluster(g graces, r rates) *cluster {
-	return &cluster{graces: g, rates: r, nodes: map[string]*memory{}, zones: map[string]*zone{}}
+func newCluster(g graces, r rates, brakeShare float32) *cluster {
+	return &cluster{graces: g, rates: r, brakeShare: brakeShare, nodes: map[string]*memory{}, zones: map[string]*zone{}}
 }
-
-// leaseKey is where the lease of a node is in the cache of leases.
-func leaseKey(node string) string { return corev1.NamespaceNodeLease + "/" + node }
 
 // begin starts a pass over all nodes.
 func (c *cluster) begin(now time.Time) {
 	c.round++
-	c.now = now
+	c.now, c.view.heard = now, 0
+	c.visited = c.visited[:0]
 	f := &c.found
 	*f = findings{wake: f.wake[:0], pods: f.pods[:0], registered: f.registered[:0], removed: f.removed[:0],
 		emptied: f.emptied[:0], born: f.born[:0], zones: f.zones[:0]}
@@ -103,11 +92,25 @@ func (c *cluster) visit(node *corev1.Node, leaseOf func(string) *coordinationv1.
 	if r.object != node {
 		c.read(r, node, known)
 	}
-	first := !r.known
+	if !r.known && r.status == corev1.ConditionUnknown {
+		c.found.pods = append(c.found.pods, node.Name)
+	}
+	if !known && r.tainted && c.round > 1 {
+		r.order = orderClear // what a node of that name has left behind
+	}
 	r.round = c.round
-	r.see(node, leaseOf(r.leaseKey), c.now)
-	r.decide(c.graces, c.now)
+	if r.see(node, leaseOf(r.leaseKey), c.now); r.probe.Equal(c.now) {
+		c.view.heard++
+	}
+	c.visited = append(c.visited, r)
+}
 
+// count decides about one of the nodes that the pass has visited, and counts it in its zone.
+func (c *cluster) count(r *memory) {
+	r.decide(c.graces, c.now)
+	if r.doubtful(c.graces, c.now) {
+		c.found.unproven++
+	}
 	z := c.zones[r.zone]
 	z.members++
 	if !r.excluded {
@@ -119,10 +122,7 @@ func (c *cluster) visit(node *corev1.Node, leaseOf func(string) *coordinationv1.
 	}
 	c.queue(r, z)
 	if r.silent && r.status != corev1.ConditionUnknown || r.order != noOrder {
-		c.found.wake = append(c.found.wake, node.Name)
-	}
-	if first && r.status == corev1.ConditionUnknown {
-		c.found.pods = append(c.found.pods, node.Name)
+		c.found.wake = append(c.found.wake, r.object.Name)
 	}
 }
 
@@ -140,15 +140,6 @@ func (c *cluster) read(r *memory, node *corev1.Node, known bool) {
 	if c.zones[in] == nil {
 		c.zones[in] = &zone{state: stateInitial, evictions: newEvictions(c.rates.primary)}
 		c.found.born = append(c.found.born, in)
-	}
-}
-
-// decide says whether the node is silent, and with that whether it is ready.
-func (r *memory) decide(g graces, now time.Time) {
-	r.silent = r.heartbeat.silent(g, now)
-	r.ready = r.status
-	if r.silent {
-		r.ready = corev1.ConditionUnknown
 	}
 }
 
@@ -173,6 +164,10 @@ func (c *cluster) queue(r *memory, z *zone) {
 // end forgets the nodes that the pass did not visit, and says how the zones are.
 func (c *cluster) end() *findings {
 	c.forgetUnvisited()
+	c.hold()
+	for _, r := range c.visited {
+		c.count(r)
+	}
 	f := &c.found
 	for name, z := range c.zones {
 		if z.size() == 0 && z.state != stateInitial {
@@ -185,7 +180,7 @@ func (c *cluster) end() *findings {
 	case left:
 		// While nothing was heard of anyone, silence meant nothing: all start anew.
 		for _, r := range c.nodes {
-			r.probe = c.now
+			r.hear(c.now)
 		}
 	}
 	for name, z := range c.zones {
@@ -233,6 +228,9 @@ type turn struct {
 // evict lets nodes through that their zones' rates allow.
 func (c *cluster) evict(now time.Time) turn {
 	var t turn
+	if c.braked {
+		return t
+	}
 	for _, z := range c.zones {
 		for {
 			name, ok := z.evictions.take(now)
@@ -260,20 +258,6 @@ func (c *cluster) look(node *corev1.Node, lease *coordinationv1.Lease, now time.
 	}
 	*r = r.looked(node, lease, c.graces, now)
 	return *r
-}
-
-// looked looks again at a node that the last pass found silent: it may have been heard
-// from since.
-func (r memory) looked(node *corev1.Node, lease *coordinationv1.Lease, g graces, now time.Time) memory {
-	switch {
-	case r.uid != node.UID:
-		return memory{}
-	case r.silent:
-		r.see(node, lease, now)
-		r.status = readyStatus(node)
-		r.decide(g, now)
-	}
-	return r
 }
 
 // carriedOut drops an order once a node shows, or has been told, what it asks for.

@@ -12,6 +12,7 @@ import (
 	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
@@ -33,6 +34,8 @@ const (
 	podWorkers  = 16
 	// shortestPeriod keeps a monitor period of zero from turning into a busy loop.
 	shortestPeriod = 100 * time.Millisecond
+	// readTimeout is how long a pass waits for live leases.
+	readTimeout = 10 * time.Second
 )
 
 // Options are the controller's settings.
@@ -51,6 +54,11 @@ type Options struct {
 	LargeClusterSizeThreshold int32
 	// UnhealthyZoneThreshold is the share of nodes not ready from which a zone is disrupted (--unhealthy-zone-threshold).
 	UnhealthyZoneThreshold float32
+	// OutageBrakeThreshold is the share of nodes above which the brake may be applied, 0 for
+	// never (--node-outage-brake-threshold).
+	OutageBrakeThreshold float32
+	// Leader is the lease of leader election, which events about the brake are on.
+	Leader types.NamespacedName
 }
 
 // target is a key of the node queue: a node, or one of the two passes over all nodes.
@@ -79,6 +87,8 @@ type Controller struct {
 	graces        graces
 	nodes, leases toolscache.Store
 	pods          toolscache.Indexer
+	live          client.Reader
+	leader        types.NamespacedName
 
 	mu      sync.Mutex // guards cluster
 	cluster *cluster
@@ -86,18 +96,19 @@ type Controller struct {
 
 // New returns a controller that is not running yet. The events of its hand are to
 // carry EventComponent as their source; of the leases it reads those in
-// kube-node-lease.
+// kube-node-lease, with live as well.
 func New(nodes coreinformers.NodeInformer, pods coreinformers.PodInformer, leases coordinationinformers.LeaseInformer,
-	hand reconcile.Hand, o Options) (*Controller, error) {
+	live client.Reader, hand reconcile.Hand, o Options) (*Controller, error) {
 	c := &Controller{
 		period: max(o.NodeMonitorPeriod, shortestPeriod),
 		graces: graces{monitor: o.NodeMonitorGracePeriod, startup: o.NodeStartupGracePeriod},
 		nodes:  nodes.Informer().GetStore(), pods: pods.Informer().GetIndexer(), leases: leases.Informer().GetStore(),
+		live: live, leader: o.Leader,
 	}
 	c.cluster = newCluster(c.graces, rates{
 		primary: o.NodeEvictionRate, secondary: o.SecondaryNodeEvictionRate,
 		large: int(o.LargeClusterSizeThreshold), threshold: o.UnhealthyZoneThreshold,
-	})
+	}, o.OutageBrakeThreshold)
 	if err := cache.Ensure(pods.Informer(), cache.PodsByNode); err != nil {
 		return nil, fmt.Errorf("index pods: %w", err)
 	}
@@ -175,6 +186,8 @@ type note struct {
 	node       *corev1.Node
 	seen       bool
 	carriedOut order
+	// trouble: the API server could not take a write.
+	trouble bool
 }
 
 // take remembers and wakes what plans ask for.
@@ -183,9 +196,12 @@ func (c *Controller) take(_ target, what any) {
 	if n.seen {
 		c.look(n.node)
 	}
-	if n.carriedOut != noOrder {
+	if n.carriedOut != noOrder || n.trouble {
 		c.mu.Lock()
 		c.cluster.carriedOut(n.node, n.carriedOut)
+		if n.trouble {
+			c.cluster.view.trouble = c.now()
+		}
 		c.mu.Unlock()
 	}
 	for _, name := range n.wake {

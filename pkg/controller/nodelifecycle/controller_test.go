@@ -40,7 +40,7 @@ func newRig(t testing.TB, objects ...runtime.Object) *rig {
 	r := &rig{t: t, client: client, clock: testclock.NewFakeClock(noon), events: record.NewFakeRecorder(2000), caches: factory}
 	hand := fixture.Hand(client, r.events)
 	hand.Clock = r.clock
-	c, err := New(factory.Core().V1().Nodes(), factory.Core().V1().Pods(), factory.Coordination().V1().Leases(), hand, Options{
+	c, err := New(factory.Core().V1().Nodes(), factory.Core().V1().Pods(), factory.Coordination().V1().Leases(), hand.Reader(), hand, Options{
 		NodeMonitorPeriod: 5 * time.Second, NodeMonitorGracePeriod: 50 * time.Second, NodeStartupGracePeriod: time.Minute,
 		NodeEvictionRate: 0.1, SecondaryNodeEvictionRate: 0.01, LargeClusterSizeThreshold: 50, UnhealthyZoneThreshold: 0.55,
 	})

@@ -21,19 +21,26 @@
 //   - The labels beta.kubernetes.io/os and beta.kubernetes.io/arch repeat the
 //     labels without beta.
 //
+//   - Nobody is marked for what a cache fails to show: before a node counts as
+//     silent its lease is read live, and while that fails it does not. While the
+//     cache of leases is behind, live lists take its place. A time in which nobody
+//     was heard from and nothing could be read counts for no grace period.
+//   - With the brake (off by default), many nodes that fall silent while this process
+//     has trouble itself are not marked before that is over.
+//
 // It reads nodes, pods and the leases of kube-node-lease. It writes the four
 // conditions of nodes/status, those taints and labels of nodes, and the status
 // of the Ready condition of pods; it touches no other taint, label or
 // condition and deletes neither nodes nor pods.
 //
-// One pass over all nodes each monitor period decides from memory which nodes
-// are silent, which zones are disrupted and who may be tainted; it writes
-// nothing. All writes of one node are made under the key of that node, from its
-// latest cached state.
+// One pass over all nodes each monitor period decides from memory, and from the live
+// leases that it asks for, which nodes are silent, which zones are disrupted and who may
+// be tainted; it writes nothing. All writes of one node are made under the key of that
+// node, from its latest cached state.
 //
-// It differs from the original in three things. A restart leaves the NoExecute
-// taints of lost nodes as they are; the original takes them off and puts them on
-// again, so that all waiting starts anew. A rate of exactly 1 is set again after
+// Besides these looks it differs from the original in three things. A restart leaves the
+// NoExecute taints of lost nodes as they are; the original takes them off and puts them
+// on again, so that all waiting starts again. A rate of exactly 1 is set again after
 // a full disruption like any other. And NoExecute taints are swapped or taken
 // off with the NoSchedule taints, in one request at the event that says why,
 // and not up to a monitor period later.

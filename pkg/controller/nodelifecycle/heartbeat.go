@@ -25,7 +25,16 @@ type heartbeat struct {
 	leased  bool
 	renewed time.Time // the renew time of its lease, in the node's clock
 	probe   time.Time // when either last changed, in our clock
+
+	// proven: a live look after the grace period has shown that neither has changed since.
+	proven bool
+	// ahead is the renew time of a lease that was read live and that the cache does not
+	// show yet; zero if it does.
+	ahead time.Time
 }
+
+// hear notes that the node was heard from.
+func (h *heartbeat) hear(now time.Time) { h.probe, h.proven = now, false }
 
 // see takes in what a node shows now. A node first seen with a Ready condition
 // counts as heard from now, so that a restart costs no node its grace period;
@@ -37,7 +46,7 @@ func (h *heartbeat) see(node *corev1.Node, lease *coordinationv1.Lease, now time
 	case !h.known && !posted:
 		h.probe = node.CreationTimestamp.Time
 	case !h.known, posted != h.posted, posted && !ready.LastHeartbeatTime.Time.Equal(h.beat):
-		h.probe = now
+		h.hear(now)
 	}
 	h.known, h.posted = true, posted
 	if posted {
@@ -46,13 +55,40 @@ func (h *heartbeat) see(node *corev1.Node, lease *coordinationv1.Lease, now time
 	if lease == nil {
 		return
 	}
-	var renewed time.Time
-	if lease.Spec.RenewTime != nil {
-		renewed = lease.Spec.RenewTime.Time
-	}
+	renewed := renewTime(lease)
 	if !h.leased || renewed.After(h.renewed) {
-		h.leased, h.renewed, h.probe = true, renewed, now
+		h.leased, h.renewed = true, renewed
+		h.hear(now)
 	}
+	if !renewed.Before(h.ahead) {
+		h.ahead = time.Time{}
+	}
+}
+
+// seeLive takes in the lease of the node as it was read live, nil if there is none, and
+// reports whether it is newer than all that was seen of it.
+func (h *heartbeat) seeLive(lease *coordinationv1.Lease, now time.Time) bool {
+	if lease == nil {
+		h.ahead = time.Time{}
+		return false
+	}
+	renewed := renewTime(lease)
+	if !h.leased || renewed.After(h.renewed) {
+		h.leased, h.renewed, h.ahead = true, renewed, renewed
+		h.hear(now)
+		return true
+	}
+	if renewed.Before(h.ahead) { // somebody has set it back, and the cache may never show what it was
+		h.ahead = time.Time{}
+	}
+	return false
+}
+
+func renewTime(lease *coordinationv1.Lease) time.Time {
+	if lease.Spec.RenewTime == nil {
+		return time.Time{}
+	}
+	return lease.Spec.RenewTime.Time
 }
 
 // silent reports whether the node was not heard from for its grace period.

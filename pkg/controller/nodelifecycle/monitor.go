@@ -21,6 +21,11 @@ type observedPass struct {
 	podsOf []types.NamespacedName
 	began  time.Time
 	period time.Duration
+	grace  time.Duration
+	// reads is how many reads of live leases were answered.
+	reads int
+	// leader is the lease of the leader of this process.
+	leader types.NamespacedName
 	// err is what could not be read.
 	err error
 }
@@ -37,7 +42,7 @@ func (o observedPass) plan(time.Time) act.Plan {
 	}
 	return act.Plan{
 		Why:    o.why(),
-		Stages: act.Stages(events...),
+		Stages: act.Stages(append(events, o.brakeEvents()...)...),
 		Note: func(act.Results) any {
 			return note{wake: slices.Concat(o.wake, o.through), pods: o.podsOf, next: o.next, more: o.more}
 		},
@@ -58,6 +63,15 @@ func (o observedPass) why() string {
 	if o.change != unchanged {
 		parts = append(parts, string(o.change))
 	}
+	if o.unproven > 0 {
+		parts = append(parts, fmt.Sprintf("%d nodes may be silent and wait until their leases are read live", o.unproven))
+	}
+	if o.unread != nil {
+		parts = append(parts, o.unread.Error())
+	}
+	if o.held > 0 {
+		parts = append(parts, fmt.Sprintf("the brake holds %d silent nodes", o.held))
+	}
 	for _, z := range o.zones {
 		if z.state != stateNormal {
 			parts = append(parts, fmt.Sprintf("zone %q is in %s: %d of %d not ready, %g evictions a second", z.name, z.state, z.notReady, z.ready+z.notReady, z.rate))
@@ -68,7 +82,15 @@ func (o observedPass) why() string {
 
 // counts sets the gauges of all zones.
 func (o observedPass) counts() []act.Count {
-	counts := []act.Count{{Observes: passSeconds, Since: o.began}}
+	counts := []act.Count{
+		{Observes: passSeconds, Since: o.began},
+		{Adds: leaseReads.WithLabelValues("answered"), Value: float64(o.reads)},
+		{Sets: heldNodes.WithLabelValues("unproven"), Value: float64(o.unproven)},
+		{Sets: heldNodes.WithLabelValues("brake"), Value: float64(o.held)},
+	}
+	if o.unread != nil {
+		counts = append(counts, act.Count{Adds: leaseReads.WithLabelValues("failed"), Value: 1})
+	}
 	for _, name := range o.born {
 		counts = append(counts, act.Count{Adds: evictionsTotal.WithLabelValues(name)})
 	}

@@ -59,7 +59,7 @@ func (o observedNode) conditions(now time.Time, afresh func(client.Object) act.P
 		Stages: act.Stages(report),
 		Afresh: afresh,
 		Note: func(r act.Results) any {
-			n := o.note()
+			n := o.note(r)
 			if wasReady && allDone(r) {
 				n.pods = o.pods
 			}
@@ -86,7 +86,7 @@ func (o observedNode) taints(now time.Time, afresh func(client.Object) act.Plan)
 	p := act.Plan{
 		Why: o.why(taints, labels),
 		Note: func(r act.Results) any {
-			n := o.note()
+			n := o.note(r)
 			if allDone(r) && !taints.evicts {
 				n.carriedOut = given
 			}
@@ -129,7 +129,9 @@ func (o observedNode) why(taints taintPlan, labels map[string]string) string {
 	return "conditions, taints and labels are up to date"
 }
 
-func (o observedNode) note() note { return note{node: o.node, seen: o.live} }
+func (o observedNode) note(r act.Results) note {
+	return note{node: o.node, seen: o.live, trouble: requestsFailed(r)}
+}
 
 // allDone reports whether what was planned has taken place.
 func allDone(results act.Results) bool {

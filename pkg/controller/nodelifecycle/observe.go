@@ -7,8 +7,10 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
@@ -32,12 +34,43 @@ func (c *Controller) observe(ctx context.Context, key target) (observed, error) 
 	return c.observeNode(key)
 }
 
-// pass has the cluster take in all nodes.
+// pass has the cluster take in all nodes, and the live leases that it asks for.
 func (c *Controller) pass(ctx context.Context) observedPass {
+	o := observedPass{began: c.now(), period: c.period, grace: c.graces.monitor, leader: c.leader}
+	if q := c.visit(); q.all || len(q.doubtful) > 0 {
+		leases, reads, failed := c.readLeases(ctx, q)
+		o.reads = reads
+		c.mu.Lock()
+		c.cluster.answer(q, leases, failed, c.now())
+		c.mu.Unlock()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o.findings = c.cluster.end()
+	o.nodes = len(c.cluster.nodes)
+	o.turn = c.cluster.evict(c.now())
+	if o.change != unchanged {
+		klog.FromContext(ctx).Info("All zones are disrupted, or no longer are", "now", o.change)
+	}
+	if o.unread != nil {
+		klog.FromContext(ctx).Error(o.unread, "Leases of nodes could not be read live; who may be silent is not marked", "nodes", o.unproven)
+	}
+	for _, name := range o.pods {
+		on, err := c.podsOn(name)
+		if err != nil {
+			o.err = err
+			break
+		}
+		o.podsOf = append(o.podsOf, on...)
+	}
+	return o
+}
+
+// visit has the cluster take in what the caches show of all nodes.
+func (c *Controller) visit() question {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := c.now()
-	o := observedPass{began: last, period: c.period}
 	c.cluster.begin(last)
 	for _, item := range c.nodes.List() {
 		node, ok := item.(*corev1.Node)
@@ -49,21 +82,39 @@ func (c *Controller) pass(ctx context.Context) observedPass {
 		nodeSeconds.Observe(now.Sub(last).Seconds())
 		last = now
 	}
-	o.findings = c.cluster.end()
-	o.nodes = len(c.cluster.nodes)
-	o.turn = c.cluster.evict(c.now())
-	if o.change != unchanged {
-		klog.FromContext(ctx).Info("All zones are disrupted, or no longer are", "now", o.change)
-	}
-	for _, name := range o.pods {
-		on, err := c.podsOn(name)
-		if err != nil {
-			o.err = err
-			break
+	return c.cluster.ask()
+}
+
+// readLeases reads leases live: those of the doubtful nodes, or all. It returns them by
+// the names of their nodes, with how many requests were answered.
+func (c *Controller) readLeases(ctx context.Context, q question) (found map[string]*coordinationv1.Lease, reads int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	found = map[string]*coordinationv1.Lease{}
+	read := func(options ...client.ListOption) error {
+		list := &coordinationv1.LeaseList{}
+		if err := c.live.List(ctx, list, append(options, client.InNamespace(corev1.NamespaceNodeLease))...); err != nil {
+			return fmt.Errorf("list leases of nodes live: %w", err)
 		}
-		o.podsOf = append(o.podsOf, on...)
+		reads++
+		for i := range list.Items {
+			found[list.Items[i].Name] = &list.Items[i]
+		}
+		return nil
 	}
-	return o
+	if q.all {
+		return found, reads, read()
+	}
+	for _, r := range q.doubtful {
+		name := r.object.Name
+		if err := read(client.MatchingFields{metav1.ObjectNameField: name}); err != nil {
+			return found, reads, err
+		}
+		if found[name] == nil {
+			found[name] = nil // read, and not there
+		}
+	}
+	return found, reads, nil
 }
 
 // observeNode looks at a node that the last pass found silent once more.

@@ -32,7 +32,7 @@ type world struct {
 
 func newWorld(seed uint64) *world {
 	w := &world{rand: rand.New(rand.NewPCG(seed, 7)), now: noon,
-		cluster: newCluster(graces{monitor: 50 * time.Second, startup: time.Minute}, defaults),
+		cluster: newCluster(graces{monitor: 50 * time.Second, startup: time.Minute}, defaults, 0),
 		nodes:   map[string]*corev1.Node{}, leases: map[string]*coordinationv1.Lease{}, mood: map[string]string{},
 		late: map[string]bool{}, granted: map[string][]time.Time{}, seen: map[string]corev1.ConditionStatus{}}
 	for _, zone := range []string{"east", "north", "west"} {
@@ -113,6 +113,11 @@ func (w *world) pass() *findings {
 			w.seen[name] = corev1.ConditionUnknown
 		}
 	}
+	live := map[string]*coordinationv1.Lease{}
+	for name := range w.nodes {
+		live[name] = w.leases[leaseKey(name)]
+	}
+	w.cluster.answer(w.cluster.ask(), live, nil, w.now)
 	f := w.cluster.end()
 	if f.change != unchanged {
 		w.note("%s", f.change)
@@ -308,7 +313,7 @@ func TestWhyOfAPass(t *testing.T) {
 	o := observedPass{findings: w.pass(), turn: w.cluster.evict(w.now), nodes: len(w.nodes), period: time.Second}
 	p := o.plan(w.now)
 	want := fmt.Sprintf(`%d nodes, 1 to write; zone ":\x00:east" is in FullDisruption: %d of %d not ready, 0.1 evictions a second`, len(w.nodes), lost, lost)
-	if p.Why != want || p.RequeueAfter != time.Second || len(p.Counts(nil)) != 1+3*3 {
+	if p.Why != want || p.RequeueAfter != time.Second || len(p.Counts(nil)) != 4+3*3 {
 		t.Errorf("got %q and %d counts, want %q", p.Why, len(p.Counts(nil)), want)
 	}
 	n := p.Note(nil).(note)
@@ -318,13 +323,14 @@ func TestWhyOfAPass(t *testing.T) {
 }
 
 func TestNodesComeAndGo(t *testing.T) {
-	c := newCluster(graces{monitor: 50 * time.Second, startup: time.Minute}, defaults)
+	c := newCluster(graces{monitor: 50 * time.Second, startup: time.Minute}, defaults, 0)
 	noLease := func(string) *coordinationv1.Lease { return nil }
 	pass := func(nodes ...*corev1.Node) *findings {
 		c.begin(noon)
 		for _, n := range nodes {
 			c.visit(n, noLease)
 		}
+		c.answer(c.ask(), nil, nil, noon)
 		return c.end()
 	}
 	east := labels("topology.kubernetes.io/zone=east")

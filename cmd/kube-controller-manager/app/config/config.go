@@ -44,6 +44,9 @@ type Config struct {
 	RejectedPodBackoff bool
 	// VolumeBinderWorkers is how many claims, and how many volumes, are bound at once.
 	VolumeBinderWorkers int32
+	// NodeOutageBrakeThreshold is the share of nodes above which silence is not believed
+	// while the process has trouble itself; 0 for none.
+	NodeOutageBrakeThreshold float32
 
 	// ComponentGlobalsRegistry knows the feature gates and the emulated version.
 	ComponentGlobalsRegistry compatibility.ComponentGlobalsRegistry

@@ -25,6 +25,7 @@ func TestFlagsAreThoseOfTheInterface(t *testing.T) {
 	want := map[string]flagRow{
 		"rejected-pod-backoff":           {Section: ownSection, Type: "bool", Default: "false"},
 		"concurrent-volume-binder-syncs": {Section: ownSection, Type: "int32", Default: "10"},
+		"node-outage-brake-threshold":    {Section: ownSection, Type: "float32", Default: "0"},
 	}
 	for _, r := range readTable(t, "flags.tsv") {
 		want[r[1]] = flagRow{

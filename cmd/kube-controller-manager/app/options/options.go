@@ -65,6 +65,9 @@ type KubeControllerManagerOptions struct {
 	RejectedPodBackoff bool
 	// VolumeBinderWorkers is how many claims, and how many volumes, are bound at once.
 	VolumeBinderWorkers int32
+	// NodeOutageBrakeThreshold is the share of nodes above which silence is not believed
+	// while the process has trouble itself; 0 for none.
+	NodeOutageBrakeThreshold float32
 
 	// ComponentGlobalsRegistry has the flags of feature gates and versions. Its
 	// Set must be called after parsing and before anything reads a gate.
@@ -152,7 +155,7 @@ func (o *KubeControllerManagerOptions) Validate(all, disabledByDefault []string,
 	for _, section := range sections() {
 		section.check(p, s)
 	}
-	p.workers("concurrent-volume-binder-syncs", o.VolumeBinderWorkers)
+	o.checkOwn(p)
 	o.checkServing(p)
 	p.add(o.Metrics.Validate()...)
 	gates := o.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent)
@@ -187,6 +190,7 @@ func (o *KubeControllerManagerOptions) Config(ctx context.Context, all, disabled
 		ControllerShutdownTimeout: o.ControllerShutdownTimeout,
 		RejectedPodBackoff:        o.RejectedPodBackoff,
 		VolumeBinderWorkers:       o.VolumeBinderWorkers,
+		NodeOutageBrakeThreshold:  o.NodeOutageBrakeThreshold,
 		ComponentGlobalsRegistry:  o.ComponentGlobalsRegistry,
 	}
 	if o.ParsedFlags != nil {

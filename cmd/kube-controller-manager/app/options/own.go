@@ -14,4 +14,14 @@ func (o *KubeControllerManagerOptions) addOwnFlags(fs *pflag.FlagSet) {
 			"It applies to ReplicaSets (including those of Deployments), ReplicationControllers, StatefulSets, DaemonSets and Jobs.")
 	fs.Int32Var(&o.VolumeBinderWorkers, "concurrent-volume-binder-syncs", o.VolumeBinderWorkers,
 		"How many claims, and how many volumes, are bound at once. Which volume a claim gets is decided one after the other in any case.")
+	fs.Float32Var(&o.NodeOutageBrakeThreshold, "node-outage-brake-threshold", o.NodeOutageBrakeThreshold,
+		"A share of all nodes, between 0 and 1. When more of them than this stop sending heartbeats within one --node-monitor-grace-period, and in that time requests of this process failed or its watch was behind, "+
+			"no node is marked unknown or tainted for eviction until nothing has failed for a whole grace period. Nodes with the annotation kube-kcm.github.io/node-lost=true are not held. With 0 there is no brake.")
+}
+
+func (o *KubeControllerManagerOptions) checkOwn(p *problems) {
+	p.workers("concurrent-volume-binder-syncs", o.VolumeBinderWorkers)
+	if t := o.NodeOutageBrakeThreshold; !(t >= 0 && t <= 1) {
+		p.addf("node-outage-brake-threshold must be between 0 and 1, but got %g", t)
+	}
 }

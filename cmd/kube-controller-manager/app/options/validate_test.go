@@ -109,6 +109,10 @@ func TestValidation(t *testing.T) {
 		"eviction may be switched off":                   {"--node-eviction-rate=0 --secondary-node-eviction-rate=0 --unhealthy-zone-threshold=1 --large-cluster-size-threshold=0", ""},
 		"it cannot run backwards":                        {"--node-eviction-rate=-1", "node-eviction-rate must not be less than 0, but got -1"},
 		"nor in unhealthy zones":                         {"--secondary-node-eviction-rate=-0.5", "secondary-node-eviction-rate must not be less than 0, but got -0.5"},
+		"no node is lost, or all are, behind the brake":  {"--node-outage-brake-threshold=1", ""},
+		"a brake for less than no node":                  {"--node-outage-brake-threshold=-0.1", "node-outage-brake-threshold must be between 0 and 1, but got -0.1"},
+		"a brake for more than all nodes":                {"--node-outage-brake-threshold=55", "node-outage-brake-threshold must be between 0 and 1, but got 55"},
+		"a brake for no number of nodes":                 {"--node-outage-brake-threshold=NaN", "node-outage-brake-threshold must be between 0 and 1, but got NaN"},
 		"pods are collected by number or not":            {"--terminated-pod-gc-threshold=0", ""},
 		"no timeout of a recycler":                       {"--pv-recycler-minimum-timeout-nfs=0", ""},
 		"less than none":                                 {"--pv-recycler-timeout-increment-hostpath=-1", "pv-recycler-timeout-increment-hostpath must not be negative, but got -1"},
@@ -197,7 +201,7 @@ func TestConfigIsComplete(t *testing.T) {
 		t.Errorf("controllers may take %s to stop", got.ControllerShutdownTimeout)
 	}
 	flags := got.Flagz.GetFlagz()
-	if len(flags) != len(all)+2 /* ours */ || flags["secure-port"] != strconv.Itoa(port) {
+	if len(flags) != len(all)+3 /* ours */ || flags["secure-port"] != strconv.Itoa(port) {
 		t.Errorf("/flagz shows %d flags, secure-port %s", len(flags), flags["secure-port"])
 	}
 }
