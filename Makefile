@@ -18,7 +18,7 @@ LDFLAGS := -s -w \
 	-X $(STAMP).gitVersion=$(VERSION) -X $(STAMP).gitMajor=1 -X $(STAMP).gitMinor=36 \
 	-X $(STAMP).gitCommit=$(COMMIT) -X $(STAMP).gitTreeState=$(TREE) -X $(STAMP).buildDate=$(DATE) \
 	-X $(CLIENT).gitVersion=$(VERSION) -X $(CLIENT).gitMajor=1 -X $(CLIENT).gitMinor=36 -X $(CLIENT).gitCommit=$(COMMIT)
-UNIT    := ./cmd/... ./pkg/... ./hack/table ./hack/mutants ./test/harness/... ./test/bench/... ./test/explore/faults ./test/explore/prove
+UNIT    := ./cmd/... ./pkg/... ./hack/table ./hack/mutants ./build/examples/... ./test/harness/... ./test/bench/... ./test/explore/faults ./test/explore/prove
 GO      := go
 
 .PHONY: help
@@ -34,6 +34,11 @@ build: ## build the binary into _output/bin
 build-race: ## build the binary with the race detector, for scenarios
 	@mkdir -p $(OUT)/bin
 	$(GO) build -race -ldflags '$(LDFLAGS)' -o $(RACE) ./cmd/kube-controller-manager
+
+.PHONY: build-examples
+build-examples: ## build the examples of build/examples into _output/bin
+	@mkdir -p $(OUT)/bin
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(OUT)/bin/ ./build/examples/...
 
 .PHONY: tools
 tools: ## build etcd, kube-apiserver, kubectl, kwok and the rest into _output/tools/bin
@@ -68,7 +73,7 @@ scenarios: tools build-race ## the stories of test/scenarios on a real etcd and 
 	KCM_BINARY=$(CURDIR)/$(RACE) $(GO) test -count=1 -race -vet=off -timeout=60m ./test/scenarios/...
 
 .PHONY: test-integration
-test-integration: tools build ## what a story cannot say, on a real etcd and kube-apiserver; what mostly waits, two at a time
+test-integration: tools build build-examples ## what a story cannot say, on a real etcd and kube-apiserver; what mostly waits, two at a time
 	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off -parallel=2 -timeout=30m ./test/integration/...
 
 .PHONY: test-e2e

@@ -18,7 +18,7 @@ var (
 	// clientPackages have types that make requests or tell events.
 	clientPackages = regexp.MustCompile(`^k8s\.io/client-go/(kubernetes|dynamic|metadata|rest|scale|discovery)(/|$)`)
 	// below are the packages that decide nothing: they carry requests, or are for tests.
-	below = regexp.MustCompile(`^(pkg/(informers/cache|informers/monitor|election|slicewriter|transport)|test/fixture)$`)
+	below = regexp.MustCompile(`^(pkg/(cloud|informers/cache|informers/monitor|election|slicewriter|transport)|test/fixture)$`)
 	// clientTypes are those of packages that have others too.
 	clientTypes = []string{
 		"k8s.io/client-go/tools/record.EventRecorder", "k8s.io/client-go/tools/record.EventRecorderLogger",

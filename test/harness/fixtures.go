@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -28,6 +29,20 @@ func BuiltBinary(t testing.TB) string {
 	path := built(root)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("%v; run make build", err)
+	}
+	return path
+}
+
+// BuiltExample is an example that make build-examples has built.
+func BuiltExample(t testing.TB, name string) string {
+	t.Helper()
+	root, err := ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(filepath.Dir(built(root)), name)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v; run make build-examples", err)
 	}
 	return path
 }

@@ -75,7 +75,8 @@ type ControllerContext struct {
 	narrow      *[]informers.SharedInformerFactory
 	monitors    *monitor.Set
 	live        consistency.List
-	kinds       meta.RESTMapper // of the built-in kinds, as served at the start of the term
+	kinds       meta.RESTMapper                 // of the built-in kinds, as served at the start of the term
+	wholes      informers.SharedInformerFactory // what the loops of a cloud read; nil without a provider
 }
 
 func newControllerContext(ctx context.Context, p *process, termName string, fence *election.Fence) (ControllerContext, error) {

@@ -19,8 +19,8 @@ import (
 type Controller struct {
 	// Name is the canonical name.
 	Name string
-	// Cloud marks a controller that is known by name only, because it belongs to
-	// a cloud controller manager.
+	// Cloud marks a controller that works on a cloud. Without a provider in this build, or in
+	// the flags, it is known by name only: it belongs to a cloud controller manager.
 	Cloud bool
 	// Gates are the feature gates that must be on.
 	Gates []featuregate.Feature
@@ -76,8 +76,8 @@ func NewControllerInitializers() map[string]InitFunc {
 	return all
 }
 
-// built reports whether the controller can be started, or is a name only.
-func (c Controller) built() bool { return c.New != nil || c.Cloud }
+// built reports whether the controller can be started.
+func (c Controller) built() bool { return c.New != nil }
 
 // start starts the controller, unless something that it needs is missing.
 func (c Controller) start(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
@@ -95,7 +95,7 @@ func (c Controller) start(ctx context.Context, cc ControllerContext) (http.Handl
 
 // missing skips the controller, with the reason, when something that it needs is missing.
 func (c Controller) missing(cc ControllerContext) error {
-	if c.Cloud {
+	if c.Cloud && cc.process.cloud == nil {
 		return skip("it belongs to a cloud controller manager")
 	}
 	if why := c.flagsLeaveOut(cc.Config); why != "" {

@@ -41,7 +41,7 @@ func coreControllers() []Controller {
 			Account: "replication-controller", Events: "replication-controller", New: newReplicationController},
 		{Name: names.ResourceQuotaController,
 			Account: "resourcequota-controller", Events: "resourcequota-controller", New: newResourceQuota},
-		{Name: names.ServiceLBController, Cloud: true},
+		{Name: names.ServiceLBController, Cloud: true, Account: "service-controller", New: newServiceLB},
 	}
 }
 

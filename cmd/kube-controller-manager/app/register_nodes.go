@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics/prometheus/controllers"
 	kcmconfig "k8s.io/kube-controller-manager/config/v1alpha1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/nodeipam"
@@ -26,7 +27,7 @@ const ipamRate = 10
 
 func nodeControllers() []Controller {
 	return []Controller{
-		{Name: names.CloudNodeLifecycleController, Cloud: true},
+		{Name: names.CloudNodeLifecycleController, Cloud: true, Account: "node-controller", New: newCloudNodeLifecycle},
 		{Name: names.NodeIpamController, Without: func(c *kcmconfig.KubeControllerManagerConfiguration) string {
 			if !c.KubeCloudShared.AllocateNodeCIDRs {
 				return "--allocate-node-cidrs is false"
@@ -35,10 +36,21 @@ func nodeControllers() []Controller {
 		}, Account: "node-controller", Events: "cidrAllocator", QPS: ipamRate, Burst: ipamRate, New: newNodeIPAM},
 		{Name: names.NodeLifecycleController, Needs: of(coordinationv1.SchemeGroupVersion, "leases"),
 			Account: "node-controller", Events: "node-controller", New: newNodeLifecycle},
-		{Name: names.NodeRouteController, Cloud: true},
+		{Name: names.NodeRouteController, Cloud: true, Without: func(c *kcmconfig.KubeControllerManagerConfiguration) string {
+			if !ptr.Deref(c.KubeCloudShared.ConfigureCloudRoutes, true) {
+				return "--configure-cloud-routes is false"
+			}
+			return ""
+		}, Account: "route-controller", New: newNodeRoutes},
 		{Name: names.TaintEvictionController, Account: "node-controller", Events: "taint-eviction-controller", New: newTaintEviction},
 		{Name: names.TTLController, Account: "ttl-controller", New: newTTL},
 	}
+}
+
+// runningMetrics counts the controllers of which the original says in a metric that they run.
+func runningMetrics() *controllers.ControllerManagerMetrics {
+	controllers.Register()
+	return controllers.NewControllerManagerMetrics(component)
 }
 
 func newNodeIPAM(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
@@ -51,8 +63,7 @@ func newNodeIPAM(_ context.Context, cc ControllerContext, hand reconcile.Hand) (
 	if err != nil {
 		return nil, err
 	}
-	controllers.Register()
-	running := controllers.NewControllerManagerMetrics(component)
+	running := runningMetrics()
 	running.ControllerStarted("nodeipam")
 	cc.term.onClose(func() { running.ControllerStopped("nodeipam") })
 	return nodeipam.New(cc.Informers.Core().V1().Nodes(), hand, options)

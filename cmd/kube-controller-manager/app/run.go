@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/leaderelection"
+	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/configz"
 	"k8s.io/component-base/featuregate"
@@ -41,6 +42,9 @@ type process struct {
 	ready  *checks
 	debug  *debug.Registry
 	events *eventStream
+	// cloud is the cloud provider; nil for none. It is initialized once.
+	cloud     cloudprovider.Interface
+	cloudOnce sync.Once
 }
 
 // Run serves, waits for leadership, runs the controllers and returns when ctx
@@ -58,6 +62,9 @@ func Run(ctx context.Context, c *config.CompletedConfig) error {
 	defer p.events.shutdown()
 	for _, line := range p.warnings() {
 		klog.Warning(line)
+	}
+	if err := p.openCloud(ctx); err != nil {
+		return err
 	}
 	var watchdog *leaderelection.HealthzAdaptor
 	if p.leaderElect() {

@@ -42,6 +42,9 @@ func StartControllers(ctx context.Context, cc ControllerContext, startSATokenCon
 			return err
 		}
 	}
+	if err := cc.addCloud(ctx); err != nil {
+		return err
+	}
 	for _, name := range sets.List(sets.KeySet(controllers)) {
 		if !cc.enabled(name) {
 			klog.FromContext(ctx).Info("Controller is disabled", "controller", name)

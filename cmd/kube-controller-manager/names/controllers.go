@@ -11,7 +11,7 @@ const (
 	CertificateSigningRequestCleanerController = "certificatesigningrequest-cleaner-controller"
 	// CertificateSigningRequestSigningController signs approved certificate requests.
 	CertificateSigningRequestSigningController = "certificatesigningrequest-signing-controller"
-	// CloudNodeLifecycleController is known by name only: it belongs to a cloud controller manager.
+	// CloudNodeLifecycleController runs in builds with a cloud provider; elsewhere it is a name only.
 	CloudNodeLifecycleController = "cloud-node-lifecycle-controller"
 	// ClusterRoleAggregationController fills aggregated ClusterRoles.
 	ClusterRoleAggregationController = "clusterrole-aggregation-controller"
@@ -49,7 +49,7 @@ const (
 	NodeIpamController = "node-ipam-controller"
 	// NodeLifecycleController judges the health of nodes and taints them.
 	NodeLifecycleController = "node-lifecycle-controller"
-	// NodeRouteController is known by name only: it belongs to a cloud controller manager.
+	// NodeRouteController runs in builds with a cloud provider; elsewhere it is a name only.
 	NodeRouteController = "node-route-controller"
 	// PersistentVolumeAttachDetachController attaches volumes to nodes and detaches them.
 	PersistentVolumeAttachDetachController = "persistentvolume-attach-detach-controller"
@@ -83,7 +83,7 @@ const (
 	SELinuxWarningController = "selinux-warning-controller"
 	// ServiceCIDRController keeps the ServiceCIDRs.
 	ServiceCIDRController = "service-cidr-controller"
-	// ServiceLBController is known by name only: it belongs to a cloud controller manager.
+	// ServiceLBController runs in builds with a cloud provider; elsewhere it is a name only.
 	ServiceLBController = "service-lb-controller"
 	// ServiceAccountController creates the default ServiceAccount of every namespace.
 	ServiceAccountController = "serviceaccount-controller"

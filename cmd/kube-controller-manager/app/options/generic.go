@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/leaderelection"
+	cloudprovider "k8s.io/cloud-provider"
 	cmconfig "k8s.io/controller-manager/config"
 	migrationoptions "k8s.io/controller-manager/pkg/leadermigration/options"
 )
@@ -31,9 +32,8 @@ func (o *KubeControllerManagerOptions) checkGeneric(p *problems, all []string, a
 	cloud := o.KubeCloudShared
 	p.positive("node-monitor-period", cloud.NodeMonitorPeriod.Duration)
 	p.notNegative("route-reconciliation-period", cloud.RouteReconciliationPeriod.Duration)
-	if name := cloud.CloudProvider.Name; name != "" && name != "external" {
-		p.addf("--cloud-provider=%s: cloud provider %q was specified, but built-in cloud providers are disabled. "+
-			"Please set --cloud-provider=external and migrate to an external cloud provider", name, name)
+	if name := cloud.CloudProvider.Name; name != "" && !cloudprovider.IsExternal(name) && !cloudprovider.IsCloudProvider(name) {
+		p.addf("--cloud-provider=%s: %w (unknown cloud provider %q: this build has none of that name)", name, cloudprovider.ErrorForDisabledProvider(name), name)
 	}
 	if kind := cloud.CIDRAllocatorType; kind != rangeAllocator {
 		p.addf("--cidr-allocator-type=%s: built-in cloud providers are disabled. The ipam %s is not available", kind, kind)

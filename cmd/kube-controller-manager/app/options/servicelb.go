@@ -9,7 +9,7 @@ var serviceLB = section{
 	controller: names.ServiceLBController,
 	flags: func(fs *pflag.FlagSet, c *configuration) {
 		fs.Int32Var(&c.ServiceController.ConcurrentServiceSyncs, "concurrent-service-syncs", c.ServiceController.ConcurrentServiceSyncs,
-			"How many Services the service-lb-controller syncs at a time. This binary has no such controller: the value is accepted and has no effect.")
+			"How many Services the service-lb-controller syncs at a time. It runs only in a build with a cloud provider that --cloud-provider names: else the value has no effect.")
 	},
 	check: func(p *problems, s *settings) {
 		p.workers("concurrent-service-syncs", s.ServiceController.ConcurrentServiceSyncs)
