@@ -30,7 +30,7 @@ var everythingServed = map[string][]string{
 
 	"batch/v1": {"cronjobs", "jobs"},
 
-	"resource.k8s.io/v1": {"resourceclaims", "resourceclaimtemplates"},
+	"resource.k8s.io/v1": {"resourceclaims", "resourceclaimtemplates", "resourceslices"},
 }
 
 // wireUp starts all controllers against an API server that serves these

@@ -40,6 +40,8 @@ func TestGatedControllersWantTheirGateAndTheirAPI(t *testing.T) {
 			map[string][]string{"certificates.k8s.io/v1beta1": {"podcertificaterequests"}}},
 		"claims of pods and pod groups": {names.ResourceClaimController, "DynamicResourceAllocation", map[string][]string{
 			"resource.k8s.io/v1": {"resourceclaims", "resourceclaimtemplates"}, "scheduling.k8s.io/v1alpha2": {"podgroups"}}},
+		"device taints": {names.DeviceTaintEvictionController, "DRADeviceTaints",
+			map[string][]string{"resource.k8s.io/v1": {"resourceclaims", "resourceslices"}}},
 		"pod groups": {names.PodGroupProtectionController, "GenericWorkload",
 			map[string][]string{"scheduling.k8s.io/v1alpha2": {"podgroups"}}},
 		"storage versions": {names.StorageVersionGarbageCollectorController, "StorageVersionAPI",
