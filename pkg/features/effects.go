@@ -75,7 +75,7 @@ var effects = map[featuregate.Feature]effect{
 	"LoggingBetaOptions":                               {kind: library},
 	"MaxUnavailableStatefulSet":                        {kind: wired},
 	"MultiCIDRServiceAllocator":                        {kind: wired},
-	"MutableSchedulingDirectivesForSuspendedJobs":      {alwaysOn, "a Job that is suspended loses its start time"},
+	"MutableSchedulingDirectivesForSuspendedJobs":      {kind: wired},
 	"NativeHistograms":                                 {kind: library},
 	"OrderedNamespaceDeletion":                         {alwaysOn, "pods of a namespace are deleted before the rest"},
 	"PersistentVolumeClaimUnusedSinceTime":             {kind: wired},
@@ -101,7 +101,7 @@ var effects = map[featuregate.Feature]effect{
 	"UnlockWhileProcessingFIFO":                        {kind: library},
 	"VolumeAttributesClass":                            {kind: wired},
 	"WatchListClient":                                  {kind: library},
-	"WorkloadWithJob":                                  {alwaysOff, "Jobs get no Workload and no PodGroup"},
+	"WorkloadWithJob":                                  {kind: wired},
 }
 
 // WithoutEffect describes each gate that changes what the original does and is

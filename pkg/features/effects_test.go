@@ -141,8 +141,9 @@ func TestGatesWithoutEffectAreNamed(t *testing.T) {
 		"a gate that starts what is not built":          {"DRAResourcePoolStatus=true,DRADeviceTaintRules=false", nil},
 		"a gate for what is always done":                {"ControllerManagerReleaseLeaderElectionLockOnExit=true", nil},
 		"a freshness check that cannot be switched off": {"StaleControllerConsistencyJob=false", []string{"StaleControllerConsistencyJob=false (" + ownConsistency + ")"}},
-		"what is not built, sorted": {"WorkloadWithJob=true,GenericWorkload=true,StaleControllerConsistencyJob=false", []string{
-			"StaleControllerConsistencyJob=false (" + ownConsistency + ")", "WorkloadWithJob=true (Jobs get no Workload and no PodGroup)"}},
+		"a gate that decides how a Job is run":          {"WorkloadWithJob=true,GenericWorkload=true,MutableSchedulingDirectivesForSuspendedJobs=false", nil},
+		"several, sorted": {"StaleControllerConsistencyReplicaSet=false,StaleControllerConsistencyJob=false", []string{
+			"StaleControllerConsistencyJob=false (" + ownConsistency + ")", "StaleControllerConsistencyReplicaSet=false (" + ownConsistency + ")"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gates := freshGates(t)

@@ -9,6 +9,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/cronjob"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/job"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/ttlafterfinished"
+	"github.com/kube-kcm/kube-controller-manager/pkg/features"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
@@ -30,10 +31,15 @@ func newCronJob(_ context.Context, cc ControllerContext, hand reconcile.Hand) (L
 }
 
 func newJob(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
-	return job.New(cc.Informers.Batch().V1().Jobs(), cc.Informers.Core().V1().Pods(), hand, job.Options{
+	o := job.Options{
 		Workers:            int(cc.Config.JobController.ConcurrentJobSyncs),
 		RejectedPodBackoff: cc.process.RejectedPodBackoff,
-	})
+		KeepStartTime:      !cc.Gates.Enabled(features.MutableSchedulingDirectivesForSuspendedJobs),
+	}
+	if cc.Gates.Enabled(features.WorkloadWithJob) {
+		o.Gangs = cc.Informers.Scheduling().V1alpha2()
+	}
+	return job.New(cc.Informers.Batch().V1().Jobs(), cc.Informers.Core().V1().Pods(), hand, o)
 }
 
 func newTTLAfterFinished(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {

@@ -165,7 +165,7 @@ func TestFiveMinutesOfRejections(t *testing.T) {
 				}
 				w.Always(w.crowded(most), func() string {
 					if w.rejects() {
-						made = w.server.made
+						made = w.Made
 					}
 					return ""
 				})

@@ -2,7 +2,6 @@ package daemonset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,12 +11,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
-	toolscache "k8s.io/client-go/tools/cache"
 
 	podrules "github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
@@ -32,12 +31,13 @@ type world struct {
 	t *testing.T
 	*server
 	*rig
-	stored, heard map[string]int // how much of each log the cache and the rules have
-	woken         bool
-	look          time.Time
-	nodesToLook   []string
-	patient       bool        // the controller replaces rejected pods ever more rarely
-	rejects       func() bool // nodes reject their pods now
+	watches     map[string]*fixture.Watch
+	heard       map[string]int // how much of what the caches show the rules have heard of
+	woken       bool
+	look        time.Time
+	nodesToLook []string
+	patient     bool        // the controller replaces rejected pods ever more rarely
+	rejects     func() bool // nodes reject their pods now
 }
 
 func newWorld(t *testing.T, seed uint64, ds *appsv1.DaemonSet, nodes int) *world {
@@ -50,7 +50,7 @@ func newWorld(t *testing.T, seed uint64, ds *appsv1.DaemonSet, nodes int) *world
 		testworld.Actor{Name: "kubelet", Step: w.kubelet},
 		testworld.Actor{Name: "clock", Step: w.tick})
 	for _, kind := range kinds {
-		w.Add(testworld.Actor{Name: kind + " watch", Step: func() string { return w.store(kind) }},
+		w.Add(testworld.Actor{Name: kind + " watch", Step: func() string { return w.watches[kind].Show() }},
 			testworld.Actor{Name: kind + " rules", Step: func() string { return w.hear(kind) }})
 	}
 	return w
@@ -70,19 +70,6 @@ func (u nodeWakeUp) Add(name string) { u.w.nodesToLook = append(u.w.nodesToLook,
 
 func (u nodeWakeUp) AddAfter(name string, _ time.Duration) { u.Add(name) }
 
-func (w *world) indexer(kind string) toolscache.Indexer {
-	apps, core := w.In.Apps().V1(), w.In.Core().V1()
-	switch kind {
-	case "daemonsets":
-		return apps.DaemonSets().Informer().GetIndexer()
-	case "controllerrevisions":
-		return apps.ControllerRevisions().Informer().GetIndexer()
-	case "pods":
-		return core.Pods().Informer().GetIndexer()
-	}
-	return core.Nodes().Informer().GetIndexer()
-}
-
 // restart gives a controller that knows nothing but a fresh list.
 func (w *world) restart() {
 	now := noon
@@ -92,74 +79,49 @@ func (w *world) restart() {
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", w.server.handle)
 	w.rig = rigWith(w.t, client)
-	w.writes.LookLive(fixture.LiveAmong(&w.server.mu, w.server.pods))
+	w.writes.LookLive(fixture.LiveBy(map[schema.GroupResource]consistency.List{
+		corev1.Resource("pods"):                fixture.LiveAmong(&w.Mu, w.server.pods),
+		appsv1.Resource("daemonsets"):          fixture.LiveAmong(&w.Mu, w.server.sets),
+		appsv1.Resource("controllerrevisions"): fixture.LiveAmong(&w.Mu, w.server.revisions),
+	}))
 	w.rig.Clock.SetTime(now)
 	w.rig.patient = w.patient
 	w.rig.wakeSet = func(types.NamespacedName) { w.woken = true }
-	w.server.lifeLeft = -1
-	w.stored, w.heard = map[string]int{}, map[string]int{}
-	lists := map[string][]any{"daemonsets": {w.server.ds}}
-	for _, p := range w.server.pods {
-		lists["pods"] = append(lists["pods"], p)
+	w.LifeLeft = -1
+	apps, core := w.In.Apps().V1(), w.In.Core().V1()
+	w.heard, w.watches = map[string]int{}, map[string]*fixture.Watch{
+		"daemonsets":          fixture.NewWatch(w.Server, w.server.sets, apps.DaemonSets().Informer().GetIndexer()),
+		"controllerrevisions": fixture.NewWatch(w.Server, w.server.revisions, apps.ControllerRevisions().Informer().GetIndexer()),
+		"pods":                fixture.NewWatch(w.Server, w.server.pods, core.Pods().Informer().GetIndexer()),
+		"nodes":               fixture.NewWatch(w.Server, w.server.nodes, core.Nodes().Informer().GetIndexer()),
 	}
-	for _, n := range w.server.nodes {
-		lists["nodes"] = append(lists["nodes"], n)
-	}
-	for _, r := range w.server.revisions {
-		lists["controllerrevisions"] = append(lists["controllerrevisions"], r)
-	}
-	var errs []error
 	for _, kind := range kinds {
-		errs = append(errs, w.indexer(kind).Replace(lists[kind], strconv.Itoa(w.server.version)))
-		w.stored[kind], w.heard[kind] = len(w.server.logs[kind]), len(w.server.logs[kind])
-	}
-	if err := errors.Join(errs...); err != nil {
-		w.t.Fatal(err)
+		w.heard[kind] = w.watches[kind].Seen
 	}
 	w.woken, w.look, w.nodesToLook = true, time.Time{}, nil
 }
 
-// store brings one change into a cache.
-func (w *world) store(kind string) string {
-	log := w.server.logs[kind]
-	if w.stored[kind] == len(log) {
-		return ""
-	}
-	e := log[w.stored[kind]]
-	w.stored[kind]++
-	if e.now == nil {
-		_ = w.indexer(kind).Delete(e.old)
-		return "lost " + e.old.GetName()
-	}
-	_ = w.indexer(kind).Update(e.now)
-	return "shows " + e.now.GetName()
-}
-
 // hear tells the rules of a change that the cache shows.
 func (w *world) hear(kind string) string {
-	if w.heard[kind] == w.stored[kind] {
+	if w.heard[kind] == w.watches[kind].Seen {
 		return ""
 	}
-	e := w.server.logs[kind][w.heard[kind]]
+	shown := w.watches[kind].At(w.heard[kind])
 	w.heard[kind]++
 	switch kind {
 	case "daemonsets":
-		w.setChanged(change[appsv1.DaemonSet](e), w.wakes())
+		w.setChanged(fixture.Change[appsv1.DaemonSet](shown), w.wakes())
 	case "controllerrevisions":
-		w.revisionChanged(change[appsv1.ControllerRevision](e), w.wakes())
+		w.revisionChanged(fixture.Change[appsv1.ControllerRevision](shown), w.wakes())
 	case "pods":
-		w.podChanged(change[corev1.Pod](e), w.wakes())
+		w.podChanged(fixture.Change[corev1.Pod](shown), w.wakes())
 	case "nodes":
-		nodeChanged(change[corev1.Node](e), nodeWakeUp{w})
+		nodeChanged(fixture.Change[corev1.Node](shown), nodeWakeUp{w})
 	}
-	return "heard of " + e.is().GetName()
-}
-
-func change[T any](e event) runner.Change[T] {
-	var c runner.Change[T]
-	c.Old, _ = any(e.old).(*T)
-	c.New, _ = any(e.now).(*T)
-	return c
+	if shown.Now == nil {
+		return "heard of the end of " + shown.Old.GetName()
+	}
+	return "heard of " + shown.Now.GetName()
 }
 
 // reconcile does what the runner does: hold the key back, or sync it.
@@ -167,13 +129,13 @@ func (w *world) reconcile() string {
 	if !w.woken || fixture.Held(context.Background(), w.writes, web) {
 		return ""
 	}
-	before := w.server.version
+	before := w.Version
 	w.woken = false
 	result := w.sync(context.Background(), web)
 	if after := result.After(); after > 0 {
 		w.look = w.rig.Clock.Now().Add(after)
 	}
-	if w.server.lifeLeft == 0 {
+	if w.LifeLeft == 0 {
 		w.restart()
 		return "crashed and started again"
 	}
@@ -181,7 +143,7 @@ func (w *world) reconcile() string {
 		w.woken = true
 		return "failed: " + result.Err().Error()
 	}
-	return fmt.Sprintf("made %d writes, because %+v", w.server.version-before, result.Plan())
+	return fmt.Sprintf("made %d writes, because %+v", w.Version-before, result.Plan())
 }
 
 func (w *world) lookAtNode() string {
@@ -213,7 +175,7 @@ func (w *world) kubelet() string {
 		target := w.server.nodes[nodeOf(p)]
 		switch {
 		case p.DeletionTimestamp != nil || target == nil && p.Spec.NodeName != "":
-			remove(w.server, "pods", w.server.pods, name)
+			fixture.Remove(w.Server, w.server.pods, name)
 			return "finished " + name
 		case target != nil && p.Spec.NodeName == "":
 			p.Spec.NodeName, p.Spec.Affinity = target.Name, nil
@@ -246,8 +208,8 @@ func (w *world) times(name string, n int, do func() string) testworld.Actor {
 }
 
 func (w *world) crash() string {
-	w.server.lifeLeft = 1 + w.Rand.IntN(4)
-	return fmt.Sprintf("due after %d more calls", w.server.lifeLeft)
+	w.LifeLeft = 1 + w.Rand.IntN(4)
+	return fmt.Sprintf("due after %d more calls", w.LifeLeft)
 }
 
 // churn adds, takes, taints or clears a node.
@@ -263,7 +225,7 @@ func (w *world) churn() string {
 		return name + " evicts"
 	case 2:
 		if there && len(w.server.nodes) > 1 {
-			remove(w.server, "nodes", w.server.nodes, name)
+			fixture.Remove(w.Server, w.server.nodes, name)
 			return name + " goes"
 		}
 	}

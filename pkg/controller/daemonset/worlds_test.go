@@ -49,7 +49,7 @@ func TestARolloutNeverGoesBelowItsBounds(t *testing.T) {
 				ds = daemon(posts("2", "0"))
 			}
 			w := newWorld(t, seed, ds, nodes)
-			w.server.faults = 0
+			w.Faults = 0
 			reached := false
 			w.Add(w.times("crash", 2, w.crash), w.times("user", 3, func() string {
 				if !reached {

@@ -1,14 +1,17 @@
 package job
 
 import (
+	"errors"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
+	schedulinginformers "k8s.io/client-go/informers/scheduling/v1alpha2"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
@@ -46,6 +49,10 @@ type Options struct {
 	Workers int
 	// RejectedPodBackoff replaces pods that kubelets reject at once ever more rarely (--rejected-pod-backoff).
 	RejectedPodBackoff bool
+	// KeepStartTime leaves a Job that is suspended its start time (MutableSchedulingDirectivesForSuspendedJobs=false).
+	KeepStartTime bool
+	// Gangs has pods that run together scheduled together (WorkloadWithJob); nil: each is scheduled by itself.
+	Gangs schedulinginformers.Interface
 }
 
 // Controller runs Jobs.
@@ -60,6 +67,9 @@ type Controller struct {
 	selectors *cache.Selectors
 	memory    memory
 	patient   bool // replaces rejected pods ever more rarely
+	keepStart bool // of a Job that is suspended
+	// workloads and groups are nil when each pod is scheduled by itself.
+	workloads, groups toolscache.Indexer
 }
 
 // New returns the controller, which is not running yet.
@@ -72,14 +82,19 @@ func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer, hand r
 		return nil, err
 	}
 	c := &Controller{
-		jobIndex: jobs.Informer().GetIndexer(), podIndex: pods.Informer().GetIndexer(), patient: o.RejectedPodBackoff,
+		jobIndex: jobs.Informer().GetIndexer(), podIndex: pods.Informer().GetIndexer(), patient: o.RejectedPodBackoff, keepStart: o.KeepStartTime,
 		reports: pace.New[Key](hand.Clock, pace.ReportShare, pace.LongestReport), selectors: cache.NewSelectors(),
 	}
 	podStore := pods.Informer().GetStore()
-	c.writes = consistency.NewTracker[Key](reconcile.Caches{podsResource: podStore, jobResource: jobs.Informer().GetStore()})
+	caches := reconcile.Caches{podsResource: podStore, jobResource: jobs.Informer().GetStore()}
+	synced, err := c.addGangs(o.Gangs, caches)
+	if err != nil {
+		return nil, err
+	}
+	c.writes = consistency.NewTracker[Key](caches)
 	c.jobs = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
-			Name: controllerName, Queue: queueName, Workers: o.Workers, Writes: c.writes, OnHeld: countHeld, Object: c.object,
+			Name: controllerName, Queue: queueName, Workers: o.Workers, Writes: c.writes, OnHeld: countHeld, Object: c.object, Synced: synced,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry),
 		},
 		Hand: hand, Reports: c.reports, Note: func(_ Key, r any) { c.memory.remember(r.(remembered)) },
@@ -98,6 +113,21 @@ func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer, hand r
 		return nil, err
 	}
 	return c, runner.Watch(c.jobs.Runner, pods.Informer(), c.podChanged)
+}
+
+// addGangs adds the caches by which pods are scheduled together. Their changes wake no Job,
+// but no Job is reconciled before they have been read.
+func (c *Controller) addGangs(in schedulinginformers.Interface, caches reconcile.Caches) ([]toolscache.InformerSynced, error) {
+	if in == nil {
+		return nil, nil
+	}
+	workloads, groups := in.Workloads().Informer(), in.PodGroups().Informer()
+	if err := errors.Join(cache.Ensure(workloads, workloadsByJob), cache.Ensure(groups, groupsByWorkload)); err != nil {
+		return nil, err
+	}
+	c.workloads, c.groups = workloads.GetIndexer(), groups.GetIndexer()
+	caches[schedulingv1alpha2.Resource("workloads")], caches[schedulingv1alpha2.Resource("podgroups")] = c.workloads, c.groups
+	return []toolscache.InformerSynced{workloads.HasSynced, groups.HasSynced}, nil
 }
 
 // object is what an event about the key is about.

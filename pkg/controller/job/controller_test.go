@@ -34,8 +34,18 @@ type rig struct {
 
 func newRig(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *rig {
 	t.Helper()
+	return newRigWith(t, client, func(*Options, *fixture.Rig) {}, cached...)
+}
+
+// together has pods scheduled together.
+func together(o *Options, r *fixture.Rig) { o.Gangs = r.In.Scheduling().V1alpha2() }
+
+func newRigWith(t testing.TB, client *fake.Clientset, with func(*Options, *fixture.Rig), cached ...runtime.Object) *rig {
+	t.Helper()
 	r := fixture.New(client, noon)
-	c, err := New(r.In.Batch().V1().Jobs(), r.In.Core().V1().Pods(), r.Hand(), Options{Workers: 1})
+	o := Options{Workers: 1}
+	with(&o, r)
+	c, err := New(r.In.Batch().V1().Jobs(), r.In.Core().V1().Pods(), r.Hand(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

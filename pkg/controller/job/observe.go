@@ -9,12 +9,34 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+)
+
+var (
+	// workloadsByJob finds Workloads by the namespace/name of the Job that they name.
+	workloadsByJob = cache.NewIndex("workloadsByJob", func(object any) ([]string, error) {
+		if w, ok := object.(*schedulingv1alpha2.Workload); ok {
+			if ref := w.Spec.ControllerRef; ref != nil && ref.APIGroup == kind.Group && ref.Kind == kind.Kind {
+				return []string{w.Namespace + "/" + ref.Name}, nil
+			}
+		}
+		return nil, nil
+	})
+	// groupsByWorkload finds PodGroups by the namespace/name of the Workload that they were made from.
+	groupsByWorkload = cache.NewIndex("podGroupsByWorkload", func(object any) ([]string, error) {
+		if g, ok := object.(*schedulingv1alpha2.PodGroup); ok {
+			if ref := g.Spec.PodGroupTemplateRef; ref != nil && ref.Workload != nil {
+				return []string{g.Namespace + "/" + ref.Workload.WorkloadName}, nil
+			}
+		}
+		return nil, nil
+	})
 )
 
 // observed is what the caches hold of a Job.
@@ -30,7 +52,16 @@ type observed struct {
 	streak streak
 	// patient: rejected pods are replaced ever more rarely.
 	patient bool
-	began   time.Time
+	// keepStart: a Job that is suspended keeps its start time.
+	keepStart bool
+	began     time.Time
+
+	// gang is of a Job whose pods are scheduled together; nil of any other.
+	gang *gang
+	// podGroup is that of the pods to make, if any; noGroup: it could not be made, and so
+	// no pods are.
+	podGroup string
+	noGroup  bool
 }
 
 // observe reads a Job and its pods from the caches.
@@ -39,7 +70,7 @@ func (c *Controller) observe(_ context.Context, key Key) (observed, error) {
 	if err != nil {
 		return observed{}, err
 	}
-	o := observed{job: job, streak: c.memory.streak(job.UID), patient: c.patient, began: c.jobs.Clock().Now()}
+	o := observed{job: job, streak: c.memory.streak(job.UID), patient: c.patient, keepStart: c.keepStart, began: c.jobs.Clock().Now()}
 	owned, err := cache.Lookup[corev1.Pod](c.podIndex, cache.ByController, string(job.UID))
 	o.claims.Owned = owned
 	if err != nil || managedElsewhere(job) || finished(job) {
@@ -50,7 +81,21 @@ func (c *Controller) observe(_ context.Context, key Key) (observed, error) {
 	}
 	orphans, err := cache.Adoptable[corev1.Pod](c.podIndex, job.Namespace, o.selector)
 	o.claims = ownership.Claim(job, o.selector, slices.Concat(owned, orphans))
+	if err != nil || c.workloads == nil || !ganged(job) {
+		return o, err
+	}
+	o.gang, err = c.gangOf(job)
 	return o, err
+}
+
+// gangOf reads what there is for the pods of the Job to be scheduled together.
+func (c *Controller) gangOf(job *batchv1.Job) (*gang, error) {
+	workloads, err := cache.Lookup[schedulingv1alpha2.Workload](c.workloads, workloadsByJob, job.Namespace+"/"+job.Name)
+	if err != nil || len(workloads) != 1 {
+		return &gang{workloads: workloads}, err
+	}
+	groups, err := cache.Lookup[schedulingv1alpha2.PodGroup](c.groups, groupsByWorkload, job.Namespace+"/"+workloads[0].Name)
+	return &gang{workloads, groups}, err
 }
 
 // selectorOf is the selector of a Job whose pods are its own. The API server

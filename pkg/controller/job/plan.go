@@ -29,7 +29,7 @@ func plan(o observed, now time.Time) act.Plan {
 	}
 	unseen := o.unseen()
 	if len(o.claims.Adopt)+len(o.claims.Release)+unseen == 0 {
-		return o.round(o.claims.Owned, now)
+		return o.gather(o.claims.Owned, now)
 	}
 	var adopt, release, look []act.Step
 	for _, pod := range o.claims.Adopt { // an adopted pod is to be counted too
@@ -44,7 +44,7 @@ func plan(o observed, now time.Time) act.Plan {
 	return act.Plan{
 		Why:    fmt.Sprintf("%d pods to adopt, %d to release, %d noted pods are not in the cache: reading them live", len(adopt), len(release), unseen),
 		Stages: []act.Stage{act.Each(adopt...), act.Each(release...), act.InTurn(look...)},
-		Then:   func(r act.Results) act.Plan { return o.round(act.Owned(o.claims.Owned, r), now) },
+		Then:   func(r act.Results) act.Plan { return o.gather(act.Owned(o.claims.Owned, r), now) },
 		Counts: func(r act.Results) []act.Count { return o.endedAmiss(actionReconciling, r) },
 	}
 }
@@ -56,7 +56,12 @@ func (o observed) round(all []*corev1.Pod, now time.Time) act.Plan {
 	if o.patient {
 		v.judged = v.judge()
 	}
-	p := round{observed: o, view: v, change: decide(v)}.retrack()
+	v.keepStart = o.keepStart
+	c := decide(v)
+	if o.noGroup && len(c.create) > 0 {
+		c.create, c.why = nil, c.why+", none of them without a PodGroup"
+	}
+	p := round{observed: o, view: v, change: c}.retrack()
 	p.Note = func(act.Results) any { return remembered{o.job.UID, v.streak} }
 	return p
 }

@@ -137,7 +137,7 @@ func TestFiveMinutesOfRejections(t *testing.T) {
 				made := 0
 				w.Always(func() string {
 					if w.rejects() {
-						made = w.server.made
+						made = w.Made
 					}
 					return ""
 				})

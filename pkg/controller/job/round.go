@@ -5,6 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
@@ -58,9 +59,18 @@ func (r round) creations(indexes []int) []act.Step {
 	ref := ownership.ControllerRef(r.job, kind)
 	steps := make([]act.Step, len(indexes))
 	for i, index := range indexes {
-		steps[i] = act.Create{Object: newPod(r.job, ref, index, r.view.held[index]), Owner: r.job, Siblings: r.selector, Events: pods.Created(r.job)}
+		steps[i] = act.Create{Object: r.newPod(ref, index), Owner: r.job, Siblings: r.selector, Events: pods.Created(r.job)}
 	}
 	return steps
+}
+
+// newPod is the pod of an index, or one without.
+func (r round) newPod(ref *metav1.OwnerReference, index int) *corev1.Pod {
+	pod := newPod(r.job, ref, index, r.view.held[index])
+	if r.podGroup != "" {
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &r.podGroup}
+	}
+	return pod
 }
 
 // deletions delete pods that are counted, or are not to be. Then the finalizer goes
@@ -79,9 +89,17 @@ func (r round) deletions(victims []*corev1.Pod, counted bool) []act.Step {
 
 // carried is what became of the pods that were to be made or taken away.
 func (r round) carried(results act.Results) carried {
-	did := carried{created: len(act.Succeeded[act.Create](results)), until: r.change.until}
+	did := carried{until: r.change.until}
 	for _, result := range results {
-		if s, is := result.Step.(act.Delete); is && (result.Became == act.Done || result.Became == act.WasGone) {
+		switch s := result.Step.(type) {
+		case act.Create:
+			if _, is := s.Object.(*corev1.Pod); is && result.Became == act.Done {
+				did.created++
+			}
+		case act.Delete:
+			if result.Became != act.Done && result.Became != act.WasGone {
+				continue
+			}
 			did.deleted++
 			if pods.Ready(s.Of.(*corev1.Pod)) {
 				did.deletedReady++

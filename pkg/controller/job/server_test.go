@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
-	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,62 +22,44 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
-// event is what a watch tells of a pod.
-type event struct {
-	pod  *corev1.Pod
-	gone bool
-}
-
 // server is an API server with one Job, whose answers get lost and whose watches lag.
 type server struct {
-	mu       sync.Mutex
-	rand     *rand.Rand
-	now      func() time.Time
-	version  int
-	job      *batchv1.Job
-	pods     map[string]*corev1.Pod
-	podLog   []event
-	jobLog   []*batchv1.Job
-	faults   int // how many more calls may go wrong
-	lifeLeft int // how many more calls the controller makes before it is killed; -1 never
-	made     int
-	most     int  // how many pods may be active at the same time
-	changes  bool // the Job is suspended, resumed and scaled
+	*fixture.Server
+	now       func() time.Time
+	job       *batchv1.Job
+	pods      map[string]*corev1.Pod
+	workloads map[string]*schedulingv1alpha2.Workload
+	groups    map[string]*schedulingv1alpha2.PodGroup
+	most      int  // how many pods may be active at the same time
+	changes   bool // the Job is suspended, resumed and scaled
 	// reconciling: the controller, and not its loop, makes the calls.
 	reconciling bool
 	// fate is how each pod ended as far as the Job is concerned.
 	fate map[types.UID]corev1.PodPhase
 	// place is the index of each pod.
 	place map[types.UID]int
-	wrong string
+	// together: pods are to be of a group that is there or was.
+	together bool
+	wrong    string
 }
 
-var errKilled = errors.New("the controller is no more")
-
 func newServer(r *rand.Rand, j *batchv1.Job) *server {
-	s := &server{rand: r, pods: map[string]*corev1.Pod{}, lifeLeft: -1, faults: 10, most: int(*j.Spec.Parallelism),
+	s := &server{Server: fixture.NewServer(r, 10, 5), pods: map[string]*corev1.Pod{}, most: int(*j.Spec.Parallelism),
+		workloads: map[string]*schedulingv1alpha2.Workload{}, groups: map[string]*schedulingv1alpha2.PodGroup{},
 		fate: map[types.UID]corev1.PodPhase{}, place: map[types.UID]int{}}
 	s.putJob(j)
 	return s
 }
 
-func (s *server) stamp(o metav1.Object) {
-	s.version++
-	o.SetResourceVersion(strconv.Itoa(s.version))
-}
+func (s *server) jobs() map[string]*batchv1.Job { return map[string]*batchv1.Job{"pi": s.job} }
 
 func (s *server) putJob(j *batchv1.Job) *batchv1.Job {
-	s.stamp(j)
-	s.job = j
-	s.jobLog = append(s.jobLog, j)
-	return j
+	s.job = fixture.Put(s.Server, map[string]*batchv1.Job{}, j)
+	return s.job
 }
 
 func (s *server) put(p *corev1.Pod) *corev1.Pod {
-	p = p.DeepCopy()
-	s.stamp(p)
-	s.pods[p.Name] = p
-	s.podLog = append(s.podLog, event{pod: p})
+	p = fixture.Put(s.Server, s.pods, p)
 	s.judge(p)
 	return p
 }
@@ -99,13 +80,6 @@ func (s *server) judge(p *corev1.Pod) {
 			s.fate[p.UID] = corev1.PodFailed
 		}
 	}
-}
-
-func (s *server) remove(p *corev1.Pod) {
-	p = p.DeepCopy()
-	s.stamp(p)
-	delete(s.pods, p.Name)
-	s.podLog = append(s.podLog, event{p, true})
 }
 
 func (s *server) end(p *corev1.Pod, phase corev1.PodPhase, code int32) {
@@ -174,15 +148,6 @@ func (s *server) broken() string {
 	return ""
 }
 
-// unlucky reports whether this call goes wrong, and whether it is carried out all the same.
-func (s *server) unlucky() (lost, carriedOut bool) {
-	if s.faults == 0 || s.rand.IntN(5) > 0 {
-		return false, true
-	}
-	s.faults--
-	return true, s.rand.IntN(2) == 0
-}
-
 // look answers the controller's live reads; those of the loop, while a key is held,
 // neither fail nor are they cut short.
 func (s *server) look(ctx context.Context, resource schema.GroupResource, namespace string, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
@@ -192,37 +157,28 @@ func (s *server) look(ctx context.Context, resource schema.GroupResource, namesp
 		}
 	}
 	if resource == jobResource {
-		return fixture.LiveAmong(&s.mu, map[string]*batchv1.Job{"pi": s.job})(ctx, resource, namespace, o)
+		return fixture.LiveAmong(&s.Mu, s.jobs())(ctx, resource, namespace, o)
 	}
-	return fixture.LiveAmong(&s.mu, s.pods)(ctx, resource, namespace, o)
+	return fixture.LiveAmong(&s.Mu, s.pods)(ctx, resource, namespace, o)
 }
 
 // handle answers the controller's calls.
 func (s *server) handle(action clienttesting.Action) (bool, runtime.Object, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lifeLeft == 0 {
-		return true, nil, errKilled
-	}
-	s.lifeLeft = max(s.lifeLeft-1, -1)
-	lost, carriedOut := s.unlucky()
-	if !carriedOut {
-		return true, nil, apierrors.NewTimeoutError("not done", 1)
-	}
-	object, err := s.do(action)
-	if lost && err == nil {
-		return true, nil, apierrors.NewTimeoutError("done, but the answer is lost", 1)
-	}
-	return true, object, err
+	return s.Answer(func() (runtime.Object, error) { return s.do(action) })
 }
 
 func (s *server) do(action clienttesting.Action) (runtime.Object, error) {
 	switch a := action.(type) {
 	case clienttesting.CreateAction:
-		if p, ok := a.GetObject().(*corev1.Pod); ok {
-			return s.create(p), nil
+		switch a.GetObject().(type) {
+		case *corev1.Pod:
+			return s.create(a)
+		case *schedulingv1alpha2.Workload:
+			return fixture.Create(s.Server, s.workloads, a)
+		case *schedulingv1alpha2.PodGroup:
+			return fixture.Create(s.Server, s.groups, a)
 		}
-		return s.update(a.GetObject().(*batchv1.Job)) // an update is a CreateAction too
+		return s.update(a) // an update is a CreateAction too
 	case clienttesting.DeleteActionImpl:
 		return nil, s.delete(a)
 	case clienttesting.PatchAction:
@@ -237,9 +193,10 @@ func (s *server) do(action clienttesting.Action) (runtime.Object, error) {
 	return nil, fmt.Errorf("unexpected %s", action.GetVerb())
 }
 
-func (s *server) update(j *batchv1.Job) (runtime.Object, error) {
-	if j.ResourceVersion != s.job.ResourceVersion {
-		return nil, apierrors.NewConflict(batchv1.Resource("jobs"), j.Name, nil)
+func (s *server) update(a clienttesting.CreateAction) (runtime.Object, error) {
+	_, j, err := fixture.Updated(s.jobs(), a)
+	if err != nil {
+		return nil, err
 	}
 	changed := s.job.DeepCopy()
 	changed.Status = *j.Status.DeepCopy()
@@ -255,23 +212,32 @@ func (s *server) update(j *batchv1.Job) (runtime.Object, error) {
 	return s.putJob(changed), nil
 }
 
-func (s *server) create(p *corev1.Pod) runtime.Object {
-	s.made++
-	p = p.DeepCopy()
-	p.Name = fmt.Sprintf("%s%03d", p.GenerateName, s.made)
-	p.UID = types.UID(p.Name)
-	p.CreationTimestamp = metav1.NewTime(s.now())
+func (s *server) create(a clienttesting.CreateAction) (runtime.Object, error) {
+	p, err := fixture.Create(s.Server, s.pods, a, func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(s.now()) })
+	if err != nil {
+		return nil, err
+	}
 	s.place[p.UID] = indexOf(p)
-	return s.put(p)
+	s.judge(p)
+	if s.together && (p.Spec.SchedulingGroup == nil || !s.made(*p.Spec.SchedulingGroup.PodGroupName)) {
+		s.wrong = "a pod was made without its group"
+	}
+	return p, nil
+}
+
+// made reports whether the group was made for the Job, though it may be gone by now.
+func (s *server) made(group string) bool {
+	for _, w := range s.workloads {
+		return len(s.workloads) == 1 && newPodGroup(s.job, w).Name == group
+	}
+	return false
 }
 
 func (s *server) delete(a clienttesting.DeleteActionImpl) error {
-	p, ok := s.pods[a.GetName()]
+	p, err := fixture.Deleted(s.pods, a)
 	switch {
-	case !ok:
-		return apierrors.NewNotFound(corev1.Resource("pods"), a.GetName())
-	case *a.DeleteOptions.Preconditions.UID != p.UID:
-		return apierrors.NewConflict(corev1.Resource("pods"), p.Name, nil)
+	case err != nil:
+		return err
 	case p.DeletionTimestamp == nil:
 		p = p.DeepCopy()
 		p.DeletionTimestamp = ptr.To(metav1.NewTime(s.now()))
@@ -287,9 +253,9 @@ func (s *server) delete(a clienttesting.DeleteActionImpl) error {
 }
 
 func (s *server) patch(a clienttesting.PatchAction) (runtime.Object, error) {
-	p, ok := s.pods[a.GetName()]
-	if !ok {
-		return nil, apierrors.NewNotFound(corev1.Resource("pods"), a.GetName())
+	p, err := fixture.Named(s.pods, a, a.GetName())
+	if err != nil {
+		return nil, err
 	}
 	var patch struct {
 		Metadata struct {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 // TestAControllerKilledBetweenTheTwoWrites takes pods away until it is killed
@@ -57,7 +58,7 @@ func TestAControllerKilledBetweenTheTwoWrites(t *testing.T) {
 			killed := false
 			client.PrependReactor("*", "*", func(a ktesting.Action) (bool, runtime.Object, error) {
 				killed = killed || a.GetVerb() == "delete"
-				return killed, nil, errKilled
+				return killed, nil, fixture.ErrKilled
 			})
 			check(t, newRig(t, client, objects...).sync(t.Context(), pi).Err() != nil, true)
 			client.ReactionChain = client.ReactionChain[1:]

@@ -93,6 +93,9 @@ func (t *tally) suspend() {
 	is, event, message, started := corev1.ConditionFalse, "Resumed", "Job resumed", &now
 	if suspended(t.view.job) {
 		is, event, message, started = corev1.ConditionTrue, "Suspended", "Job suspended", nil
+		if t.view.keepStart {
+			started = t.status.StartTime
+		}
 	}
 	if t.put(withCondition(t.status.Conditions, condition(batchv1.JobSuspended, is, "Job"+event, message, now.Time))) {
 		t.status.StartTime = started

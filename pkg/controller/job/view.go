@@ -37,6 +37,8 @@ type view struct {
 	held map[int]*corev1.Pod
 
 	streak streak
+	// keepStart: a Job that is suspended keeps its start time.
+	keepStart bool
 	// judged is what pods that nodes rejected mean for the next ones; nil when that
 	// is not asked for.
 	judged *rejections.Verdict

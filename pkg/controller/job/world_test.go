@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,9 +26,10 @@ type world struct {
 	t *testing.T
 	*server
 	*rig
-	seenPods, seenJobs int
-	clock              time.Time
-	waits              bool
+	podWatch, jobWatch, workloadWatch, groupWatch *fixture.Watch
+
+	clock time.Time
+	waits bool
 	// wait is how long the controller waits; time passes by that when it is exact.
 	wait  time.Duration
 	exact bool
@@ -46,13 +46,13 @@ func newWorld(t *testing.T, seed uint64, j *batchv1.Job) *world {
 	w.restart()
 	w.Add(
 		testworld.Actor{Name: "controller", Step: w.reconcile},
-		testworld.Actor{Name: "pod watch", Step: w.seePod},
-		testworld.Actor{Name: "job watch", Step: w.seeJob},
+		testworld.Actor{Name: "pod watch", Step: func() string { return w.podWatch.Show() }},
+		testworld.Actor{Name: "job watch", Step: func() string { return w.jobWatch.Show() }},
 		testworld.Actor{Name: "kubelet", Step: w.kubelet},
 		testworld.Actor{Name: "time", Step: w.pass},
 		w.times("kill", 5, func() string {
-			w.server.lifeLeft = w.Rand.IntN(6)
-			return fmt.Sprintf("due after %d more calls", w.server.lifeLeft)
+			w.LifeLeft = w.Rand.IntN(6)
+			return fmt.Sprintf("due after %d more calls", w.LifeLeft)
 		}),
 	)
 	w.Always(w.server.broken)
@@ -63,43 +63,24 @@ func newWorld(t *testing.T, seed uint64, j *batchv1.Job) *world {
 func (w *world) restart() {
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", w.server.handle)
-	w.rig = newRig(w.t, client)
+	w.rig = newRigWith(w.t, client, w.options)
 	w.LookLive(w.server.look)
 	w.rig.Clock.SetTime(w.clock)
 	w.rig.patient = w.patient
-	w.server.lifeLeft = -1
-	var pods []any
-	for _, p := range w.server.pods {
-		pods = append(pods, p)
+	w.LifeLeft = -1
+	w.podWatch = fixture.NewWatch(w.Server, w.pods, w.podIndex)
+	w.jobWatch = fixture.NewWatch(w.Server, w.server.jobs(), w.jobIndex)
+	if w.together {
+		w.workloadWatch = fixture.NewWatch(w.Server, w.server.workloads, w.rig.workloads)
+		w.groupWatch = fixture.NewWatch(w.Server, w.server.groups, w.rig.groups)
 	}
-	version := strconv.Itoa(w.server.version)
-	if err := errors.Join(w.podIndex.Replace(pods, version), w.jobIndex.Replace([]any{w.server.job}, version)); err != nil {
-		w.t.Fatal(err)
-	}
-	w.seenPods, w.seenJobs = len(w.server.podLog), len(w.server.jobLog)
 }
 
-func (w *world) seePod() string {
-	if w.seenPods == len(w.server.podLog) {
-		return ""
+// options are those of the next controller.
+func (w *world) options(o *Options, r *fixture.Rig) {
+	if w.together {
+		together(o, r)
 	}
-	e := w.server.podLog[w.seenPods]
-	w.seenPods++
-	if e.gone {
-		_ = w.podIndex.Delete(e.pod)
-		return "saw the end of " + e.pod.Name
-	}
-	_ = w.podIndex.Update(e.pod)
-	return "saw " + e.pod.Name
-}
-
-func (w *world) seeJob() string {
-	if w.seenJobs == len(w.server.jobLog) {
-		return ""
-	}
-	w.seenJobs++
-	_ = w.jobIndex.Update(w.server.jobLog[w.seenJobs-1])
-	return "saw the Job"
 }
 
 // reconcile does what the runner does: hold the key back, or sync it.
@@ -107,14 +88,14 @@ func (w *world) reconcile() string {
 	if fixture.Held(context.Background(), w.writes, pi) {
 		return ""
 	}
-	before, waited, forgotten := w.server.version, w.waits, w.forgotten()
+	before, waited, forgotten := w.Version, w.waits, w.forgotten()
 	w.server.reconciling = true
 	result := w.sync(context.Background(), pi)
 	w.server.reconciling = false
 	w.wait = result.After()
 	w.waits = w.wait > 0
 	switch {
-	case w.server.lifeLeft == 0:
+	case w.LifeLeft == 0:
 		w.restart()
 		return "was killed and started again"
 	case result.Err() != nil:
@@ -122,13 +103,13 @@ func (w *world) reconcile() string {
 	case len(forgotten) > 0:
 		w.stillForgotten(forgotten)
 		return "dealt with " + strings.Join(forgotten, ", ")
-	case w.server.version == before && w.waits && !waited:
+	case w.Version == before && w.waits && !waited:
 		return "waits"
-	case w.server.version == before:
+	case w.Version == before:
 		return ""
 	}
 	s := w.server.job.Status
-	return fmt.Sprintf("made %d writes; %s", w.server.version-before, written(s))
+	return fmt.Sprintf("made %d writes; %s", w.Version-before, written(s))
 }
 
 // kubelet starts pods, ends them one way or the other, and finishes those that are deleted.
@@ -141,7 +122,7 @@ func (w *world) kubelet() string {
 			w.server.end(p, corev1.PodFailed, 143)
 			return "stopped " + name
 		case terminal && p.DeletionTimestamp != nil && len(p.Finalizers) == 0:
-			w.server.remove(p)
+			fixture.Remove(w.Server, w.pods, name)
 			return "finished " + name
 		case p.Status.Phase == "" && w.rejects():
 			p.Spec.NodeName = "n"
@@ -239,8 +220,8 @@ func (w *world) end(seed uint64) {
 	}
 	if j.Spec.SuccessPolicy != nil { // what ends after the Job has succeeded need not be counted
 		done = w.amongThem(done)
-		if n := int(j.Status.Failed); n+len(done) > w.server.made {
-			fail("%d pods failed of %d", failed, w.server.made)
+		if n := int(j.Status.Failed); n+len(done) > w.Made {
+			fail("%d pods failed of %d", failed, w.Made)
 		}
 	}
 	if !indexed(j) && int(j.Status.Succeeded) != succeeded {

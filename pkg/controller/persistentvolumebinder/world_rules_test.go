@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
@@ -62,18 +61,6 @@ func (w *world) judgeDeletion(pv *corev1.PersistentVolume) {
 	if c := w.holder(pv); c != nil && (c.Spec.VolumeName == "" || c.Spec.VolumeName == pv.Name) {
 		w.broken = fmt.Sprintf("%s was deleted, and %s has it", pv.Name, c.Name)
 	}
-}
-
-func (w *world) remove(name string) error {
-	pv := w.volumes[name]
-	if pv == nil {
-		return apierrors.NewNotFound(corev1.Resource("persistentvolumes"), name)
-	}
-	w.judgeDeletion(pv)
-	delete(w.volumes, name)
-	w.version++
-	w.log = append(w.log, change{volumeGone: pv})
-	return nil
 }
 
 func (w *world) judgeVolume(before, after *corev1.PersistentVolume) {

@@ -2,17 +2,13 @@ package persistentvolumebinder
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
@@ -23,17 +19,14 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
-var errCut = errors.New("the connection was reset")
-
 // world is an API server, users who make and delete claims, and managers that are behind,
 // are killed between any two writes, lose answers, and write side by side.
 type world struct {
 	*testworld.World
+	*fixture.Server
 	t        *testing.T
-	version  int
 	volumes  map[string]*corev1.PersistentVolume
 	claims   map[string]*corev1.PersistentVolumeClaim
-	log      []change
 	managers []*manager
 	made     int
 	deleted  int
@@ -43,24 +36,19 @@ type world struct {
 	broken   string
 }
 
-// change is one of an object, as watches show it.
-type change struct {
-	volume, volumeGone *corev1.PersistentVolume
-	claim, claimGone   *corev1.PersistentVolumeClaim
-}
-
 type manager struct {
 	*Controller
-	rig  *fixture.Rig
-	seen int
+	rig                     *fixture.Rig
+	volumeWatch, claimWatch *fixture.Watch
 	// lives is how many writes it is from its end; -1 if that is not near.
 	lives  int
 	within bool
 }
 
 func newWorld(t *testing.T, seed uint64, managers, volumes int) *world {
-	w := &world{World: testworld.New(seed), t: t, version: 100, now: noon, volumes: map[string]*corev1.PersistentVolume{},
+	w := &world{World: testworld.New(seed), t: t, now: noon, volumes: map[string]*corev1.PersistentVolume{},
 		claims: map[string]*corev1.PersistentVolumeClaim{}, backends: map[types.UID]bool{}}
+	w.Server = fixture.NewServer(w.Rand, 0, 1)
 	for i := range volumes {
 		pv := volume(fmt.Sprintf("v%d", i), in(corev1.VolumePending), holds(fmt.Sprintf("%dGi", 5+i%3)), hostPath("/tmp/a"))
 		switch i % 4 {
@@ -77,7 +65,7 @@ func newWorld(t *testing.T, seed uint64, managers, volumes int) *world {
 		w.managers = append(w.managers, m)
 		w.begin(m)
 		w.Add(testworld.Actor{Name: fmt.Sprintf("manager %d", len(w.managers)), Step: func() string { return w.work(m) }},
-			testworld.Actor{Name: "watch", Step: func() string { return w.show(m) }})
+			testworld.Actor{Name: "volume watch", Step: m.showVolume}, testworld.Actor{Name: "claim watch", Step: m.showClaim})
 	}
 	w.Add(testworld.Actor{Name: "user", Step: w.user}, testworld.Actor{Name: "killer", Step: w.kill}, testworld.Actor{Name: "time", Step: w.pass})
 	w.Always(func() string { return w.broken })
@@ -89,40 +77,32 @@ func (w *world) begin(m *manager) {
 	m.rig = fixture.New(&fake.Clientset{}, w.now)
 	hand := fixture.Hand(server{w, m}, silent{})
 	hand.Clock = m.rig.Clock
-	m.Controller, m.lives, m.seen = newController(w.t, m.rig, hand, worldPlugins{w}), -1, len(w.log)
+	m.Controller, m.lives = newController(w.t, m.rig, hand, worldPlugins{w}), -1
+	m.volumeWatch = fixture.NewWatch(w.Server, w.volumes, m.volumeStore)
+	m.claimWatch = fixture.NewWatch(w.Server, w.claims, m.claimStore)
 	for _, name := range slices.Sorted(maps.Keys(w.volumes)) {
-		m.take(change{volume: w.volumes[name]})
+		m.volumeChangedForClaims(runner.Change[corev1.PersistentVolume]{New: w.volumes[name]}, m.Controller.claims)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
-		m.take(change{claim: w.claims[name]})
+		m.claimChanged(runner.Change[corev1.PersistentVolumeClaim]{New: w.claims[name]}, m.Controller.claims)
 	}
 }
 
-// take is what the informers of a manager do with a change.
-func (m *manager) take(c change) {
-	switch {
-	case c.volume != nil:
-		_ = m.volumeStore.Update(c.volume)
-		m.volumeChangedForClaims(runner.Change[corev1.PersistentVolume]{New: c.volume}, m.Controller.claims)
-	case c.volumeGone != nil:
-		_ = m.volumeStore.Delete(c.volumeGone)
-		m.volumeChangedForClaims(runner.Change[corev1.PersistentVolume]{Old: c.volumeGone}, m.Controller.claims)
-	case c.claim != nil:
-		_ = m.claimStore.Update(c.claim)
-		m.claimChanged(runner.Change[corev1.PersistentVolumeClaim]{New: c.claim}, m.Controller.claims)
-	case c.claimGone != nil:
-		_ = m.claimStore.Delete(c.claimGone)
-		m.claimChanged(runner.Change[corev1.PersistentVolumeClaim]{Old: c.claimGone}, m.Controller.claims)
+// showVolume and showClaim are what the informers of a manager do with a change.
+func (m *manager) showVolume() string {
+	what := m.volumeWatch.Show()
+	if what != "" {
+		m.volumeChangedForClaims(fixture.Change[corev1.PersistentVolume](m.volumeWatch.At(m.volumeWatch.Seen-1)), m.Controller.claims)
 	}
+	return what
 }
 
-func (w *world) show(m *manager) string {
-	if m.seen == len(w.log) {
-		return ""
+func (m *manager) showClaim() string {
+	what := m.claimWatch.Show()
+	if what != "" {
+		m.claimChanged(fixture.Change[corev1.PersistentVolumeClaim](m.claimWatch.At(m.claimWatch.Seen-1)), m.Controller.claims)
 	}
-	m.take(w.log[m.seen])
-	m.seen++
-	return "showed a change"
+	return what
 }
 
 // work reconciles keys in some order up to the first that comes to something.
@@ -132,14 +112,14 @@ func (w *world) work(m *manager) string {
 		return "began again"
 	}
 	for _, do := range w.keys(m) {
-		before, running, failures := w.version, len(m.ledger.running), len(m.ledger.failures)
+		before, running, failures := w.Version, len(m.ledger.running), len(m.ledger.failures)
 		what, err := do()
 		switch {
 		case m.lives == 0:
 			return "was killed in " + what
 		case err != nil:
 			return fmt.Sprintf("%s: %v", what, err)
-		case w.version != before, len(m.ledger.running) != running, len(m.ledger.failures) != failures:
+		case w.Version != before, len(m.ledger.running) != running, len(m.ledger.failures) != failures:
 			return what + " " + w.looks()
 		}
 	}
@@ -206,11 +186,8 @@ func (w *world) user() string {
 	switch n := w.Rand.IntN(5); {
 	case n == 0 && len(names) > 0:
 		name := names[w.Rand.IntN(len(names))]
-		gone := w.claims[name]
-		delete(w.claims, name)
-		w.version++
+		fixture.Remove(w.Server, w.claims, name)
 		w.deleted++
-		w.log = append(w.log, change{claimGone: gone})
 		return "deleted " + name
 	case n == 1 && !w.turned:
 		w.turned = true
@@ -232,23 +209,12 @@ func (w *world) user() string {
 	return "made " + name
 }
 
-func (w *world) stamp(o metav1.Object) {
-	w.version++
-	o.SetResourceVersion(strconv.Itoa(w.version))
-}
-
 func (w *world) putVolume(pv *corev1.PersistentVolume) *corev1.PersistentVolume {
-	w.stamp(pv)
-	w.volumes[pv.Name] = pv
-	w.log = append(w.log, change{volume: pv})
-	return pv.DeepCopy()
+	return fixture.Put(w.Server, w.volumes, pv)
 }
 
 func (w *world) putClaim(c *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
-	w.stamp(c)
-	w.claims[c.Name] = c
-	w.log = append(w.log, change{claim: c})
-	return c.DeepCopy()
+	return fixture.Put(w.Server, w.claims, c)
 }
 
 func (w *world) looks() string {
@@ -281,7 +247,7 @@ func (silent) Event(runtime.Object, string, string, string) {}
 // handle is the API server.
 func (w *world) handle(m *manager, a ktesting.Action) (bool, runtime.Object, error) {
 	if m.lives == 0 {
-		return true, nil, errCut
+		return true, nil, fixture.ErrKilled
 	}
 	if get, is := a.(ktesting.GetAction); is && a.GetVerb() == "get" {
 		return w.get(get)
@@ -291,79 +257,70 @@ func (w *world) handle(m *manager, a ktesting.Action) (bool, runtime.Object, err
 		w.work(m)
 		m.within = false
 		if m.lives == 0 {
-			return true, nil, errCut
+			return true, nil, fixture.ErrKilled
 		}
 	}
 	if m.lives > 0 {
 		if m.lives--; m.lives == 0 && w.Rand.IntN(2) == 0 {
-			return true, nil, errCut // killed before the write, or after it
+			return true, nil, fixture.ErrKilled // killed before the write, or after it
 		}
 	}
 	object, err := w.write(a)
 	if err == nil && (m.lives == 0 || w.made < 12 && w.Rand.IntN(12) == 0) {
-		return true, nil, errCut
+		return true, nil, fixture.ErrKilled
 	}
 	return true, object, err
 }
 
 func (w *world) get(a ktesting.GetAction) (bool, runtime.Object, error) {
-	if pv := w.volumes[a.GetName()]; pv != nil && a.GetResource().Resource == "persistentvolumes" {
-		return true, pv.DeepCopy(), nil
+	if a.GetResource().Resource == "persistentvolumes" {
+		pv, err := fixture.Named(w.volumes, a, a.GetName())
+		return true, pv, err
 	}
-	if c := w.claims[a.GetName()]; c != nil && a.GetResource().Resource == "persistentvolumeclaims" {
-		return true, c.DeepCopy(), nil
-	}
-	return true, nil, apierrors.NewNotFound(a.GetResource().GroupResource(), a.GetName())
+	c, err := fixture.Named(w.claims, a, a.GetName())
+	return true, c, err
 }
 
 func (w *world) write(a ktesting.Action) (runtime.Object, error) {
-	if d, is := a.(ktesting.DeleteAction); is {
-		return nil, w.remove(d.GetName())
+	if d, is := a.(ktesting.DeleteActionImpl); is {
+		pv, err := fixture.Deleted(w.volumes, d)
+		if err == nil {
+			w.judgeDeletion(pv)
+			fixture.Remove(w.Server, w.volumes, pv.Name)
+		}
+		return nil, err
 	}
 	u, is := a.(ktesting.UpdateAction)
 	if !is {
 		w.broken = "nobody asked for " + a.GetVerb()
-		return nil, errCut
+		return nil, fixture.ErrKilled
 	}
-	switch o := u.GetObject().(type) {
+	status := a.GetSubresource() == "status"
+	switch u.GetObject().(type) {
 	case *corev1.PersistentVolume:
-		live := w.volumes[o.Name]
-		if err := upToDate(live == nil, live, o); err != nil {
+		live, o, err := fixture.Updated(w.volumes, u)
+		if err != nil {
 			return nil, err
 		}
-		after := o.DeepCopy()
-		if a.GetSubresource() == "status" {
-			after = live.DeepCopy()
-			after.Status = *o.Status.DeepCopy()
-		} else {
-			after.Status = live.Status
+		after, from := o.DeepCopy(), live
+		if status {
+			after, from = live.DeepCopy(), o
 		}
+		after.Status = *from.Status.DeepCopy()
 		w.judgeVolume(live, after)
 		return w.putVolume(after), nil
 	case *corev1.PersistentVolumeClaim:
-		live := w.claims[o.Name]
-		if err := upToDate(live == nil, live, o); err != nil {
+		live, o, err := fixture.Updated(w.claims, u)
+		if err != nil {
 			return nil, err
 		}
-		after := o.DeepCopy()
-		if a.GetSubresource() == "status" {
-			after = live.DeepCopy()
-			after.Status = *o.Status.DeepCopy()
-		} else {
-			after.Status = live.Status
+		after, from := o.DeepCopy(), live
+		if status {
+			after, from = live.DeepCopy(), o
 		}
+		after.Status = *from.Status.DeepCopy()
 		w.judgeClaim(live, after)
 		return w.putClaim(after), nil
 	}
-	return nil, errCut
-}
-
-func upToDate(none bool, live, o metav1.Object) error {
-	switch {
-	case none:
-		return apierrors.NewNotFound(corev1.Resource("x"), o.GetName())
-	case live.GetResourceVersion() != o.GetResourceVersion() || live.GetUID() != o.GetUID():
-		return apierrors.NewConflict(corev1.Resource("x"), o.GetName(), errors.New("changed"))
-	}
-	return nil
+	return nil, fixture.ErrKilled
 }

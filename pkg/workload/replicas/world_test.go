@@ -2,11 +2,9 @@ package replicas
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -26,7 +24,7 @@ type world struct {
 	t *testing.T
 	*server
 	*bench
-	seenPods, seenSets int
+	podWatch, setWatch *fixture.Watch
 }
 
 func newWorld(t *testing.T, seed uint64, replicas int) *world {
@@ -35,8 +33,8 @@ func newWorld(t *testing.T, seed uint64, replicas int) *world {
 	w.restart()
 	w.Add(
 		testworld.Actor{Name: "controller", Step: w.reconcile},
-		testworld.Actor{Name: "pod watch", Step: func() string { return deliver(w.server.podLog, &w.seenPods, w.bench.pods.GetIndexer()) }},
-		testworld.Actor{Name: "set watch", Step: func() string { return deliver(w.server.setLog, &w.seenSets, w.bench.sets.GetIndexer()) }},
+		testworld.Actor{Name: "pod watch", Step: func() string { return w.podWatch.Show() }},
+		testworld.Actor{Name: "set watch", Step: func() string { return w.setWatch.Show() }},
 		testworld.Actor{Name: "kubelet", Step: w.kubelet},
 	)
 	return w
@@ -47,37 +45,10 @@ func (w *world) restart() {
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", w.server.handle)
 	w.bench = newBench(w.t, client)
-	w.bench.writes.LookLive(fixture.LiveAmong(&w.server.mu, w.server.pods))
-	w.server.lifeLeft = -1
-	var pods []any
-	for _, p := range w.server.pods {
-		pods = append(pods, p)
-	}
-	version := strconv.Itoa(w.server.version)
-	if err := errors.Join(w.bench.pods.GetIndexer().Replace(pods, version), w.bench.sets.GetIndexer().Replace([]any{w.server.rs}, version)); err != nil {
-		w.t.Fatal(err)
-	}
-	w.seenPods, w.seenSets = len(w.server.podLog), len(w.server.setLog)
-}
-
-// store is the part of a cache that a watch writes.
-type store interface {
-	Update(object any) error
-	Delete(object any) error
-}
-
-func deliver(log []event, seen *int, to store) string {
-	if *seen == len(log) {
-		return ""
-	}
-	e := log[*seen]
-	*seen++
-	if e.gone {
-		_ = to.Delete(e.object)
-		return "saw the end of " + e.object.GetName()
-	}
-	_ = to.Update(e.object)
-	return "saw " + e.object.GetName()
+	w.bench.writes.LookLive(fixture.LiveAmong(&w.Mu, w.server.pods))
+	w.LifeLeft = -1
+	w.podWatch = fixture.NewWatch(w.Server, w.server.pods, w.bench.pods.GetIndexer())
+	w.setWatch = fixture.NewWatch(w.Server, w.server.sets(), w.bench.sets.GetIndexer())
 }
 
 // reconcile does what the runner does: hold the key back, or sync it.
@@ -85,19 +56,19 @@ func (w *world) reconcile() string {
 	if fixture.Held(context.Background(), w.writes, key) {
 		return ""
 	}
-	before := w.server.version
+	before := w.Version
 	result := w.Reconcile(context.Background(), key)
-	if w.server.lifeLeft == 0 {
+	if w.LifeLeft == 0 {
 		w.restart()
 		return "crashed and started again"
 	}
 	if result.Err() != nil {
 		return "failed: " + result.Err().Error()
 	}
-	if w.server.version == before {
+	if w.Version == before {
 		return ""
 	}
-	return fmt.Sprintf("made %d writes; %d active", w.server.version-before, w.server.active())
+	return fmt.Sprintf("made %d writes; %d active", w.Version-before, w.server.active())
 }
 
 // kubelet brings pods up and finishes those that have to go.
@@ -106,7 +77,7 @@ func (w *world) kubelet() string {
 		p := w.server.pods[name]
 		switch {
 		case p.DeletionTimestamp != nil:
-			w.server.remove(p)
+			fixture.Remove(w.Server, w.server.pods, name)
 			return "finished " + p.Name
 		case p.Status.Phase == "":
 			p = p.DeepCopy()
@@ -138,8 +109,8 @@ func (w *world) times(name string, n int, do func(p *corev1.Pod) string) testwor
 
 func (w *world) crash(n int) testworld.Actor {
 	return w.times("crash", n, func(*corev1.Pod) string {
-		w.server.lifeLeft = 1 + w.Rand.IntN(3)
-		return fmt.Sprintf("due after %d more calls", w.server.lifeLeft)
+		w.LifeLeft = 1 + w.Rand.IntN(3)
+		return fmt.Sprintf("due after %d more calls", w.LifeLeft)
 	})
 }
 
@@ -235,7 +206,7 @@ func TestAWorldThatIsScaledSettlesAndLeavesOtherPodsAlone(t *testing.T) {
 func TestAWorldThatShrinksNeverLosesAPodTooMany(t *testing.T) {
 	for seed := range testworld.Seeds(t, 200) {
 		w := newWorld(t, seed, 8)
-		w.server.faults = 0
+		w.Faults = 0
 		shrink := 2
 		w.Add(w.crash(2),
 			w.times("user", 2, func(*corev1.Pod) string {
