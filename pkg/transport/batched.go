@@ -31,22 +31,30 @@ const (
 	dialing   = 30 * time.Second
 )
 
+// Watches says how watches of caches are made cheap.
+type Watches struct {
+	// Prune cuts the fields that trimmed caches do not keep out of their events.
+	Prune bool
+	// Batch reads busy connections at intervals: each read wakes a chain of goroutines for
+	// every watch it has news of, which costs more than the news. Heartbeats, on which
+	// nobody acts one by one, have another connection and longer intervals.
+	Batch bool
+}
+
 // Caches returns the configuration of a client that only fills trimmed caches.
-// Its watches are shortened, and its connections are its own and read in bursts:
-// each read wakes a chain of goroutines for every watch it has news of, which
-// costs more than the news. Heartbeats, on which nobody acts one by one, have
-// another connection and longer bursts.
-func Caches(config *rest.Config) (*rest.Config, error) {
-	config, err := WholeCaches(config)
-	if err != nil {
-		return nil, err
+func (w Watches) Caches(config *rest.Config) (*rest.Config, error) {
+	config, err := w.WholeCaches(config)
+	if err == nil && w.Prune {
+		config.Wrap(shorten)
 	}
-	config.Wrap(shorten)
-	return config, nil
+	return config, err
 }
 
 // WholeCaches is Caches for what keeps other fields: its watches come whole.
-func WholeCaches(config *rest.Config) (*rest.Config, error) {
+func (w Watches) WholeCaches(config *rest.Config) (*rest.Config, error) {
+	if !w.Batch {
+		return rest.CopyConfig(config), nil
+	}
 	slow := rest.CopyConfig(config)
 	slow.Dial = dialer(heartbeatInterval, 1)
 	heartbeats, err := rest.TransportFor(slow)
@@ -106,8 +114,15 @@ func newBatched(conn net.Conn, interval time.Duration, sooner int, filling time.
 
 // Read reads what has come.
 func (c *batched) Read(p []byte) (int, error) {
+	wait := time.Duration(0)
 	if now := time.Now(); !c.more && !now.Before(c.from) {
-		c.wait(c.reads.ReserveN(now, 1).DelayFrom(now))
+		wait = c.reads.ReserveN(now, 1).DelayFrom(now)
+	}
+	if wait > 0 {
+		readLater.Inc()
+		c.wait(wait)
+	} else {
+		readAtOnce.Inc()
 	}
 	n, err := c.Conn.Read(p)
 	c.more = n == len(p)
@@ -116,9 +131,6 @@ func (c *batched) Read(p []byte) (int, error) {
 
 // wait lets the time pass, unless the connection is closed.
 func (c *batched) wait(d time.Duration) {
-	if d <= 0 {
-		return
-	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,6 +38,7 @@ func TestAConnectionIsLeftAloneAfterNews(t *testing.T) {
 						}
 					}
 				}()
+				later := count(t, readLater)
 				for i, want := range tc.want {
 					began := time.Now()
 					if _, err := server.Write([]byte{1}); err != nil {
@@ -45,6 +47,9 @@ func TestAConnectionIsLeftAloneAfterNews(t *testing.T) {
 					if took := time.Since(began); took != want {
 						t.Errorf("news %d was read after %v, want %v", i, took, want)
 					}
+				}
+				if got, want := count(t, readLater)-later, slices.Max(tc.want); (got > 0) != (want > 0) {
+					t.Errorf("%v reads are counted as later", got)
 				}
 				<-time.After(tc.interval)
 				began := time.Now()
@@ -61,7 +66,7 @@ func TestHeartbeatsHaveAConnectionOfTheirOwn(t *testing.T) {
 		_, _ = io.WriteString(w, r.RemoteAddr)
 	}))
 	defer server.Close()
-	config, err := Caches(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	config, err := Watches{Batch: true}.Caches(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,6 +94,8 @@ func (s *stream) next() error {
 	s.short = Event(s.short, s.frame)
 	binary.BigEndian.PutUint32(s.short, uint32(len(s.short)-header))
 	s.ready = s.short
+	decodedBytes.Add(float64(len(s.short)))
+	cutBytes.Add(float64(size + header - len(s.short)))
 	return nil
 }
 

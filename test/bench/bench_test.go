@@ -51,9 +51,12 @@ func TestMetric(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	o, err := parse([]string{"-quick", "-rollout-nodes=7", "-only=idle,rollout"})
+	o, err := parse([]string{"-quick", "-rollout-nodes=7", "-only=idle,rollout", "-reference-flags=--a=1 --b"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(o.oursFlags) != 0 || !slices.Equal(o.referenceFlags, []string{"--a=1", "--b"}) {
+		t.Errorf("flags of one binary: ours %q, the reference %q", o.oursFlags, o.referenceFlags)
 	}
 	if got := o.sizes["rollout"]; got["nodes"] != 7 || got["replicas"] != 12 {
 		t.Errorf("a size that is given wins over -quick, the others are quick: %v", got)

@@ -59,11 +59,13 @@ type options struct {
 	rounds             int
 	profile            int
 	ours, reference    string
-	out                string
-	controllers        []string
-	limits             []string
-	scenarios          []*scenario
-	timeout            time.Duration
+	// oursFlags and referenceFlags go to one binary only.
+	oursFlags, referenceFlags []string
+	out                       string
+	controllers               []string
+	limits                    []string
+	scenarios                 []*scenario
+	timeout                   time.Duration
 	// sizes is the value of each size by scenario and name.
 	sizes map[string]map[string]int
 }
@@ -81,6 +83,8 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.reference, "reference", "_output/tools/bin/kube-controller-manager", "the original")
 	flags.StringVar(&o.out, "out", "_output/bench", "where the report goes")
 	flags.DurationVar(&o.timeout, "timeout", 3*time.Hour, "end everything after this time")
+	oursFlags := flags.String("ours-flags", "", "flags for our binary only, separated by spaces, for instance to turn something off")
+	referenceFlags := flags.String("reference-flags", "", "flags for the binary of -reference only")
 	only := flags.String("only", "", "scenarios to run, separated by commas; empty means all")
 	limits := flags.String("limits", "off,default", "client limits to run scenarios with")
 	controllers := flags.String("controllers", "", "controllers for both binaries; empty means those that ours has")
@@ -107,6 +111,7 @@ func parse(args []string) (*options, error) {
 		}
 	}
 	o.controllers = words(*controllers)
+	o.oursFlags, o.referenceFlags = strings.Fields(*oursFlags), strings.Fields(*referenceFlags)
 	for _, limit := range words(*limits) {
 		switch limit {
 		case "off":
@@ -172,7 +177,10 @@ func load() float64 {
 
 func versions(ctx context.Context, o *options) ([]string, error) {
 	var all []string
-	for _, b := range []struct{ name, path string }{{report.Reference, o.reference}, {report.Ours, o.ours}} {
+	for _, b := range []struct {
+		name, path string
+		flags      []string
+	}{{report.Reference, o.reference, o.referenceFlags}, {report.Ours, o.ours, o.oursFlags}} {
 		out, err := exec.CommandContext(ctx, b.path, "--version").Output()
 		if err != nil {
 			return nil, fmt.Errorf("ask %s for its version: %w; run make build tools", b.name, err)
@@ -181,8 +189,8 @@ func versions(ctx context.Context, o *options) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find %s: %w", b.name, err)
 		}
-		all = append(all, fmt.Sprintf("%s: %s, %s of %s", b.name, strings.TrimSpace(string(out)),
-			filepath.Base(b.path), info.ModTime().UTC().Format("2006-01-02 15:04 MST")))
+		all = append(all, strings.Join(append([]string{fmt.Sprintf("%s: %s, %s of %s", b.name, strings.TrimSpace(string(out)),
+			filepath.Base(b.path), info.ModTime().UTC().Format("2006-01-02 15:04 MST"))}, b.flags...), " "))
 	}
 	return all, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,10 +111,11 @@ func (b *bench) one(ctx context.Context, s *scenario, variant, binary string, ro
 	b.say("%s, %s, %s, round %d", s.name, variant, binary, round)
 	err := b.cluster(ctx, s.leaseSeconds, s.stages, func(k *harness.Kwok) error {
 		w := &world{Kwok: k, bench: b, result: &r, sizes: b.sizes[s.name], name: binary, binary: b.ours}
+		own := b.oursFlags
 		if binary == report.Reference {
-			w.binary = b.reference
+			w.binary, own = b.reference, b.referenceFlags
 		}
-		w.args = append([]string{"--controllers=" + strings.Join(b.controllers, ",")}, s.flags...)
+		w.args = slices.Concat([]string{"--controllers=" + strings.Join(b.controllers, ",")}, s.flags, own)
 		if variant == report.LimitsDefault {
 			w.args = append(w.args, "--kube-api-qps=20", "--kube-api-burst=30")
 		}

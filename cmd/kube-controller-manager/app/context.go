@@ -117,7 +117,7 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 	if err != nil {
 		return fmt.Errorf("configure the client of the shared caches: %w", err)
 	}
-	if config, err = transport.Caches(transport.Reads(config, klog.FromContext(ctx))); err != nil {
+	if config, err = cc.process.Watches.Caches(transport.Reads(config, klog.FromContext(ctx))); err != nil {
 		return fmt.Errorf("make the connections of the shared caches: %w", err)
 	}
 	cc.reads = &monitor.Reads{}
@@ -145,7 +145,7 @@ func (cc *ControllerContext) addMonitors(ctx context.Context, client discovery.D
 	if err != nil {
 		return fmt.Errorf("configure the client of the metadata caches: %w", err)
 	}
-	if config, err = transport.Caches(transport.Reads(config, klog.FromContext(ctx))); err != nil {
+	if config, err = cc.process.Watches.Caches(transport.Reads(config, klog.FromContext(ctx))); err != nil {
 		return fmt.Errorf("make the connections of the metadata caches: %w", err)
 	}
 	metadataClient, err := metadata.NewForConfig(config)
@@ -175,7 +175,7 @@ func (cc ControllerContext) whole(ctx context.Context, of cache.Narrow) (informe
 	if err != nil {
 		return nil, fmt.Errorf("configure the client of a cache of whole objects: %w", err)
 	}
-	if config, err = transport.WholeCaches(transport.Reads(config, klog.FromContext(ctx))); err != nil {
+	if config, err = cc.process.Watches.WholeCaches(transport.Reads(config, klog.FromContext(ctx))); err != nil {
 		return nil, fmt.Errorf("make the connections of a cache of whole objects: %w", err)
 	}
 	client, err := kubernetes.NewForConfig(config)

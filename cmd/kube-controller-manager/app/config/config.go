@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/compatibility"
 	kcmv1alpha1 "k8s.io/kube-controller-manager/config/v1alpha1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
 // Config is the process before Run.
@@ -47,6 +49,8 @@ type Config struct {
 	// NodeOutageBrakeThreshold is the share of nodes above which silence is not believed
 	// while the process has trouble itself; 0 for none.
 	NodeOutageBrakeThreshold float32
+	// Watches says how the watches of the caches are made cheap.
+	Watches transport.Watches
 
 	// ComponentGlobalsRegistry knows the feature gates and the emulated version.
 	ComponentGlobalsRegistry compatibility.ComponentGlobalsRegistry

@@ -24,6 +24,8 @@ type flagRow struct {
 func TestFlagsAreThoseOfTheInterface(t *testing.T) {
 	want := map[string]flagRow{
 		"rejected-pod-backoff":           {Section: ownSection, Type: "bool", Default: "false"},
+		"prune-watch-events":             {Section: ownSection, Type: "bool", Default: "true"},
+		"batch-watch-reads":              {Section: ownSection, Type: "bool", Default: "true"},
 		"concurrent-volume-binder-syncs": {Section: ownSection, Type: "int32", Default: "10"},
 		"node-outage-brake-threshold":    {Section: ownSection, Type: "float32", Default: "0"},
 	}

@@ -28,6 +28,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
 	_ "github.com/kube-kcm/kube-controller-manager/pkg/features" // every gate that --feature-gates takes
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
 const (
@@ -68,6 +69,8 @@ type KubeControllerManagerOptions struct {
 	// NodeOutageBrakeThreshold is the share of nodes above which silence is not believed
 	// while the process has trouble itself; 0 for none.
 	NodeOutageBrakeThreshold float32
+	// Watches says how the watches of the caches are made cheap.
+	Watches transport.Watches
 
 	// ComponentGlobalsRegistry has the flags of feature gates and versions. Its
 	// Set must be called after parsing and before anything reads a gate.
@@ -92,6 +95,7 @@ func newOptions(registry compatibility.ComponentGlobalsRegistry) (*KubeControlle
 		Logs:                      logs.NewOptions(),
 		ControllerShutdownTimeout: shutdownTimeout,
 		VolumeBinderWorkers:       volumeBinderWorkers,
+		Watches:                   transport.Watches{Prune: true, Batch: true},
 		ComponentGlobalsRegistry:  registry,
 	}
 	shared, err := sharedOptions(o.ComponentConfig)
@@ -191,6 +195,7 @@ func (o *KubeControllerManagerOptions) Config(ctx context.Context, all, disabled
 		RejectedPodBackoff:        o.RejectedPodBackoff,
 		VolumeBinderWorkers:       o.VolumeBinderWorkers,
 		NodeOutageBrakeThreshold:  o.NodeOutageBrakeThreshold,
+		Watches:                   o.Watches,
 		ComponentGlobalsRegistry:  o.ComponentGlobalsRegistry,
 	}
 	if o.ParsedFlags != nil {

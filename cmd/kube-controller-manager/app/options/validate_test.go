@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
 const (
@@ -181,7 +183,7 @@ func TestConfigIsComplete(t *testing.T) {
 	all := readTable(t, "flags.tsv")
 	t.Chdir(sampleFiles(t))
 	port := freePort(t)
-	c, err := parsed(t, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port), "--kube-api-qps=7", "--kube-api-burst=9", "--controller-shutdown-timeout=3s")
+	c, err := parsed(t, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port), "--kube-api-qps=7", "--kube-api-burst=9", "--controller-shutdown-timeout=3s", "--prune-watch-events=false")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,8 +202,11 @@ func TestConfigIsComplete(t *testing.T) {
 	if got.ControllerShutdownTimeout.String() != "3s" {
 		t.Errorf("controllers may take %s to stop", got.ControllerShutdownTimeout)
 	}
+	if got.Watches != (transport.Watches{Batch: true}) {
+		t.Errorf("watches are made cheap by %+v", got.Watches)
+	}
 	flags := got.Flagz.GetFlagz()
-	if len(flags) != len(all)+3 /* ours */ || flags["secure-port"] != strconv.Itoa(port) {
+	if len(flags) != len(all)+5 /* ours */ || flags["secure-port"] != strconv.Itoa(port) {
 		t.Errorf("/flagz shows %d flags, secure-port %s", len(flags), flags["secure-port"])
 	}
 }
