@@ -21,9 +21,6 @@ const (
 	wired effectKind = iota
 	// library gates are read by the published libraries that this program is built from.
 	library
-	// startsUnbuilt gates only decide whether a controller starts that is not
-	// built yet, which is said of the controller itself.
-	startsUnbuilt
 	// surpassed gates ask for what this program always does. They are off by
 	// default, and nobody who leaves them so misses anything.
 	surpassed
@@ -55,7 +52,7 @@ var effects = map[featuregate.Feature]effect{
 	"DRADeviceTaints":                                  {kind: wired},
 	"DRAExtendedResource":                              {kind: wired},
 	"DRAPrioritizedList":                               {kind: wired},
-	"DRAResourcePoolStatus":                            {kind: startsUnbuilt},
+	"DRAResourcePoolStatus":                            {kind: wired},
 	"DRAWorkloadResourceClaims":                        {kind: wired},
 	"DeploymentReplicaSetTerminatingReplicas":          {kind: wired},
 	"DynamicResourceAllocation":                        {kind: wired},

@@ -138,7 +138,7 @@ func TestGatesWithoutEffectAreNamed(t *testing.T) {
 		"a gate that is read here":                      {"HPAScaleToZero=true,PodDeletionCost=false", nil},
 		"a gate of another component":                   {"GitRepoVolumeDriver=false,KubeletPSI=true,NodeDeclaredFeatures=false", nil},
 		"a gate of a library":                           {"ClientsAllowCBOR=true,WatchListClient=false", nil},
-		"a gate that starts what is not built":          {"DRAResourcePoolStatus=true,DRADeviceTaintRules=false", nil},
+		"a gate that starts a controller":               {"DRAResourcePoolStatus=true,DRADeviceTaintRules=false", nil},
 		"a gate for what is always done":                {"ControllerManagerReleaseLeaderElectionLockOnExit=true", nil},
 		"a freshness check that cannot be switched off": {"StaleControllerConsistencyJob=false", []string{"StaleControllerConsistencyJob=false (" + ownConsistency + ")"}},
 		"a gate that decides how a Job is run":          {"WorkloadWithJob=true,GenericWorkload=true,MutableSchedulingDirectivesForSuspendedJobs=false", nil},

@@ -14,6 +14,7 @@ var offByDefault = []string{
 	names.KubeAPIServerServingClusterTrustBundlePublisherController,
 	names.PodCertificateRequestCleanerController,
 	names.PodGroupProtectionController,
+	names.ResourcePoolStatusRequestController,
 	names.StorageVersionGarbageCollectorController,
 	names.StorageVersionMigratorController,
 }
@@ -42,6 +43,8 @@ func TestGatedControllersWantTheirGateAndTheirAPI(t *testing.T) {
 			"resource.k8s.io/v1": {"resourceclaims", "resourceclaimtemplates"}, "scheduling.k8s.io/v1alpha2": {"podgroups"}}},
 		"device taints": {names.DeviceTaintEvictionController, "DRADeviceTaints",
 			map[string][]string{"resource.k8s.io/v1": {"resourceclaims", "resourceslices"}}},
+		"status of device pools": {names.ResourcePoolStatusRequestController, "DRAResourcePoolStatus", map[string][]string{
+			"resource.k8s.io/v1": {"resourceclaims", "resourceslices"}, "resource.k8s.io/v1alpha3": {"resourcepoolstatusrequests"}}},
 		"pod groups": {names.PodGroupProtectionController, "GenericWorkload",
 			map[string][]string{"scheduling.k8s.io/v1alpha2": {"podgroups"}}},
 		"storage versions": {names.StorageVersionGarbageCollectorController, "StorageVersionAPI",

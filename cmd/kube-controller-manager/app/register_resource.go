@@ -4,6 +4,7 @@ import (
 	"context"
 
 	resourceapi "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	"k8s.io/component-base/featuregate"
@@ -12,6 +13,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/devicetainteviction"
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/resourceclaim"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/resourcepoolstatusrequest"
 	"github.com/kube-kcm/kube-controller-manager/pkg/features"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
@@ -24,7 +26,10 @@ func resourceControllers() []Controller {
 		{Name: names.ResourceClaimController, Gates: []featuregate.Feature{features.DynamicResourceAllocation},
 			Needs:   of(resourceapi.SchemeGroupVersion, "resourceclaims", "resourceclaimtemplates"),
 			Account: "resource-claim-controller", Events: "resource_claim", New: newResourceClaim},
-		{Name: names.ResourcePoolStatusRequestController, Gates: []featuregate.Feature{features.DRAResourcePoolStatus}},
+		{Name: names.ResourcePoolStatusRequestController, Gates: []featuregate.Feature{features.DRAResourcePoolStatus},
+			Needs: append(of(resourcev1alpha3.SchemeGroupVersion, "resourcepoolstatusrequests"),
+				of(resourceapi.SchemeGroupVersion, "resourceclaims", "resourceslices")...),
+			Account: "resourcepoolstatusrequest-controller", New: newResourcePoolStatusRequest},
 	}
 }
 
@@ -60,4 +65,9 @@ func newResourceClaim(_ context.Context, cc ControllerContext, hand reconcile.Ha
 		Workers:         int(cc.Config.ResourceClaimController.ConcurrentSyncs),
 		PrioritizedList: cc.Gates.Enabled(features.DRAPrioritizedList),
 	})
+}
+
+func newResourcePoolStatusRequest(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	devices := cc.Informers.Resource()
+	return resourcepoolstatusrequest.New(devices.V1alpha3().ResourcePoolStatusRequests(), devices.V1().ResourceSlices(), devices.V1().ResourceClaims(), hand)
 }
