@@ -29,9 +29,9 @@ const (
 	podQueue  = "node_lifecycle_controller_pods"
 
 	// Nodes of a lost zone fall silent in the same pass, and all their pods with
-	// them; each write waits for its answer most of the time.
+	// them, thousands at a time; each write waits for its answer most of the time.
 	nodeWorkers = 32
-	podWorkers  = 16
+	podWorkers  = 64
 	// shortestPeriod keeps a monitor period of zero from turning into a busy loop.
 	shortestPeriod = 100 * time.Millisecond
 	// readTimeout is how long a pass waits for live leases.

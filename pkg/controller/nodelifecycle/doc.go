@@ -9,15 +9,19 @@
 //     heard from when the heartbeat time of its Ready condition or the renew
 //     time of its Lease in kube-node-lease changes; when that was is read from
 //     this process's clock and never from the node's.
+//
 //   - The NoSchedule taints of a node follow its conditions and
 //     spec.unschedulable at once.
+//
 //   - A node that is not ready gets the not-ready or unreachable NoExecute
 //     taint, as fast as the rate of its zone allows; the taint is swapped when
 //     Ready goes between False and Unknown, and goes when the node is ready.
 //     When no node of any zone is ready, the fault is taken to be on this side:
 //     the NoExecute taints are taken off and none is put on.
+//
 //   - Pods of a node that fell silent, and pods bound to a node that is not
 //     ready, have Ready=False.
+//
 //   - The labels beta.kubernetes.io/os and beta.kubernetes.io/arch repeat the
 //     labels without beta.
 //
@@ -25,6 +29,7 @@
 //     silent its lease is read live, and while that fails it does not. While the
 //     cache of leases is behind, live lists take its place. A time in which nobody
 //     was heard from and nothing could be read counts for no grace period.
+//
 //   - With the brake (off by default), many nodes that fall silent while this process
 //     has trouble itself are not marked before that is over.
 //

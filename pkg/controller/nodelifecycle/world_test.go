@@ -353,9 +353,13 @@ func TestNodesComeAndGo(t *testing.T) {
 	if f = pass(a); len(f.removed) != 1 || f.removed[0].Name != "b" || len(c.zones) != 1 || c.nodes["b"] != nil {
 		t.Errorf("a node that went: %+v", f)
 	}
+	left := node("left", ready("False"), taints("node.kubernetes.io/unreachable:NoExecute"), east)
+	if f = pass(a, left); !slices.Equal(f.wake, []string{"left"}) || c.nodes["left"].order != orderClear {
+		t.Errorf("a new node with the taints of an old one: %+v", c.nodes["left"])
+	}
 	again := node("a", born(noon), east)
 	again.UID = "another"
-	if f = pass(again); len(f.removed)+len(f.registered) != 0 || c.nodes["a"].status != "" || c.nodes["a"].silent {
+	if f = pass(again, left); len(f.removed)+len(f.registered) != 0 || c.nodes["a"].status != "" || c.nodes["a"].silent {
 		t.Errorf("a node of the same name starts anew: %+v", c.nodes["a"])
 	}
 }

@@ -1,0 +1,97 @@
+package nodelifecycle
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
+)
+
+// crowded is an API server that answers the patches of pods when so many are under way.
+type crowded struct {
+	client.Client
+	wanted int
+	enough chan struct{}
+
+	mu    sync.Mutex
+	asked int
+}
+
+func (c *crowded) Status() client.SubResourceWriter { return c.SubResource("status") }
+func (c *crowded) SubResource(name string) client.SubResourceClient {
+	return crowdedStatus{c.Client.SubResource(name), c}
+}
+
+type crowdedStatus struct {
+	client.SubResourceClient
+	c *crowded
+}
+
+func (s crowdedStatus) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+	if _, is := o.(*corev1.Pod); is {
+		s.c.mu.Lock()
+		if s.c.asked++; s.c.asked == s.c.wanted {
+			close(s.c.enough)
+		}
+		s.c.mu.Unlock()
+		select {
+		case <-s.c.enough:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return s.SubResourceClient.Patch(ctx, o, p, opts...)
+}
+
+// The pods of a lost zone are marked side by side, whichever node they are on: with one
+// that takes its time, or many, none waits for those of another node.
+func TestPodsOfALostZoneAreMarkedSideBySide(t *testing.T) {
+	const nodes, each = 12, 6
+	fakes := fake.NewClientset()
+	factory := informers.NewSharedInformerFactory(fakes, 0)
+	hand := fixture.Hand(fakes, record.NewFakeRecorder(1000))
+	hand.Clock = clock.RealClock{}
+	server := &crowded{Client: hand.Client, wanted: podWorkers, enough: make(chan struct{})}
+	reader := hand.Reader()
+	hand.Client = server
+	for i := range nodes {
+		n := node(fmt.Sprintf("n%d", i), ready("True"))
+		if err := fakes.Tracker().Add(n); err != nil {
+			t.Fatal(err)
+		}
+		for j := range each {
+			if err := fakes.Tracker().Add(podOn(fmt.Sprintf("p%d-%d", i, j), n.Name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	c, err := New(factory.Core().V1().Nodes(), factory.Core().V1().Pods(), factory.Coordination().V1().Leases(), reader, hand, Options{
+		NodeMonitorPeriod: 100 * time.Millisecond, NodeMonitorGracePeriod: time.Second, NodeStartupGracePeriod: time.Minute, UnhealthyZoneThreshold: 0.55})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	factory.StartWithContext(ctx)
+	running.Go(func() { c.Run(ctx) })
+
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	select {
+	case <-server.enough:
+	case <-deadline.C:
+		t.Fatalf("fewer than %d pods are marked at once", podWorkers)
+	}
+}
