@@ -32,12 +32,15 @@ const (
 // ownConsistency is why four gates are as if on.
 const ownConsistency = "no object is reconciled before the caches show what was written for it"
 
+// cachesTell is why two gates of client-go are as if on.
+const cachesTell = "caches tell how new they are"
+
 // effects holds every gate that decides what the original's controller manager
 // does. A gate that is missing concerns other components.
 var effects = map[featuregate.Feature]effect{
 	"APIServerIdentity":               {kind: wired},
 	"AllowParsingUserUIDFromCertAuth": {kind: library},
-	"AtomicFIFO":                      {kind: library},
+	"AtomicFIFO":                      {alwaysOn, cachesTell},
 	"ClientsAllowCARotation":          {kind: library},
 	"ClientsAllowCBOR":                {kind: library},
 	"ClientsAllowTLSCacheGC":          {kind: library},
@@ -59,7 +62,7 @@ var effects = map[featuregate.Feature]effect{
 	"GenericWorkload":                                  {kind: wired},
 	"HPAConfigurableTolerance":                         {kind: wired},
 	"HPAScaleToZero":                                   {kind: wired},
-	"InOrderInformers":                                 {kind: library},
+	"InOrderInformers":                                 {alwaysOn, cachesTell},
 	"InOrderInformersBatchProcess":                     {kind: library},
 	"InPlacePodVerticalScaling":                        {alwaysOn, "quotas count pods by their resized resources"},
 	"InformerResourceVersion":                          {kind: library},

@@ -142,6 +142,11 @@ func TestGatesWithoutEffectAreNamed(t *testing.T) {
 		"a gate for what is always done":                {"ControllerManagerReleaseLeaderElectionLockOnExit=true", nil},
 		"a freshness check that cannot be switched off": {"StaleControllerConsistencyJob=false", []string{"StaleControllerConsistencyJob=false (" + ownConsistency + ")"}},
 		"a gate that decides how a Job is run":          {"WorkloadWithJob=true,GenericWorkload=true,MutableSchedulingDirectivesForSuspendedJobs=false", nil},
+		"caches that do not tell how new they are": {"AtomicFIFO=false,StaleControllerConsistencyJob=false,StaleControllerConsistencyDaemonSet=false," +
+			"StaleControllerConsistencyReplicaSet=false,StaleControllerConsistencyStatefulSet=false,UnlockWhileProcessingFIFO=false", []string{
+			"AtomicFIFO=false (" + cachesTell + ")",
+			"StaleControllerConsistencyDaemonSet=false (" + ownConsistency + ")", "StaleControllerConsistencyJob=false (" + ownConsistency + ")",
+			"StaleControllerConsistencyReplicaSet=false (" + ownConsistency + ")", "StaleControllerConsistencyStatefulSet=false (" + ownConsistency + ")"}},
 		"several, sorted": {"StaleControllerConsistencyReplicaSet=false,StaleControllerConsistencyJob=false", []string{
 			"StaleControllerConsistencyJob=false (" + ownConsistency + ")", "StaleControllerConsistencyReplicaSet=false (" + ownConsistency + ")"}},
 	} {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/version"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	clientfeatures "k8s.io/client-go/features"
 	"k8s.io/component-base/compatibility"
@@ -132,6 +133,21 @@ func TestSettingGates(t *testing.T) {
 				t.Errorf("--feature-gates=%s at %s: %q, want %q", tc.set, tc.emulate, text, tc.err)
 			}
 		})
+	}
+}
+
+func TestCachesTellHowNewTheyAreWhateverIsAskedFor(t *testing.T) {
+	gates := freshGates(t)
+	if err := gates.SetEmulationVersion(version.MustParse("1.33")); err != nil {
+		t.Fatal(err)
+	}
+	if err := gates.Set("InOrderInformers=false"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []clientfeatures.Feature{clientfeatures.AtomicFIFO, clientfeatures.InOrderInformers} {
+		if gates.Enabled(featuregate.Feature(name)) || !(clientGates{gates}).Enabled(name) {
+			t.Errorf("%s is %t, and off for client-go", name, gates.Enabled(featuregate.Feature(name)))
+		}
 	}
 }
 
