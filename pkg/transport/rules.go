@@ -66,12 +66,19 @@ var (
 	// runtimeHandlers, features and declaredFeatures.
 	nodeStatus = &rule{drop: of(1, 6, 7, 8, 11, 12, 13, 14)}
 
+	// device is kept as cache.Trim keeps it: name and taints. The slice loses its
+	// nodeSelector and sharedCounters.
+	device    = &rule{keep: of(1, 8)}
+	sliceSpec = &rule{drop: of(4, 8), into: map[protowire.Number]*rule{6: device}}
+
 	object = &rule{into: map[protowire.Number]*rule{1: objectMeta}}
 
 	// byKind are the rules of single kinds, by apiVersion and kind.
 	byKind = map[string]*rule{
 		"v1/Pod":  {into: map[protowire.Number]*rule{1: objectMeta, 2: podSpec, 3: podStatus}},
 		"v1/Node": {into: map[protowire.Number]*rule{1: objectMeta, 3: nodeStatus}},
+
+		"resource.k8s.io/v1/ResourceSlice": {into: map[protowire.Number]*rule{1: objectMeta, 2: sliceSpec}},
 	}
 )
 

@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,7 +88,7 @@ func trimmed(t testing.TB, object runtime.Object) any {
 }
 
 func TestACacheHoldsTheSameWithAndWithout(t *testing.T) {
-	for _, kind := range []runtime.Object{&corev1.Pod{}, &corev1.Node{}, &corev1.Service{}, &discoveryv1.EndpointSlice{}, &metav1.Status{}, &metav1.PartialObjectMetadata{}} {
+	for _, kind := range []runtime.Object{&corev1.Pod{}, &corev1.Node{}, &corev1.Service{}, &discoveryv1.EndpointSlice{}, &resourcev1.ResourceSlice{}, &metav1.Status{}, &metav1.PartialObjectMetadata{}} {
 		t.Run(fmt.Sprintf("%T", kind), func(t *testing.T) {
 			for seed := range testworld.Seeds(t, 200) {
 				object := kind.DeepCopyObject()

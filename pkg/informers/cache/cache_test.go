@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -119,6 +120,24 @@ func TestTrimKeepsWhichNodeAPodIsMadeForUntilItHasOne(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestTrimmedSliceKeepsWhatControllersRead(t *testing.T) {
+	node, text := "node", "a100"
+	spec := resourcev1.ResourceSliceSpec{Driver: "d", Pool: resourcev1.ResourcePool{Name: "p", Generation: 3, ResourceSliceCount: 2}, NodeName: &node,
+		Devices: []resourcev1.Device{{Name: "x", Taints: []resourcev1.DeviceTaint{{Key: "k", Effect: resourcev1.DeviceTaintEffectNoExecute}}}, {Name: "y"}}}
+	slice := &resourcev1.ResourceSlice{Spec: *spec.DeepCopy()}
+	slice.Spec.SharedCounters = []resourcev1.CounterSet{{Name: "c"}}
+	slice.Spec.NodeSelector = &corev1.NodeSelector{}
+	slice.Spec.Devices[0].Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"model": {StringValue: &text}}
+	slice.Spec.Devices[1].NodeName = &node
+	trimmed, err := Trim(slice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := trimmed.(*resourcev1.ResourceSlice).Spec; !reflect.DeepEqual(got, spec) {
+		t.Errorf("got %+v, want %+v", got, spec)
 	}
 }
 

@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
 // Trim is the transform of every shared informer. It drops managed fields from
-// all objects, and from pods and nodes what no controller reads. The object is
-// the informer's own at this point, so it is changed in place.
+// all objects, and from pods, nodes and slices of devices what no controller
+// reads. The object is the informer's own at this point, so it is changed in place.
 func Trim(object any) (any, error) {
 	if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		trimmed, err := Trim(tombstone.Obj)
@@ -26,6 +27,8 @@ func Trim(object any) (any, error) {
 	case *corev1.Node:
 		dropAnnotation(o.Annotations, corev1.LastAppliedConfigAnnotation)
 		trimNodeStatus(&o.Status)
+	case *resourcev1.ResourceSlice:
+		trimSlice(&o.Spec)
 	}
 	return object, nil
 }
@@ -36,6 +39,14 @@ func trimNodeStatus(s *corev1.NodeStatus) {
 	*s = corev1.NodeStatus{
 		Allocatable: s.Allocatable, Phase: s.Phase, Conditions: s.Conditions, Addresses: s.Addresses,
 		VolumesInUse: s.VolumesInUse, VolumesAttached: s.VolumesAttached,
+	}
+}
+
+// trimSlice keeps the names and the taints of devices; the rest is for schedulers.
+func trimSlice(s *resourcev1.ResourceSliceSpec) {
+	s.NodeSelector, s.SharedCounters = nil, nil
+	for i := range s.Devices {
+		s.Devices[i] = resourcev1.Device{Name: s.Devices[i].Name, Taints: s.Devices[i].Taints}
 	}
 }
 
