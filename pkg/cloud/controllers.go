@@ -19,6 +19,8 @@ import (
 	"k8s.io/cloud-provider/controllers/route"
 	"k8s.io/cloud-provider/controllers/service"
 	"k8s.io/component-base/metrics/prometheus/controllers"
+
+	_ "github.com/kube-kcm/kube-controller-manager/pkg/features" // the library reads a gate that must be known
 )
 
 // ErrNotSupported is of a loop for which the provider has nothing.
@@ -52,7 +54,7 @@ func ServiceLB(o Options, workers int) (*Loop, error) {
 		return nil, err
 	}
 	core := o.Informers.Core().V1()
-	c, err := service.New(provider{o.Cloud, l.calls}, client, core.Services(), core.Nodes(), o.ClusterName, utilfeature.DefaultFeatureGate)
+	c, err := service.New(provider{o.Cloud, l.calls}, client, services{core.Services(), l.gate}, core.Nodes(), o.ClusterName, utilfeature.DefaultFeatureGate)
 	if err != nil {
 		return nil, fmt.Errorf("make the loop of load balancers: %w", err)
 	}

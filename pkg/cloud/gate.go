@@ -10,8 +10,9 @@ import (
 )
 
 // settle is for how long nothing must have been on its way for the work of a loop to
-// have ended: between two calls of one reconcile there is next to no time.
-const settle = 20 * time.Millisecond
+// have ended: between two calls of one reconcile there is no more than the client's wait
+// for its turn to write.
+const settle = 150 * time.Millisecond
 
 // errStopped answers what begins after the stop of a loop.
 var errStopped = errors.New("the controller manager is stopping")
@@ -23,19 +24,26 @@ type gate struct {
 	calls  context.Context
 	giveUp context.CancelFunc
 
-	mu       sync.Mutex
-	stopping bool
-	shut     bool
-	inside   int
-	moved    time.Time // when something came in or left last
-	empty    *sync.Cond
+	mu      sync.Mutex
+	running context.Context // ends with the stop
+	shut    bool
+	inside  int
+	moved   time.Time // when something came in or left last
+	empty   *sync.Cond
 }
 
 func newGate() *gate {
-	g := &gate{moved: time.Now()}
+	g := &gate{running: context.Background(), moved: time.Now()}
 	g.calls, g.giveUp = context.WithCancel(context.Background())
 	g.empty = sync.NewCond(&g.mu)
 	return g
+}
+
+// runUntil has the stop come with the end of ctx.
+func (g *gate) runUntil(ctx context.Context) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running = ctx
 }
 
 // enter lets a call pass, which leaves in the end. One that begins work, as those to the
@@ -43,7 +51,7 @@ func newGate() *gate {
 func (g *gate) enter(begins bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.shut || begins && g.stopping {
+	if g.shut || begins && g.running.Err() != nil {
 		return errStopped
 	}
 	g.inside++
@@ -61,11 +69,11 @@ func (g *gate) leave() {
 	}
 }
 
-// stop returns when nothing is on its way and nothing can begin any more. What takes longer
-// than grace is given up first.
-func (g *gate) stop(grace time.Duration) {
+// drain returns, after the stop, when nothing is on its way and nothing can begin any more.
+// What takes longer than grace is given up first.
+func (g *gate) drain(grace time.Duration) {
 	g.mu.Lock()
-	g.stopping, g.moved = true, time.Now()
+	g.moved = time.Now()
 	g.mu.Unlock()
 	late := time.NewTimer(grace)
 	defer late.Stop()

@@ -70,7 +70,7 @@ func TestAStopLetsWorkUnderWayMakeItsWrites(t *testing.T) {
 	select {
 	case <-ended:
 		t.Fatal("the loop ended before its work")
-	case <-time.After(5 * settle):
+	case <-time.After(2 * settle):
 	}
 	if err := calls.ask(t.Context(), "EnsureLoadBalancer", "default/new", func(context.Context) error { return nil }); !errors.Is(err, errStopped) {
 		t.Errorf("a call that begins after the stop: %v", err)
@@ -92,7 +92,7 @@ func TestAStopLetsWorkUnderWayMakeItsWrites(t *testing.T) {
 
 // TestWhatTakesTooLongIsGivenUp has a provider that answers only when its context ends.
 func TestWhatTakesTooLongIsGivenUp(t *testing.T) {
-	calls, loop := working(3 * settle)
+	calls, loop := working(settle)
 	stop, ended := run(t, loop)
 	asked, answered := make(chan struct{}), make(chan error, 1)
 	go func() {

@@ -32,11 +32,12 @@ func (l *Loop) LimitDrain(grace time.Duration) { l.grace = grace }
 
 // Run works until ctx ends and nothing that the loop began is on its way any more.
 func (l *Loop) Run(ctx context.Context) {
+	l.gate.runUntil(ctx)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		<-ctx.Done()
-		l.gate.stop(l.grace)
+		l.gate.drain(l.grace)
 	}()
 	defer func() { <-stopped }()
 	if !toolscache.WaitForCacheSync(ctx.Done(), l.caches...) {

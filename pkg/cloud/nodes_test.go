@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -72,12 +73,11 @@ type deletions struct {
 func (d *deletions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	w.Header().Set("Content-Type", "application/json")
 	if req.Method != http.MethodDelete {
-		w.WriteHeader(http.StatusCreated)
-		_ = json.NewEncoder(w).Encode(&corev1.Event{TypeMeta: metav1.TypeMeta{Kind: "Event", APIVersion: "v1"}})
+		accepts(w, req)
 		return
 	}
+	w.Header().Set("Content-Type", "application/json")
 	var options metav1.DeleteOptions
 	_ = json.NewDecoder(req.Body).Decode(&options)
 	uid := types.UID("none")
@@ -95,6 +95,18 @@ func (d *deletions) seen() []string {
 	return append([]string{}, d.asked...)
 }
 
+// accepts is an API server that accepts all that is written.
+func accepts(w http.ResponseWriter, req *http.Request) {
+	kind := "Event"
+	for part, of := range map[string]string{"/nodes/": "Node", "/services/": "Service"} {
+		if strings.Contains(req.URL.Path, part) {
+			kind = of
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(metav1.TypeMeta{Kind: kind, APIVersion: "v1"})
+}
+
 // oneInstance is a cloud that has the instance of b, and no other.
 type oneInstance struct{ fakecloud.Cloud }
 
@@ -105,13 +117,13 @@ func (c *oneInstance) InstanceExists(_ context.Context, node *corev1.Node) (bool
 }
 
 // optionsFor are those of a loop whose caches have the nodes, and whose writes go to the API server.
-func optionsFor(t *testing.T, api http.Handler, cloud cloudprovider.Interface, nodes ...*corev1.Node) (Options, func()) {
+func optionsFor(t *testing.T, api http.Handler, cloud cloudprovider.Interface, objects ...runtime.Object) (Options, func()) {
 	t.Helper()
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
 	client := fake.NewClientset()
-	for _, n := range nodes {
-		if err := client.Tracker().Add(n); err != nil {
+	for _, o := range objects {
+		if err := client.Tracker().Add(o); err != nil {
 			t.Fatal(err)
 		}
 	}

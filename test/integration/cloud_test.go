@@ -36,14 +36,14 @@ type clouds struct {
 }
 
 // cloudConfig writes a configuration of the cloud with a console of its own.
-func cloudConfig(t *testing.T, without ...string) (file, console string) {
+func cloudConfig(t *testing.T) (file, console string) {
 	t.Helper()
 	port, err := harness.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
 	console = "127.0.0.1:" + strconv.Itoa(port)
-	content, err := yaml.Marshal(memory.Config{Console: console, Without: without, Instances: []string{"a", "b"}})
+	content, err := yaml.Marshal(memory.Config{Console: console, Instances: []string{"a", "b"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -481,18 +481,22 @@ func (c clouds) shown(m *harness.Manager) {
 	}
 }
 
-// withoutRoutes starts again on a cloud that has no instances, and without routes.
+// withoutRoutes starts again on another cloud, whose routes are left alone.
 func (c clouds) withoutRoutes(cp *harness.ControlPlane) {
-	file, console := cloudConfig(c.t, "instances")
+	file, console := cloudConfig(c.t)
 	c.console = console
 	m := cp.StartManager(c.t, harness.ManagerOptions{Binary: harness.BuiltExample(c.t, "memory-cloud"), Args: []string{
-		"--cloud-provider=" + memory.Name, "--cloud-config=" + file, "--configure-cloud-routes=false"}})
+		"--cloud-provider=" + memory.Name, "--cloud-config=" + file, "--configure-cloud-routes=false", "--node-monitor-period=1s"}})
 	c.until(func() string { return c.missingBalancer("flaky") })
-	_, body, err := m.GetAsAdmin("/debug/controllers/")
-	for _, part := range []string{`--configure-cloud-routes is false`, `cloud provider \"memory\": instances: the cloud provider does not support it`} {
-		if !strings.Contains(body, part) || err != nil {
-			c.t.Errorf("the list of controllers has no %s: %v", part, err)
+	c.addNode("e", corev1.ConditionFalse, "10.244.5.0/24")
+	c.until(func() string {
+		if c.node("e") != nil {
+			return "the node without an instance is still there"
 		}
+		return ""
+	})
+	if _, body, err := m.GetAsAdmin("/debug/controllers/node-route-controller"); err != nil || !strings.Contains(body, "--configure-cloud-routes is false") {
+		c.t.Errorf("%v %s", err, body)
 	}
 	if calls := c.calls("ListRoutes", "kubernetes"); len(calls) > 0 {
 		c.t.Errorf("asked for routes: %v", calls)
