@@ -74,3 +74,23 @@ func TestDrawnObjectsReach(t *testing.T) {
 		})
 	}
 }
+
+// TestASecondAutoscalerComesWhilePodsStopAtOnce holds what is left out of scripts.
+func TestASecondAutoscalerComesWhilePodsStopAtOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before []string
+		step   string
+		leave  bool
+	}{
+		"while pods stop slowly":   {[]string{"kubelet slow-stop", "pass 1s"}, "apply second.yaml", true},
+		"any other step":           {[]string{"kubelet slow-stop"}, "apply hpa.yaml", false},
+		"at once again":            {[]string{"kubelet slow-stop", "kubelet on"}, "apply second.yaml", false},
+		"nothing said of the pods": {nil, "apply second.yaml", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := families["hpa"].Leave(tc.before, tc.step); got != tc.leave {
+				t.Errorf("left out: %t, want %t", got, tc.leave)
+			}
+		})
+	}
+}
