@@ -354,17 +354,20 @@ func sortedNames(pods map[string]*corev1.Pod) []string {
 
 func TestNumbersOfAJobThatGoesOnCanWait(t *testing.T) {
 	running := func(j *batchv1.Job) { j.Status.Active, j.Status.Ready = 2, ptr.To(int32(2)) }
+	stays := func(*batchv1.Job) {}
 	for name, tc := range map[string]struct {
+		job  func(*batchv1.Job)
 		pods []*corev1.Pod
 		did  string
 		wait time.Duration
 	}{
-		"how many are ready":     {[]*corev1.Pod{newPodOf("a", unready), newPodOf("b")}, "", time.Second},
-		"a number that is noted": {[]*corev1.Pod{newPodOf("a", success), newPodOf("b")}, "update jobs/status, patch pods", time.Second},
-		"not the end":            {some(2, success), "update jobs/status, 2 patch pods, update jobs/status", 0},
+		"how many are ready":          {stays, []*corev1.Pod{newPodOf("a", unready), newPodOf("b")}, "", time.Second},
+		"a number that is noted":      {stays, []*corev1.Pod{newPodOf("a", success), newPodOf("b")}, "update jobs/status, patch pods", time.Second},
+		"not the end":                 {stays, some(2, success), "update jobs/status, 2 patch pods, update jobs/status", 0},
+		"nor if the Job may be going": {leaving, []*corev1.Pod{newPodOf("a", success), newPodOf("b")}, "update jobs/status, 2 patch pods, update jobs/status", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := []runtime.Object{newJob(2, running)}
+			objects := []runtime.Object{newJob(2, running, tc.job)}
 			for _, pod := range tc.pods {
 				objects = append(objects, pod)
 			}

@@ -155,7 +155,8 @@ func (r round) note(results act.Results) act.Plan {
 }
 
 // count takes the finalizers off the pods that are noted, and moves those that have
-// lost theirs into the numbers. Numbers of a Job that goes on can wait a little, too.
+// lost theirs into the numbers. Numbers of a Job that goes on can wait a little, too;
+// one that is being deleted may be gone then, and what they count would be lost.
 func (r round) count(t *tally, job *batchv1.Job, failing bool) act.Plan {
 	why := fmt.Sprintf("%s; removing the finalizers of %d pods that are noted in the status", r.change.why, len(t.release))
 	if t.verdict != nil {
@@ -174,7 +175,7 @@ func (r round) count(t *tally, job *batchv1.Job, failing bool) act.Plan {
 			if !next.changed && !ended {
 				return nil
 			}
-			s := act.Status{Of: job, Set: put(next.status), MayWait: whole && !failing && t.verdict == nil}
+			s := act.Status{Of: job, Set: put(next.status), MayWait: whole && !failing && t.verdict == nil && job.DeletionTimestamp == nil}
 			if ended {
 				s.Tell = next.tellEnd()
 			}
