@@ -20,7 +20,7 @@ func TestTheAlphabetReaches(t *testing.T) {
 		"old pods that do not work under a surge":  {"daemonset", nil, `"maxSurge":1.*\nunready daemonsets/web\nnode \S+ taint a=1:NoSchedule\npatch daemonsets/web .*"image":"v\d"`},
 		"a node that loses its label":              {"daemonset", nil, `nodeSelector.*\nlabel nodes/(\S+) disk=ssd\nlabel nodes/(\S+) disk-`},
 		"a sidecar that ended later":               {"job", nil, `"containerStatuses":[^|]*2020[^|]*"initContainerStatuses":[^|]*2099`},
-		"pods that stop slowly and are taken away": {"job", nil, `"suspend":false.*\nkubelet slow-stop\npatch jobs/web .*"suspend":true.*\nkubelet on$`},
+		"pods that stop slowly and are taken away": {"job", nil, `apply indexed.yaml\n.*"suspend":false.*\nkubelet slow-stop\npatch jobs/indexed .*"suspend":true.*\nkubelet on$`},
 		"a taint that goes before its time":        {"node", nil, `node \$NS-a taint a=x:NoExecute\npass 1s\nnode \$NS-a untaint a\npass 4s`},
 		"two owners, one deleted in foreground":    {"collector", []string{"a", "b", "c", "d"}, `patch (\S+) .*"ownerReferences":\[\{.*"blockOwnerDeletion":true.*\},\{.*\}\].*\ndelete \S+ foreground$`},
 		"endpoints in another order":               {"service", nil, `"ports":\[\{"name":"a","port":80\},\{"name":"b","port":81\}\][^|]*\npatch endpoints/web .*"ports":\[\{"name":"a".*\},\{"name":"b".*\}\].*\nannotate services/web`},
@@ -60,7 +60,7 @@ func TestDrawnObjectsReach(t *testing.T) {
 			`"nodeName":"\$NS-a".*"tolerations":\[\{"effect":"NoExecute","key":"a","operator":"Exists","tolerationSeconds":[35]\}\]`},
 		"requests of a whole pod with overhead": {func(d *Draw) any { return requesting(d) },
 			`"requests":\{"cpu":"200m".*"resources":\{"requests":\{"cpu":"400m"\}\},"runtimeClassName":`},
-		"indexes that may not fail once": {func(d *Draw) any { return drawIndexes(d) }, `^\{"backoffLimitPerIndex":0,"completionMode":"Indexed","completions":3\}$`},
+		"indexes that may not fail once": {func(d *Draw) any { return limitedJob(d) }, `^\{"backoffLimitPerIndex":0,"completionMode":"Indexed","completions":3,"parallelism":3,"template"`},
 		"a sidecar":                      {initContainers, `"name":"i".*"restartPolicy":"Always"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ func init() {
 		Compared: []string{"jobs", "pods"},
 		Begin: func(d *Draw, s *Script) {
 			s.Add("web.yaml", drawJob(d))
+			s.Objects["indexed.yaml"] = Object{"apiVersion": "batch/v1", "kind": "Job", "metadata": Object{"name": "indexed"}, "spec": limitedJob(d)}
 			if d.Chance(15) {
 				s.Add("stranger.yaml", Object{"apiVersion": "v1", "kind": "Pod", "metadata": Object{"name": "stranger",
 					"labels": Object{"app": "web", "batch.kubernetes.io/controller-uid": "$(jobs/web .metadata.uid)"}},
@@ -33,7 +34,7 @@ func init() {
 			{1, Line("apply web.yaml")},
 			{5, Line("succeed jobs/web#%d", "succeed jobs/web#%d", "succeed jobs/web")},
 			{3, Line("fail jobs/web#%d exitcode=%d", "fail jobs/web#%d exitcode=%d container=c", "fail jobs/web exitcode=%d")},
-			{6, endedPods},
+			{4, endedPods},
 			{1, Line("kubelet reject OutOfcpu", "kubelet reject OutOfcpu", "kubelet on")},
 			{1, Line(`status pods,app=web {"conditions":[{"type":"DisruptionTarget","status":"True","reason":"a"}]}`,
 				`status pods,app=web {"conditions":[{"type":"x.example/gate","status":"True"}]}`)},
@@ -57,10 +58,21 @@ func changeSuspended(d *Draw, s *Script) []string {
 	return append([]string{`patch jobs/web {"spec":{"suspend":true}}`}, change...)
 }
 
+// limitedJob has indexes that may fail so often, and nothing that may have ended it before.
+func limitedJob(d *Draw) Object {
+	template := PodTemplate(Object{"app": "indexed"})
+	Set(template, []string{"spec", "restartPolicy"}, "Never")
+	spec := Object{"template": template, "completionMode": "Indexed", "completions": 3, "parallelism": d.Int(2, 3), "backoffLimitPerIndex": One(d, 0, 0, 1)}
+	if d.Chance(40) {
+		spec["maxFailedIndexes"] = d.Int(0, 2)
+	}
+	return spec
+}
+
 // takenWhileStopping has a Job take away pods that stop slowly.
 func takenWhileStopping(d *Draw, _ *Script) []string {
-	return []string{`patch jobs/web {"spec":{"suspend":false}}`, "kubelet slow-stop",
-		One(d, `patch jobs/web {"spec":{"suspend":true}}`, `patch jobs/web {"spec":{"suspend":true}}`, "scale jobs/web 1"), "kubelet on"}
+	return []string{"kubelet on", "apply indexed.yaml", `patch jobs/indexed {"spec":{"suspend":false}}`, "kubelet slow-stop",
+		One(d, `patch jobs/indexed {"spec":{"suspend":true}}`, `patch jobs/indexed {"spec":{"suspend":true}}`, "scale jobs/indexed 1"), "kubelet on"}
 }
 
 // failsPods reports whether pods of a Job may fail in a step. After a restart the
@@ -102,7 +114,7 @@ func drawJob(d *Draw) Object {
 func drawIndexes(d *Draw) Object {
 	o := Object{"completionMode": "Indexed", "completions": d.Int(1, 4)}
 	if d.Chance(60) {
-		o["backoffLimitPerIndex"] = One(d, 0, 0, 1, 2)
+		o["backoffLimitPerIndex"] = One(d, 0, 0, 0, 1, 2)
 		if d.Chance(40) {
 			o["maxFailedIndexes"] = d.Int(0, 2)
 		}
