@@ -39,6 +39,7 @@ func TestWhatAChangeOfAPodWakes(t *testing.T) {
 		want          string
 		deleted       bool
 	}{
+		"one that ended unrecorded":          {after: phase(uid(pod("gpu"), "other"), corev1.PodFailed), want: "claim:team/unrecorded"},
 		"a new pod":                          {after: pod("gpu"), want: web},
 		"one without claims":                 {after: pod()},
 		"one that is only told of its state": {before: used(), after: version(phase(used(), corev1.PodRunning), "2")},
@@ -53,14 +54,15 @@ func TestWhatAChangeOfAPodWakes(t *testing.T) {
 		"one that leaves and has ended":      {before: leaving(on(used(), "n")), after: version(phase(leaving(on(used(), "n")), corev1.PodFailed), "2"), want: both},
 		"one that is gone":                   {before: used(), want: both, deleted: true},
 		"one without claims that is gone":    {before: pod()},
-		"one that was replaced":              {before: naming(pod(), "mine"), after: uid(naming(pod(), "mine"), "new"), want: mine + " " + web, deleted: true},
+		"one that was replaced":              {before: naming(pod(), "mine"), after: uid(naming(pod(), "mine"), "new"), want: mine, deleted: true},
 		"one with extended resources ended":  {after: phase(extended(pod(), "a"), corev1.PodSucceeded), want: gpu},
 		"one with extended resources gone":   {before: extended(pod(), "a"), want: gpu, deleted: true},
 		"one with extended resources runs":   {after: extended(pod(), "a")},
 		"one that ended gets such a claim":   {before: phase(naming(pod(), "mine"), corev1.PodSucceeded), after: version(phase(extended(naming(pod(), "mine"), "a"), corev1.PodSucceeded), "2"), want: both},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, c := rigged(t, false)
+			rig, c := rigged(t, false)
+			rig.Cache(t, made("unrecorded", "gpu", "other"))
 			var got woken
 			c.podChanged(runner.Change[corev1.Pod]{Old: tc.before, New: tc.after}, &got)
 			if got.String() != tc.want {
@@ -77,36 +79,86 @@ func TestWhatAChangeOfAPodWakes(t *testing.T) {
 }
 
 func TestWhatAChangeOfAClaimWakes(t *testing.T) {
-	const itself, web = "claim:team/a", "pod:team/web"
+	const itself, web, placed = "claim:team/a", "pod:team/web", "pod:team/placed"
+	placedRef := podRef("placed", "placed-uid")
+	its := func() *resourceapi.ResourceClaim { return made("a", "gpu", "web-uid") }
+	used := func(refs ...reference) *resourceapi.ResourceClaim {
+		return version(reserved(allocated(its()), append(refs, placedRef)...), "2")
+	}
 	for name, tc := range map[string]struct {
 		before, after *resourceapi.ResourceClaim
 		initial       bool
 		want          string
 	}{
-		"a new one":                          {after: claim("a"), want: web},
-		"one of a pod":                       {after: made("a", "gpu", "web-uid"), want: itself + " " + web},
-		"one that was there at the start":    {after: made("a", "gpu", "web-uid"), initial: true, want: itself},
-		"one that nobody uses and that was":  {after: claim("a"), initial: true},
-		"one that is allocated":              {before: claim("a"), after: version(allocated(claim("a")), "2"), want: web},
-		"one that is reserved":               {before: allocated(claim("a")), after: version(reserved(allocated(claim("a")), webRef), "2"), want: itself + " " + web},
-		"one whose labels change":            {before: reserved(allocated(claim("a")), webRef), after: version(reserved(allocated(claim("a")), webRef), "2"), want: itself},
-		"one that loses its owner":           {before: made("a", "gpu", "web-uid"), after: version(claim("a"), "2"), want: web},
-		"one that is being deleted":          {before: claim("a"), after: version(leaving(claim("a")), "2"), want: itself + " " + web},
-		"one that is gone":                   {before: made("a", "gpu", "web-uid"), want: web},
+		"a new one of its pod":            {after: its()},
+		"a new one of nobody":             {after: claim("a"), want: web},
+		"one that was there at the start": {after: allocated(its()), initial: true, want: placed},
+		"one of a pod that is not there":  {after: made("a", "gpu", "gone-uid"), want: itself + " " + web},
+		"one of a pod that has ended": {after: func() *resourceapi.ResourceClaim {
+			c := its()
+			c.OwnerReferences[0].Name, c.OwnerReferences[0].UID = "ended", "ended-uid"
+			return c
+		}(), want: itself + " " + web},
+		"one that is allocated":              {before: its(), after: version(allocated(its()), "2"), want: placed},
+		"one reserved for those that run":    {before: allocated(its()), after: used(webRef)},
+		"one reserved for one that is gone":  {before: allocated(its()), after: used(podRef("gone", "g")), want: itself},
+		"one reserved for an earlier pod":    {before: allocated(its()), after: used(podRef("web", "old")), want: itself},
+		"one reserved for one that ended":    {before: allocated(its()), after: used(podRef("ended", "ended-uid")), want: itself},
+		"one reserved for something else":    {before: allocated(its()), after: used(foreign)},
+		"one whose labels change":            {before: used(webRef), after: version(used(webRef), "3")},
+		"one that loses its owner":           {before: its(), after: version(claim("a"), "2"), want: web},
+		"one that is being deleted":          {before: its(), after: version(leaving(its()), "2"), want: itself},
+		"one that is gone":                   {before: its(), want: web},
 		"one that was replaced":              {before: claim("a"), after: uid(version(claim("a"), "2"), "new"), want: web},
-		"a resync":                           {before: claim("a"), after: claim("a"), want: web},
+		"a resync of one that nobody needs":  {before: its(), after: its()},
+		"a resync of one that is not used":   {before: allocated(its()), after: allocated(its()), want: placed},
 		"one of another name":                {after: claim("b")},
 		"one of a PodGroup without the gate": {after: ofGang(claim("a")), want: web},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rig, c := rigged(t, false)
-			ended, leaves := phase(naming(pod(), "a"), corev1.PodFailed), leaving(naming(pod(), "a"))
-			ended.Name, leaves.Name = "ended", "leaves"
-			rig.Cache(t, recording(pod("gpu"), "gpu", "a"), ended, leaves)
+			ended, leaves, scheduled := phase(naming(pod(), "a"), corev1.PodFailed), leaving(naming(pod(), "a")), on(naming(pod(), "a"), "n")
+			ended.Name, ended.UID, leaves.Name, scheduled.Name, scheduled.UID = "ended", "ended-uid", "leaves", "placed", "placed-uid"
+			rig.Cache(t, recording(pod("gpu"), "gpu", "a"), ended, leaves, scheduled)
+			if tc.after != nil {
+				rig.Cache(t, tc.after)
+			}
 			var got woken
 			c.claimChanged(runner.Change[resourceapi.ResourceClaim]{Old: tc.before, New: tc.after, Initial: tc.initial}, &got)
 			if got.String() != tc.want {
 				t.Errorf("wakes %s", got)
+			}
+		})
+	}
+}
+
+func TestWhatAPodNeeds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pod   *corev1.Pod
+		claim *resourceapi.ResourceClaim
+		want  bool
+	}{
+		"a claim":                            {pod: pod("gpu"), want: true},
+		"no claim that is not needed":        {pod: recording(pod("gpu"), "gpu", "")},
+		"nothing when it has all":            {pod: recording(pod("gpu"), "gpu", "a"), claim: made("a", "gpu", "web-uid")},
+		"a claim in place of that of others": {pod: recording(pod("gpu"), "gpu", "a"), claim: made("a", "gpu", "old-uid"), want: true},
+		"a claim for one that is gone":       {pod: recording(pod("gpu"), "gpu", "a"), want: true},
+		"the rest of its claims":             {pod: recording(pod("gpu", "disk"), "gpu", "a"), claim: made("a", "gpu", "web-uid"), want: true},
+		"nothing from a user":                {pod: on(naming(pod(), "a"), "n")},
+		"no reservation without a node":      {pod: naming(pod(), "a"), claim: allocated(claim("a"))},
+		"a reservation":                      {pod: on(naming(pod(), "a"), "n"), claim: allocated(claim("a")), want: true},
+		"no second reservation":              {pod: on(naming(pod(), "a"), "n"), claim: reserved(allocated(claim("a")), webRef)},
+		"none of what leaves":                {pod: on(naming(pod(), "a"), "n"), claim: leaving(allocated(claim("a")))},
+		"nothing when it has ended":          {pod: phase(pod("gpu"), corev1.PodFailed)},
+		"nothing when it leaves":             {pod: leaving(on(pod("gpu"), "n"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rig, c := rigged(t, false)
+			if tc.claim != nil {
+				rig.Cache(t, tc.claim)
+			}
+			if got := c.needs(tc.pod); got != tc.want {
+				t.Errorf("needs something: %t", got)
 			}
 		})
 	}

@@ -6,8 +6,9 @@ import (
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
@@ -25,7 +26,7 @@ func (c *Controller) podChanged(change runner.Change[corev1.Pod], wake runner.Wa
 	if before != nil && (pod == nil || pod.UID != before.UID) {
 		if uses(before) {
 			c.deleted.Add(before.UID, nil)
-			wakeClaims(before, wake)
+			c.wakeClaims(before, wake)
 		}
 		before = nil
 	}
@@ -34,10 +35,39 @@ func (c *Controller) podChanged(change runner.Change[corev1.Pod], wake runner.Wa
 	}
 	switch {
 	case done(pod):
-		wakeClaims(pod, wake)
-	case pod.DeletionTimestamp == nil && len(pod.Spec.ResourceClaims) > 0:
+		c.wakeClaims(pod, wake)
+	case c.needs(pod):
 		wake.Add(keyOf(ofPod, pod.Namespace, pod.Name))
 	}
+}
+
+// needs reports whether a pod may lack a claim, an entry or a reservation, as far as the
+// caches show. Whichever of a pod and its claim is cached last asks with both in place.
+func (c *Controller) needs(pod *corev1.Pod) bool {
+	if pod.DeletionTimestamp != nil || done(pod) {
+		return false
+	}
+	if c.groups != nil && groupOf(pod) != "" {
+		return len(pod.Spec.ResourceClaims) > 0
+	}
+	for i := range pod.Spec.ResourceClaims {
+		name, generated, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		switch {
+		case err != nil:
+			return true
+		case name == nil:
+			continue
+		}
+		claim, err := cached[resourceapi.ResourceClaim](c.claims, pod.Namespace, *name)
+		switch {
+		case err != nil || generated && (claim == nil || !metav1.IsControlledBy(claim, pod)):
+			return true
+		case claim != nil && pod.Spec.NodeName != "" && claim.Status.Allocation != nil && claim.DeletionTimestamp == nil &&
+			!resourceclaim.IsReservedForPod(pod, claim, c.groups != nil):
+			return true
+		}
+	}
+	return false
 }
 
 // uses reports whether a pod has any claims.
@@ -54,8 +84,16 @@ func sameForClaims(before, after *corev1.Pod) bool {
 		resourceclaim.PodExtendedStatusEqual(before.Status.ExtendedResourceClaimStatus, after.Status.ExtendedResourceClaimStatus)
 }
 
-func wakeClaims(pod *corev1.Pod, wake runner.Wake[key]) {
-	for _, name := range allClaimNames(pod) {
+// wakeClaims wakes the claims of a pod, also those that it controls and that no status names.
+func (c *Controller) wakeClaims(pod *corev1.Pod, wake runner.Wake[key]) {
+	names := sets.New(allClaimNames(pod)...)
+	owned, err := cache.Lookup[resourceapi.ResourceClaim](c.claims, cache.ByController, string(pod.UID))
+	if err == nil { // the index is there: New has asked for it
+		for _, claim := range owned {
+			names.Insert(claim.Name)
+		}
+	}
+	for name := range names {
 		wake.Add(keyOf(ofClaim, pod.Namespace, name))
 	}
 }
@@ -63,22 +101,42 @@ func wakeClaims(pod *corev1.Pod, wake runner.Wake[key]) {
 // claimChanged wakes a claim that may have something to give back, and the pods and PodGroups
 // that are known to use it.
 func (c *Controller) claimChanged(change runner.Change[resourceapi.ResourceClaim], wake runner.Wake[key]) {
-	if claim := change.New; claim != nil && mayRelease(claim) {
+	if claim := change.New; claim != nil && c.mayRelease(claim) {
 		wake.Add(keyOf(ofClaim, claim.Namespace, claim.Name))
 	}
-	if change.Initial || change.Old != nil && change.New != nil && sameForOwners(change.Old, change.New) {
+	if change.Old != nil && change.New != nil && sameForOwners(change.Old, change.New) {
 		return
 	}
 	claim := change.Now()
-	wakePods(c.pods, podsByClaim, claim.Namespace+"/"+claim.Name, wake)
+	c.wakePods(podsByClaim, claim.Namespace+"/"+claim.Name, wake)
 	if group := controllerOf(claim, groupKind.Kind); c.groups != nil && group != nil {
 		wake.Add(keyOf(ofGroup, claim.Namespace, group.Name))
 	}
 }
 
-// mayRelease reports whether there may be something to do about a claim by itself.
-func mayRelease(claim *resourceapi.ResourceClaim) bool {
-	return len(claim.Status.ReservedFor) > 0 || claim.DeletionTimestamp != nil || controllerOf(claim, podKind.Kind) != nil
+// mayRelease reports whether there may be something to do about a claim by itself, as far as
+// the caches show: a pod that is over later wakes its claims.
+func (c *Controller) mayRelease(claim *resourceapi.ResourceClaim) bool {
+	if claim.DeletionTimestamp != nil {
+		return true
+	}
+	for _, ref := range claim.Status.ReservedFor {
+		if kind, is := c.kindOf(ref); is && !c.inUse(kind, claim.Namespace, ref.Name, ref.UID) {
+			return true
+		}
+	}
+	ref := controllerOf(claim, podKind.Kind)
+	return ref != nil && !c.inUse(podKind, claim.Namespace, ref.Name, ref.UID)
+}
+
+// inUse reports whether the cache shows that this very object is there, and is not over.
+func (c *Controller) inUse(kind schema.GroupVersionKind, namespace, name string, uid types.UID) bool {
+	object, err := c.cachedOf(kind, namespace, name)
+	if err != nil || object == nil || object.GetUID() != uid {
+		return false
+	}
+	pod, is := object.(*corev1.Pod)
+	return !is || !done(pod)
 }
 
 // sameForOwners reports whether a change of a claim says nothing to those who use it.
@@ -109,7 +167,7 @@ func (c *Controller) templateChanged(change runner.Change[resourceapi.ResourceCl
 		return
 	}
 	name := template.Namespace + "/" + template.Name
-	wakePods(c.pods, podsByTemplate, name, wake)
+	c.wakePods(podsByTemplate, name, wake)
 	if c.groups == nil {
 		return
 	}
@@ -122,13 +180,13 @@ func (c *Controller) templateChanged(change runner.Change[resourceapi.ResourceCl
 	}
 }
 
-func wakePods(pods toolscache.Indexer, index cache.Index, value string, wake runner.Wake[key]) {
-	users, err := cache.Lookup[corev1.Pod](pods, index, value)
+func (c *Controller) wakePods(index cache.Index, value string, wake runner.Wake[key]) {
+	users, err := cache.Lookup[corev1.Pod](c.pods, index, value)
 	if err != nil {
 		return // the index is there: New has asked for it
 	}
 	for _, pod := range users {
-		if pod.DeletionTimestamp == nil && !done(pod) {
+		if c.needs(pod) {
 			wake.Add(keyOf(ofPod, pod.Namespace, pod.Name))
 		}
 	}
@@ -150,6 +208,6 @@ func (c *Controller) groupChanged(change runner.Change[schedulingv1alpha2.PodGro
 		wake.Add(keyOf(ofGroup, group.Namespace, group.Name))
 	}
 	if !change.Initial {
-		wakePods(c.pods, podsWithClaimsByGroup, group.Namespace+"/"+group.Name, wake)
+		c.wakePods(podsWithClaimsByGroup, group.Namespace+"/"+group.Name, wake)
 	}
 }
