@@ -136,6 +136,38 @@ func TestSettingGates(t *testing.T) {
 	}
 }
 
+// TestEachGateIsFlipped compares with what the original says to each gate, set to what it
+// is not by default. What it takes is not in the list. Words are in any order, as those
+// about several gates are.
+func TestEachGateIsFlipped(t *testing.T) {
+	raw, err := os.ReadFile("testdata/refused.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := map[string]string{}
+	for line := range strings.Lines(string(raw)) {
+		flag, message, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		refused[flag] = message
+	}
+	words := func(s string) []string {
+		return slices.Sorted(slices.Values(strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" ,[]", r) })))
+	}
+	for name, row := range readGates(t) {
+		gates := freshGates(t)
+		if err := gates.AddDependencies(utilfeature.DefaultMutableFeatureGate.Dependencies()); err != nil {
+			t.Fatal(err)
+		}
+		flag := name + "=" + strconv.FormatBool(!row.On)
+		text := ""
+		if err := gates.Set(flag); err != nil {
+			text = err.Error()
+		}
+		if diff := cmp.Diff(words(refused[flag]), words(text)); diff != "" {
+			t.Errorf("--feature-gates=%s: %q, want %q", flag, text, refused[flag])
+		}
+	}
+}
+
 func TestCachesTellHowNewTheyAreWhateverIsAskedFor(t *testing.T) {
 	gates := freshGates(t)
 	if err := gates.SetEmulationVersion(version.MustParse("1.33")); err != nil {

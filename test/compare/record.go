@@ -86,6 +86,16 @@ func generatedNames(objects []map[string]any, requests []harness.AuditEvent) map
 			// It is a hash of the volume, which may have the UID of its claim, and the node.
 			spec := fields(o, "spec")
 			names[name] = fmt.Sprintf("csi-%v-%v-", fields(spec, "source")["persistentVolumeName"], spec["nodeName"])
+		case o["kind"] == "Workload" || o["kind"] == "PodGroup":
+			// It ends with a hash that comes from the UID of a Job.
+			spec := fields(o, "spec")
+			from := fields(fields(spec, "podGroupTemplateRef"), "workload")["podGroupTemplateName"]
+			if job := fields(spec, "controllerRef"); job != nil {
+				from = job["name"]
+			}
+			if from != nil && name != "" {
+				names[name] = fmt.Sprint(from) + "-"
+			}
 		case prefix != "" && strings.HasPrefix(name, prefix):
 			names[name] = prefix
 		case prefix != "":

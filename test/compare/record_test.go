@@ -139,3 +139,16 @@ func TestRequestsOfAKilledProcessWereRefusedByNobody(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestNamesThatComeFromTheUIDOfAJobAreTheSame(t *testing.T) {
+	got := generatedNames([]map[string]any{
+		{"kind": "Workload", "metadata": map[string]any{"name": "pi-668d464d5f"}, "spec": map[string]any{"controllerRef": map[string]any{"name": "pi"}}},
+		{"kind": "PodGroup", "metadata": map[string]any{"name": "pi-668d464d5f-pi-pgt-0-5f4d84b6fb"}, "spec": map[string]any{
+			"podGroupTemplateRef": map[string]any{"workload": map[string]any{"podGroupTemplateName": "pi-pgt-0"}}}},
+		{"kind": "PodGroup", "metadata": map[string]any{"name": "mine"}, "spec": map[string]any{}},
+	}, nil)
+	want := map[string]string{"pi-668d464d5f": "pi-", "pi-668d464d5f-pi-pgt-0-5f4d84b6fb": "pi-pgt-0-"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
