@@ -4,14 +4,14 @@ package endpoints
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"hash/fnv"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/dump"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/services"
 )
 
 // sorted brings subsets into the order in which every Kubernetes stores them:
@@ -19,23 +19,12 @@ import (
 // rewrite each object once when the binary is changed.
 func sorted(subsets []corev1.EndpointSubset) []corev1.EndpointSubset {
 	for i := range subsets {
-		slices.SortFunc(subsets[i].Addresses, compareAddresses)
-		slices.SortFunc(subsets[i].NotReadyAddresses, compareAddresses)
+		slices.SortFunc(subsets[i].Addresses, services.CompareAddresses)
+		slices.SortFunc(subsets[i].NotReadyAddresses, services.CompareAddresses)
 		sortByHash(subsets[i].Ports)
 	}
 	sortByHash(subsets)
 	return subsets
-}
-
-func compareAddresses(a, b corev1.EndpointAddress) int {
-	return cmp.Or(cmp.Compare(a.IP, b.IP), cmp.Compare(targetUID(a), targetUID(b)))
-}
-
-func targetUID(a corev1.EndpointAddress) types.UID {
-	if a.TargetRef == nil {
-		return ""
-	}
-	return a.TargetRef.UID
 }
 
 // sortByHash computes each hash once; a subset may be large.

@@ -74,6 +74,9 @@ func TestWhatMeansTheSameIsLeftAlone(t *testing.T) {
 			s[0].Ports[0].Protocol = corev1.ProtocolSCTP
 			return s
 		}, "update Endpoints web"},
+		"addresses without ports besides": {func(s []corev1.EndpointSubset) []corev1.EndpointSubset {
+			return append(s, corev1.EndpointSubset{Addresses: s[0].Addresses, NotReadyAddresses: s[0].NotReadyAddresses})
+		}, "update Endpoints web"},
 		"ports without addresses": {func(s []corev1.EndpointSubset) []corev1.EndpointSubset {
 			s[0].Addresses = nil
 			return s

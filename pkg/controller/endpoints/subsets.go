@@ -10,23 +10,13 @@ import (
 	"k8s.io/endpointslice"
 	endpointsliceutil "k8s.io/endpointslice/util"
 	utilnet "k8s.io/utils/net"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/services"
 )
 
-// portKey is a port by value: two pods that offer equal keys share a subset.
-type portKey struct {
-	name, appProtocol string
-	protocol          corev1.Protocol
-	port              int32
-	hasAppProtocol    bool
-	// none stands for a headless Service without ports.
-	none bool
-}
-
-// offer is a port and the addresses that offer it, ready and not, in the order
-// of the pods.
+// offer is a port and the addresses that offer it, in the order of the pods.
 type offer struct {
-	ports           []corev1.EndpointPort
-	ready, notReady []corev1.EndpointAddress
+	corev1.EndpointSubset
 	// by names the same addresses as a string that can be compared.
 	by strings.Builder
 	// last is the number of the pod added last, from one.
@@ -37,8 +27,8 @@ type offer struct {
 // order that equal subsets always have. Ports offered by exactly the same
 // addresses share a subset.
 func subsetsOf(service *corev1.Service, pods []*corev1.Pod) []corev1.EndpointSubset {
-	offers := map[portKey]*offer{}
-	var order []portKey
+	offers := map[services.PortKey]*offer{}
+	var order []*offer
 	for i, pod := range pods {
 		address, ok := addressOf(service, pod)
 		if !ok {
@@ -46,20 +36,24 @@ func subsetsOf(service *corev1.Service, pods []*corev1.Pod) []corev1.EndpointSub
 		}
 		ready := service.Spec.PublishNotReadyAddresses || endpointsliceutil.IsPodReady(pod)
 		for _, port := range portsOf(service, pod) {
-			key := keyOf(port)
+			key := services.KeyOf(port)
 			o := offers[key]
 			if o == nil {
 				o = &offer{}
-				if !key.none {
-					o.ports = []corev1.EndpointPort{*port}
+				if port != nil {
+					o.Ports = []corev1.EndpointPort{*port}
 				}
 				offers[key] = o
-				order = append(order, key)
+				order = append(order, o)
 			}
 			o.add(i, address, ready)
 		}
 	}
-	return sorted(merge(offers, order))
+	perPort := make([]corev1.EndpointSubset, len(order))
+	for i, o := range order {
+		perPort[i] = o.EndpointSubset
+	}
+	return sorted(services.Together(perPort, func(i int) string { return order[i].by.String() }))
 }
 
 // add adds the address of the i-th pod, once for each port.
@@ -70,26 +64,10 @@ func (o *offer) add(i int, address corev1.EndpointAddress, ready bool) {
 	o.last = i + 1
 	fmt.Fprintf(&o.by, "%d,", i)
 	if ready {
-		o.ready = append(o.ready, address)
+		o.Addresses = append(o.Addresses, address)
 	} else {
-		o.notReady = append(o.notReady, address)
+		o.NotReadyAddresses = append(o.NotReadyAddresses, address)
 	}
-}
-
-// merge joins the ports with the same addresses.
-func merge(offers map[portKey]*offer, order []portKey) []corev1.EndpointSubset {
-	subsets := []corev1.EndpointSubset{}
-	at := map[string]int{}
-	for _, key := range order {
-		o := offers[key]
-		if i, ok := at[o.by.String()]; ok {
-			subsets[i].Ports = append(subsets[i].Ports, o.ports...)
-			continue
-		}
-		at[o.by.String()] = len(subsets)
-		subsets = append(subsets, corev1.EndpointSubset{Addresses: o.ready, NotReadyAddresses: o.notReady, Ports: o.ports})
-	}
-	return subsets
 }
 
 // addressOf returns the address of a pod in the Service's first family, or false
@@ -156,17 +134,6 @@ func portsOf(service *corev1.Service, pod *corev1.Pod) []*corev1.EndpointPort {
 		ports = append(ports, &corev1.EndpointPort{Name: of.Name, Port: int32(number), Protocol: of.Protocol, AppProtocol: of.AppProtocol})
 	}
 	return ports
-}
-
-func keyOf(port *corev1.EndpointPort) portKey {
-	if port == nil {
-		return portKey{none: true}
-	}
-	key := portKey{name: port.Name, protocol: port.Protocol, port: port.Port}
-	if port.AppProtocol != nil {
-		key.appProtocol, key.hasAppProtocol = *port.AppProtocol, true
-	}
-	return key
 }
 
 // hasClusterIP tells a Service with an address of its own from a headless one.

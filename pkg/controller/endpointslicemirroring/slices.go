@@ -4,6 +4,7 @@ package endpointslicemirroring
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -32,12 +33,11 @@ type skipped struct {
 
 // contents returns what is mirrored, in a stable order, at most so many addresses of a
 // subset, both families together.
-func contents(subsets []subset, most int) (all []content, left skipped) {
+func contents(subsets []corev1.EndpointSubset, most int) (all []content, left skipped) {
 	for i := range subsets {
 		byFamily := map[discoveryv1.AddressType][]discoveryv1.Endpoint{}
 		taken := 0
-		for j := range subsets[i].addresses {
-			a := &subsets[i].addresses[j]
+		for j, a := range slices.Concat(subsets[i].Addresses, subsets[i].NotReadyAddresses) {
 			ip := utilnet.ParseIPSloppy(a.IP)
 			switch {
 			case ip == nil:
@@ -52,21 +52,21 @@ func contents(subsets []subset, most int) (all []content, left skipped) {
 			if ip.To4() != nil {
 				family = discoveryv1.AddressTypeIPv4
 			}
-			byFamily[family] = append(byFamily[family], endpointOf(a, ip.String()))
+			byFamily[family] = append(byFamily[family], endpointOf(a, ip.String(), j < len(subsets[i].Addresses)))
 		}
 		for _, family := range []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6} {
 			if endpoints := byFamily[family]; len(endpoints) > 0 {
-				all = append(all, content{slot{family, portsKey(subsets[i].ports)}, subsets[i].ports, endpoints})
+				all = append(all, content{slot{family, portsKey(subsets[i].Ports)}, subsets[i].Ports, endpoints})
 			}
 		}
 	}
 	return all, left
 }
 
-func endpointOf(a *address, ip string) discoveryv1.Endpoint {
+func endpointOf(a corev1.EndpointAddress, ip string, ready bool) discoveryv1.Endpoint {
 	endpoint := discoveryv1.Endpoint{
 		Addresses:  []string{ip},
-		Conditions: discoveryv1.EndpointConditions{Ready: new(a.ready)},
+		Conditions: discoveryv1.EndpointConditions{Ready: new(ready)},
 		TargetRef:  a.TargetRef.DeepCopy(),
 	}
 	if a.NodeName != nil {
