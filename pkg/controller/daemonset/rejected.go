@@ -154,24 +154,15 @@ func (s setback) condition(conditions []appsv1.DaemonSetCondition, now time.Time
 			Message: rejections.Message(s.troubled, "node "+s.node, s.reason, s.due),
 		}
 	}
-	return setBackoff(conditions, told, s.troubled == 0)
+	return rejections.Tell(conditions, told, s.troubled == 0, factsOf)
 }
 
-// setBackoff sets the condition about rejected pods, and keeps the others.
-func setBackoff(conditions []appsv1.DaemonSetCondition, told *appsv1.DaemonSetCondition, over bool) []appsv1.DaemonSetCondition {
-	return rejections.Tell(conditions, told, over, func(c *appsv1.DaemonSetCondition) (string, *metav1.Time) {
-		return string(c.Type), &c.LastTransitionTime
-	})
+// factsOf returns the type of a condition and when it began.
+func factsOf(c *appsv1.DaemonSetCondition) (string, *metav1.Time) {
+	return string(c.Type), &c.LastTransitionTime
 }
 
 // backoffOf is what a status says of rejected pods; nil if it says nothing.
 func backoffOf(status *appsv1.DaemonSetStatus) *appsv1.DaemonSetCondition {
-	at := slices.IndexFunc(status.Conditions, func(c appsv1.DaemonSetCondition) bool { return c.Type == rejections.Condition })
-	if at < 0 {
-		return nil
-	}
-	return &status.Conditions[at]
+	return rejections.Find(status.Conditions, factsOf)
 }
-
-// tells reports whether a status says that pods are rejected.
-func tells(status *appsv1.DaemonSetStatus) bool { return backoffOf(status) != nil }

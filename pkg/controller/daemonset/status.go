@@ -4,6 +4,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
 )
 
 // statusOf is what the set reports of these sums.
@@ -25,7 +27,7 @@ func statusOf(ds *appsv1.DaemonSet, t sums) appsv1.DaemonSetStatus {
 func withStatus(status appsv1.DaemonSetStatus) func(client.Object) {
 	return func(object client.Object) {
 		set := object.(*appsv1.DaemonSet)
-		conditions, collisions := setBackoff(set.Status.Conditions, backoffOf(&status), true), set.Status.CollisionCount
+		conditions, collisions := rejections.Tell(set.Status.Conditions, backoffOf(&status), true, factsOf), set.Status.CollisionCount
 		set.Status = status
 		set.Status.Conditions, set.Status.CollisionCount = conditions, collisions
 	}
@@ -40,7 +42,7 @@ func reported(old, now appsv1.DaemonSetStatus) bool {
 // rollout. Losses and the end are no steps, for others act on them.
 func underWay(ds *appsv1.DaemonSet, now appsv1.DaemonSetStatus) bool {
 	old := ds.Status
-	if tells(&old) != tells(&now) {
+	if (backoffOf(&old) == nil) != (backoffOf(&now) == nil) {
 		return false
 	}
 	if old.ObservedGeneration != now.ObservedGeneration || old.NumberMisscheduled != now.NumberMisscheduled ||

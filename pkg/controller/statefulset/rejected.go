@@ -1,7 +1,6 @@
 package statefulset
 
 import (
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -116,30 +115,23 @@ func (b *setback) condition(conditions []appsv1.StatefulSetCondition, now time.T
 			Message: rejections.Message(len(b.due), b.next.Name, b.next.Status.Reason, b.due[b.next.Name]),
 		}
 	}
-	return setBackoff(conditions, told, b == nil || b.over)
+	return rejections.Tell(conditions, told, b == nil || b.over, factsOf)
 }
 
-// setBackoff sets the condition about rejected pods, and keeps the others.
-func setBackoff(conditions []appsv1.StatefulSetCondition, told *appsv1.StatefulSetCondition, over bool) []appsv1.StatefulSetCondition {
-	return rejections.Tell(conditions, told, over, func(c *appsv1.StatefulSetCondition) (string, *metav1.Time) {
-		return string(c.Type), &c.LastTransitionTime
-	})
+// factsOf returns the type of a condition and when it began.
+func factsOf(c *appsv1.StatefulSetCondition) (string, *metav1.Time) {
+	return string(c.Type), &c.LastTransitionTime
 }
-
-func ofBackoff(c appsv1.StatefulSetCondition) bool { return c.Type == rejections.Condition }
 
 // rejectedSince is when the set's condition began; zero if it has none.
 func rejectedSince(set *appsv1.StatefulSet) time.Time {
-	if at := slices.IndexFunc(set.Status.Conditions, ofBackoff); at >= 0 {
-		return set.Status.Conditions[at].LastTransitionTime.Time
+	if c := backoffOf(&set.Status); c != nil {
+		return c.LastTransitionTime.Time
 	}
 	return time.Time{}
 }
 
 // backoffOf is what a status says of rejected pods; nil if it says nothing.
 func backoffOf(status *appsv1.StatefulSetStatus) *appsv1.StatefulSetCondition {
-	if at := slices.IndexFunc(status.Conditions, ofBackoff); at >= 0 {
-		return &status.Conditions[at]
-	}
-	return nil
+	return rejections.Find(status.Conditions, factsOf)
 }

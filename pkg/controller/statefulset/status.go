@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
 )
 
 // statusOf is what the set reports of its pods.
@@ -49,7 +50,7 @@ func statusOf(o observed, now time.Time) appsv1.StatefulSetStatus {
 func put(status appsv1.StatefulSetStatus) func(client.Object) {
 	return func(object client.Object) {
 		set := object.(*appsv1.StatefulSet)
-		conditions := setBackoff(set.Status.Conditions, backoffOf(&status), true)
+		conditions := rejections.Tell(set.Status.Conditions, backoffOf(&status), true, factsOf)
 		set.Status = status
 		set.Status.Conditions = conditions
 	}

@@ -6,6 +6,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// Find returns the condition of an owner about its rejected pods; nil if there is none. of
+// is that of Tell.
+func Find[C any](conditions []C, of func(*C) (conditionType string, since *metav1.Time)) *C {
+	for i := range conditions {
+		if named, _ := of(&conditions[i]); named == Condition {
+			return &conditions[i]
+		}
+	}
+	return nil
+}
+
 // Tell brings an owner's conditions up to date: with what is to be told now, which
 // keeps the time of transition of what was told before; without it when it is over;
 // as they are between two tries. The conditions given are not changed. of takes the
