@@ -42,6 +42,8 @@ type decision struct {
 	user, failed bool
 	// results are one for each metric.
 	results []result
+	// next is when to look again.
+	next time.Time
 }
 
 // result is what came of one metric.

@@ -31,9 +31,19 @@ type target struct {
 	kind  schema.GroupVersionKind
 }
 
+// next is when the autoscaler is looked at again. A look that took long leaves it some rest.
+func (o observed) next(now time.Time) time.Time {
+	next, rest := o.began.Add(o.period), now.Add(o.period/10)
+	if rest.After(next) {
+		return rest
+	}
+	return next
+}
+
 // plan sets the number of pods, and then tells and reports what came of it.
 func plan(o observed, now time.Time) act.Plan {
 	d := decide(o.world, o.history, o.settings, now)
+	d.next = o.next(now)
 	if !d.rescale {
 		return d.report(o, none)
 	}
@@ -71,10 +81,10 @@ func (d decision) report(o observed, did action) act.Plan {
 				Events: act.Events{On: o.hpa, FailedReason: "FailedUpdateStatus", Failed: "%v"},
 			}
 		},
-		Counts:       func(r act.Results) []act.Count { return d.counts(o, did, r) },
-		Note:         func(act.Results) any { return remembered{o.hpa.UID, d.history} },
-		RequeueAfter: o.period, RequeueSince: o.began,
-		Err: d.err,
+		Counts:    func(r act.Results) []act.Count { return d.counts(o, did, r) },
+		Note:      func(act.Results) any { return remembered{o.hpa.UID, d.history} },
+		RequeueAt: d.next,
+		Err:       d.err,
 	}
 }
 

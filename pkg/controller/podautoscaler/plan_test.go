@@ -54,10 +54,20 @@ func TestPlan(t *testing.T) {
 			if first := tc.wants == scale; first != (p.Then != nil) || first != (p.Else != nil) || first != (p.Status == nil) {
 				t.Errorf("goes on with %+v", p)
 			}
-			if tc.wants != scale && (p.RequeueAfter != 15*time.Second || p.RequeueSince != noon.Add(-time.Second)) {
-				t.Errorf("looks again %v after %v", p.RequeueAfter, p.RequeueSince)
+			if tc.wants != scale && p.RequeueAt != noon.Add(14*time.Second) {
+				t.Errorf("looks again at %v", p.RequeueAt)
 			}
 		})
+	}
+}
+
+func TestAPeriodBeginsWithTheLook(t *testing.T) {
+	for took, again := range map[time.Duration]time.Duration{0: 15 * time.Second, 10 * time.Second: 5 * time.Second, 14 * time.Second: 1500 * time.Millisecond, time.Hour: 1500 * time.Millisecond} {
+		o := looked(seen(2, []reading{using(500, 500)}))
+		o.began = noon.Add(-took)
+		if at := plan(o, noon).RequeueAt; at != noon.Add(again) {
+			t.Errorf("after a look of %s, again at %v", took, at)
+		}
 	}
 }
 

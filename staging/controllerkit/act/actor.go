@@ -117,9 +117,6 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		for _, result := range results {
 			wait = Soonest(wait, result.wait)
 		}
-		if !p.RequeueAt.IsZero() {
-			wait = Soonest(wait, max(p.RequeueAt.Sub(h.clock.Now()), time.Millisecond))
-		}
 		a.history.end(key, decision, results[from:])
 		p.count(h.clock, results[from:])
 		a.note(key, p, results[from:])

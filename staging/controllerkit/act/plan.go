@@ -36,9 +36,6 @@ type Plan struct {
 	Note func(Results) any
 	// RequeueAfter asks for another reconcile, in addition to any event; 0 for none.
 	RequeueAfter time.Duration
-	// RequeueSince is when RequeueAfter began, such as before a slow look; the end of the
-	// plan if zero. A tenth of RequeueAfter is left in any case.
-	RequeueSince time.Time
 	// RequeueAt asks for one at that time, however long the steps take; zero for none.
 	RequeueAt time.Time
 	// Await returns when to reconcile again in place of a retry with backoff, because what
@@ -58,15 +55,12 @@ type Plan struct {
 	TerminalIf func(error) bool
 }
 
-// leastRest is the part of RequeueAfter that is left, however late it is.
-const leastRest = 10
-
 // requeueAfter returns how long it is from now to the reconcile that the plan asks for.
 func (p Plan) requeueAfter(now time.Time) time.Duration {
-	if p.RequeueSince.IsZero() {
+	if p.RequeueAt.IsZero() {
 		return p.RequeueAfter
 	}
-	return max(p.RequeueAfter-now.Sub(p.RequeueSince), p.RequeueAfter/leastRest)
+	return Soonest(p.RequeueAfter, max(p.RequeueAt.Sub(now), time.Millisecond))
 }
 
 // Stages are one stage, whose steps are taken in turn; none without steps.

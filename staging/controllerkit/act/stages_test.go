@@ -217,9 +217,6 @@ func TestThePlanSaysHowItEnds(t *testing.T) {
 	}{
 		"done":                      {Plan{}, nil, 0},
 		"look again":                {Plan{RequeueAfter: time.Minute}, nil, time.Minute},
-		"a look that took long":     {Plan{RequeueAfter: time.Minute, RequeueSince: noon.Add(-20 * time.Second)}, nil, 40 * time.Second},
-		"a look that took longer":   {Plan{RequeueAfter: time.Minute, RequeueSince: noon.Add(-time.Hour)}, nil, 6 * time.Second},
-		"no look, since long ago":   {Plan{RequeueSince: noon.Add(-time.Hour)}, nil, 0},
 		"not decided":               {Plan{Err: broken}, broken, 0},
 		"only a change helps":       {Plan{Terminal: broken}, broken, 0},
 		"the sooner of two looks":   {Plan{RequeueAfter: time.Minute, Status: late}, nil, 2 * time.Second},
