@@ -18,8 +18,12 @@ LDFLAGS := -s -w \
 	-X $(STAMP).gitVersion=$(VERSION) -X $(STAMP).gitMajor=1 -X $(STAMP).gitMinor=36 \
 	-X $(STAMP).gitCommit=$(COMMIT) -X $(STAMP).gitTreeState=$(TREE) -X $(STAMP).buildDate=$(DATE) \
 	-X $(CLIENT).gitVersion=$(VERSION) -X $(CLIENT).gitMajor=1 -X $(CLIENT).gitMinor=36 -X $(CLIENT).gitCommit=$(COMMIT)
+# What the image is for.
+ARCHES  := amd64 arm64
 UNIT    := ./cmd/... ./pkg/... ./hack/table ./hack/mutants ./build/examples/... ./test/harness/... ./test/bench/... ./test/explore/faults ./test/explore/prove
 GO      := go
+# Executables are static. Only the race detector needs a C compiler.
+export CGO_ENABLED := 0
 
 .PHONY: help
 help: ## list the targets
@@ -28,12 +32,26 @@ help: ## list the targets
 .PHONY: build
 build: ## build the binary into _output/bin
 	@mkdir -p $(OUT)/bin
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BINARY) ./cmd/kube-controller-manager
+	$(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BINARY) ./cmd/kube-controller-manager
+
+.PHONY: image
+image: ## write the image as an OCI archive, _output/image.tar, for amd64 and arm64; ARCHES=amd64 for one
+	@for arch in $(ARCHES); do \
+		echo "build for $$arch"; \
+		for program in ./cmd/kube-controller-manager k8s.io/component-base/logs/kube-log-runner; do \
+			name=$${program##*/}; \
+			GOOS=linux GOARCH=$$arch $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' \
+				-o $(OUT)/image/$$arch/$${name/kube-log-runner/go-runner} $$program; \
+		done; \
+	done
+	@cd hack/image && $(GO) run . $(foreach arch,$(ARCHES),-binaries $(arch)=../../$(OUT)/image/$(arch)) -version $(VERSION) -revision $(COMMIT) -created $(DATE) \
+		-license ../../LICENSE -out ../../$(OUT)/image.tar
+	@ls -sh $(OUT)/image.tar
 
 .PHONY: build-race
 build-race: ## build the binary with the race detector, for scenarios
 	@mkdir -p $(OUT)/bin
-	$(GO) build -race -ldflags '$(LDFLAGS)' -o $(RACE) ./cmd/kube-controller-manager
+	CGO_ENABLED=1 $(GO) build -race -ldflags '$(LDFLAGS)' -o $(RACE) ./cmd/kube-controller-manager
 
 .PHONY: build-examples
 build-examples: ## build the examples of build/examples into _output/bin
@@ -42,7 +60,7 @@ build-examples: ## build the examples of build/examples into _output/bin
 
 .PHONY: tools
 tools: ## build etcd, kube-apiserver, kubectl, kwok and the rest into _output/tools/bin
-	@hack/tools/build.sh
+	@env -u CGO_ENABLED hack/tools/build.sh
 
 .PHONY: run
 run: build tools ## start a local cluster with our binary in it and show it at work
@@ -53,13 +71,13 @@ stop: ## stop the local cluster that run left running
 	@hack/stop.sh
 
 .PHONY: test
-test: test-unit test-worlds scenarios test-integration compare-quick test-e2e ## run all tests, quick ones first
+test: test-unit test-worlds scenarios test-integration test-image compare-quick test-e2e ## run all tests, quick ones first
 
 .PHONY: test-unit
 test-unit: ## unit tests, shuffled, with the race detector; verify vets them
-	$(GO) test -race -vet=off -shuffle=on $(UNIT)
-	$(GO) test -race -vet=off -skip='TestStories|TestStatic|TestExplore|TestFields|TestReplay' ./test/compare/... ./test/explore
-	cd staging/controllerkit && $(GO) test -race -vet=off -shuffle=on ./...
+	CGO_ENABLED=1 $(GO) test -race -vet=off -shuffle=on $(UNIT)
+	CGO_ENABLED=1 $(GO) test -race -vet=off -skip='TestStories|TestStatic|TestExplore|TestFields|TestReplay' ./test/compare/... ./test/explore
+	cd staging/controllerkit && CGO_ENABLED=1 $(GO) test -race -vet=off -shuffle=on ./...
 
 # The packages with small worlds that are played in the order of a seed.
 WORLDS = $(shell grep -rl --include='*_test.go' 'testworld\.Seeds' pkg | xargs -n1 dirname | sort -u | sed 's,^,./,')
@@ -70,11 +88,17 @@ test-worlds: ## the seeded worlds with all their seeds and a fresh one, without 
 
 .PHONY: scenarios
 scenarios: tools build-race ## the stories of test/scenarios on a real etcd and kube-apiserver
-	KCM_BINARY=$(CURDIR)/$(RACE) $(GO) test -count=1 -race -vet=off -timeout=60m ./test/scenarios/...
+	KCM_BINARY=$(CURDIR)/$(RACE) CGO_ENABLED=1 $(GO) test -count=1 -race -vet=off -timeout=60m ./test/scenarios/...
 
 .PHONY: test-integration
 test-integration: tools build build-examples ## what a story cannot say, on a real etcd and kube-apiserver; what mostly waits, two at a time
 	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off -parallel=2 -timeout=30m ./test/integration/...
+
+.PHONY: test-image
+test-image: tools build ## the image starts where the original's does
+	@$(MAKE) --no-print-directory image ARCHES=$(shell $(GO) env GOARCH)
+	cd hack/image && $(GO) test -vet=off ./...
+	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off ./test/image
 
 .PHONY: test-e2e
 test-e2e: tools build ## the built binary in whole clusters, three of them side by side
@@ -136,8 +160,8 @@ verify: tools ## formatting, vet, staticcheck, and the rules of the house
 
 .PHONY: flake
 flake: tools build-race ## everything shuffled, raced and repeated, to find the test that fails sometimes
-	$(GO) test -race -vet=off -shuffle=on -count=10 $(UNIT)
-	cd staging/controllerkit && $(GO) test -race -vet=off -shuffle=on -count=20 ./...
+	CGO_ENABLED=1 $(GO) test -race -vet=off -shuffle=on -count=10 $(UNIT)
+	cd staging/controllerkit && CGO_ENABLED=1 $(GO) test -race -vet=off -shuffle=on -count=20 ./...
 	KCM_BINARY=$(CURDIR)/$(RACE) $(GO) test -count=3 -timeout=90m ./test/scenarios/...
 
 .PHONY: clean

@@ -7,15 +7,19 @@ step() { printf '%s\n' "$1"; shift; "$@" || failed=1; }
 
 formatted() { local f; f=$(git ls-files '*.go' | xargs gofmt -l); [ -z "$f" ] || { echo "not formatted:" $f >&2; return 1; }; }
 in_kit() { (cd staging/controllerkit && "$@"); }
+in_image() { (cd hack/image && "$@"); }
 tidy() { (cd "$1" && go mod tidy -diff >/dev/null) || { echo "$1: go.mod is not tidy" >&2; return 1; }; }
 
 step "format" formatted
 step "go.mod" tidy .
 step "go.mod of the kit" tidy staging/controllerkit
+step "go.mod of the image" tidy hack/image
 step "vet" go vet ./...
 step "vet the kit" in_kit go vet ./...
+step "vet the image" in_image go vet ./...
 step "staticcheck" _output/tools/bin/staticcheck ./...
 step "staticcheck the kit" in_kit ../../_output/tools/bin/staticcheck ./...
+step "staticcheck the image" in_image ../../_output/tools/bin/staticcheck ./...
 step "rules of the house" go run ./hack/verify
 [ -z "$failed" ] || { echo "verify: failed" >&2; exit 1; }
 echo "verify: all clean"

@@ -1,0 +1,269 @@
+package image
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
+)
+
+const patience = time.Minute
+
+// built is the archive of `make image`.
+func built(t *testing.T) Archive {
+	t.Helper()
+	root, err := harness.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := Open(filepath.Join(root, "_output", "image.tar"))
+	if err != nil {
+		t.Fatalf("%v: run `make image` first", err)
+	}
+	return archive
+}
+
+func TestTheImageSaysWhatItIs(t *testing.T) {
+	archive := built(t)
+	name, architectures, err := archive.Reference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(name, "localhost/kube-controller-manager:v1.36.") || !slices.Contains(architectures, runtime.GOARCH) {
+		t.Errorf("the image is %s for %v", name, architectures)
+	}
+	config, layers, err := archive.Image(runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := config.Config; config.OS != "linux" || c.User != "0" || !slices.Equal(c.Entrypoint, []string{"/go-runner"}) {
+		t.Errorf("runs %v as %q on %s", c.Entrypoint, c.User, config.OS)
+	}
+	for _, label := range []string{"title", "description", "version", "revision", "created", "licenses"} {
+		if config.Config.Labels["org.opencontainers.image."+label] == "" {
+			t.Errorf("has no label %s", label)
+		}
+	}
+	dir := t.TempDir()
+	for _, layer := range layers {
+		if err := Unpack(layer, dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{
+		"etc/ssl/certs/ca-certificates.crt", "usr/share/licenses/kube-controller-manager/LICENSE",
+		"usr/share/licenses/go/LICENSE", "usr/share/licenses/k8s.io/client-go/LICENSE",
+	} {
+		if info, err := os.Stat(filepath.Join(dir, file)); err != nil || info.Size() < 1000 {
+			t.Errorf("%s: %v, %v", file, info, err)
+		}
+	}
+}
+
+// installation is how the original is started somewhere.
+type installation struct {
+	name string
+	// image: it is started from the image, or from the executable alone.
+	image bool
+	// command has the places of files for their names of the control plane.
+	command []string
+	// files are those of the host that it is given, with their modes.
+	files map[string]hostFile
+	log   string
+}
+
+type hostFile struct {
+	of   string
+	mode os.FileMode
+}
+
+func TestItStartsWhereTheOriginalDoes(t *testing.T) {
+	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
+	client, err := kubernetes.NewForConfig(cp.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, layers, err := built(t).Image(runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range installations {
+		t.Run(in.name, func(t *testing.T) {
+			root := t.TempDir()
+			if in.image {
+				for _, layer := range layers {
+					if err := Unpack(layer, root); err != nil {
+						t.Fatal(err)
+					}
+				}
+			} else {
+				copyFile(t, harness.BuiltBinary(t), filepath.Join(root, in.command[0]), 0o755)
+			}
+			for path, file := range in.files {
+				copyFile(t, cp.File(file.of), filepath.Join(root, path), file.mode)
+			}
+			write(t, filepath.Join(root, "dev/null"), nil, 0o666) // a runtime has devices there
+			if in.log != "" {
+				write(t, filepath.Join(root, in.log), nil, 0o600) // the manifest wants it made
+			}
+			run(t, client, in, root)
+		})
+	}
+}
+
+// run starts it in its root, waits until it works, and ends it.
+func run(t *testing.T, client kubernetes.Interface, in installation, root string) {
+	var said strings.Builder
+	program := exec.Command(lookUp(root, in.command[0]), in.command[1:]...)
+	program.SysProcAttr, program.Dir, program.Env = inside(root), "/", []string{"PATH=/usr/local/bin:/usr/bin"}
+	program.Stdout, program.Stderr = &said, &said
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- program.Wait() }()
+	stopped := false
+	t.Cleanup(func() {
+		if !stopped {
+			_ = program.Process.Kill()
+			<-exited
+		}
+		if t.Failed() {
+			t.Logf("it said:\n%s", said.String())
+		}
+	})
+	harness.Eventually(t, patience, func(ctx context.Context) error { return healthy(ctx) })
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "image-"}}
+	namespace, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, patience, func(ctx context.Context) error {
+		_, err := client.CoreV1().ServiceAccounts(namespace.Name).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+	if err := program.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-exited:
+		if stopped = true; err != nil {
+			t.Errorf("ended with %v", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("it does not end")
+	}
+	if in.log != "" {
+		if content, err := os.ReadFile(filepath.Join(root, in.log)); err != nil || !strings.Contains(string(content), "controller") {
+			t.Errorf("the log file holds %q, %v", content, err)
+		}
+	}
+}
+
+// inside is a process whose root is the directory. Where the test is not root's, the
+// process is root in a user namespace of its own.
+func inside(root string) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Chroot: root}
+	if uid := os.Getuid(); uid != 0 {
+		attr.Cloneflags = syscall.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: uid, Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
+	return attr
+}
+
+// lookUp finds a command as a runtime does, by the PATH of the image.
+func lookUp(root, command string) string {
+	if strings.HasPrefix(command, "/") {
+		return command
+	}
+	for _, dir := range []string{"/usr/local/bin", "/usr/bin"} {
+		if _, err := os.Stat(filepath.Join(root, dir, command)); err == nil {
+			return filepath.Join(dir, command)
+		}
+	}
+	return command
+}
+
+func healthy(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://127.0.0.1:10257/healthz", nil)
+	if err != nil {
+		return err
+	}
+	probe := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	response, err := probe.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("/healthz: %s", response.Status)
+	}
+	return nil
+}
+
+func copyFile(t *testing.T, from, to string, mode os.FileMode) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, to, content, mode)
+}
+
+func write(t *testing.T, to string, content []byte, mode os.FileMode) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(to), 0o755)
+	if err == nil {
+		err = os.WriteFile(to, content, 0o600)
+	}
+	if err == nil {
+		err = os.Chmod(to, mode)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The manifest in testdata is what `kubeadm init phase control-plane controller-manager`
+// of 1.36.3 writes for a pod network of 10.244.0.0/16.
+func TestTheManifestIsThatOfKubeadm(t *testing.T) {
+	ours, theirs := manifestOf(t, "../../build/kube-controller-manager.yaml"), manifestOf(t, "testdata/kubeadm.yaml")
+	if got := installations[0].command; !slices.Equal(got, theirs.Spec.Containers[0].Command) {
+		t.Errorf("the command line of kubeadm is %q, tried is %q", theirs.Spec.Containers[0].Command, got)
+	}
+	theirs.Spec.Containers[0].Image = ours.Spec.Containers[0].Image
+	if diff := cmp.Diff(theirs, ours); diff != "" {
+		t.Errorf("more than the image differs:\n%s", diff)
+	}
+}
+
+func manifestOf(t *testing.T, path string) *corev1.Pod {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{}
+	if err := yaml.UnmarshalStrict(content, pod); err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
