@@ -33,3 +33,10 @@ func TestRowsHaveFiveFields(t *testing.T) {
 		t.Errorf("got %v, want %v", rows, want)
 	}
 }
+
+func TestEveryStoryTestAndPackageHasARow(t *testing.T) {
+	t.Chdir("../..")
+	if _, _, _, err := found(parseRows(controllers)); err != nil {
+		t.Error(err)
+	}
+}

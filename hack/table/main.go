@@ -43,19 +43,8 @@ func run(args []string) error {
 		return err
 	}
 	rows := parseRows(controllers)
-	stories, err := storiesOf(rows)
+	stories, integration, whole, err := found(rows)
 	if err != nil {
-		return err
-	}
-	integration, err := testsIn("test/integration")
-	if err != nil {
-		return err
-	}
-	whole, err := testsIn("test/e2e")
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(packagesListed(rows), testsListed(rows, slices.Concat(integration, whole))); err != nil {
 		return err
 	}
 	return write(rows, stories, integration, whole, parseBench(string(output)))
@@ -110,6 +99,22 @@ func (r row) units() (own, shared string, err error) {
 		shared = fmt.Sprintf(" + %d", more)
 	}
 	return number(len(tests)), shared, nil
+}
+
+// found returns the stories of each row, and the tests of the two kinds. It is an error
+// if a story, a test or a package belongs to no row.
+func found(rows []row) (stories map[string]int, integration, whole []string, err error) {
+	stories, err = storiesOf(rows)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if integration, err = testsIn("test/integration"); err != nil {
+		return nil, nil, nil, err
+	}
+	if whole, err = testsIn("test/e2e"); err != nil {
+		return nil, nil, nil, err
+	}
+	return stories, integration, whole, errors.Join(packagesListed(rows), testsListed(rows, slices.Concat(integration, whole)))
 }
 
 // storiesOf counts stories by the longest prefix that a controller has.
