@@ -109,6 +109,7 @@ func (c *cluster) furnish(t *testing.T) {
 	c.furnishBudgets(t)
 	c.furnishAutoscalers(t)
 	c.furnishVolumes(t)
+	c.furnishDevices(t)
 	for i := range 3 {
 		must(t)(c.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("team-%d", i)}}, metav1.CreateOptions{}))
 	}
