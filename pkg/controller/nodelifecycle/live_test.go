@@ -88,7 +88,7 @@ func TestBeforeANodeIsMarkedItsLeaseIsReadLive(t *testing.T) {
 }
 
 func TestManyLeasesAreListedAtOnce(t *testing.T) {
-	for count, want := range map[int]int{few: few, few + 1: 1} {
+	for count, want := range map[int]int{fewLeases: fewLeases, fewLeases + 1: 1} {
 		t.Run(fmt.Sprintf("%d nodes", count), func(t *testing.T) {
 			r := newRig(t, node("well", ready("True")))
 			names := []string{"well"}
@@ -118,7 +118,7 @@ func TestManyLeasesAreListedAtOnce(t *testing.T) {
 }
 
 func TestALeaseThatCannotBeReadMarksNobody(t *testing.T) {
-	for name, count := range map[string]int{"one by one": 2, "in a list": few + 2} {
+	for name, count := range map[string]int{"one by one": 2, "in a list": fewLeases + 2} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, node("well", ready("True")))
 			var names []string

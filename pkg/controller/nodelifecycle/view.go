@@ -7,29 +7,28 @@ import (
 )
 
 const (
-	// few is how many leases are read one by one; more are listed.
-	few = 5
-	// choir is how many nodes must have been heard from in a pass before it is odd that
+	// fewLeases is how many leases are read one by one; more are listed.
+	fewLeases = 5
+	// minHeard is how many nodes must have been heard from in a pass before it is odd that
 	// nobody is heard from at all.
-	choir = 10
-	// hush is the part of the grace period after which it is odd, and listAgain the one
+	minHeard = 10
+	// silencePart is the part of the grace period after which it is odd, and listAgain the one
 	// between two lists while the cache of leases is behind.
-	hush, listAgain = 4, 10
+	silencePart, listAgain = 4, 10
 )
 
 // view is what is known of how well the caches show the heartbeats of nodes: a cache
 // that is behind looks like a cluster whose nodes have stopped.
 type view struct {
 	// heard is how many heartbeats this pass has noticed; last is the pass that has last
-	// noticed any, and chorus how many it has.
-	heard  int
-	last   time.Time
-	chorus int
-	// quiet: a list has shown that nobody has said anything since last.
-	quiet bool
-	// deaf is when somebody was last heard from before nothing could be read either; zero
-	// when that is over.
-	deaf time.Time
+	// noticed any, and heardLast how many it has.
+	heard     int
+	last      time.Time
+	heardLast int
+	// silenceShown: a list has shown that there was no heartbeat since last.
+	silenceShown bool
+	// unheardSince is the last heartbeat before reads began to fail; zero when they work.
+	unheardSince time.Time
 	// listed is when all leases were last asked for.
 	listed time.Time
 	// trouble is when a request has last failed, or the cache was last found to be behind.
@@ -49,8 +48,8 @@ type question struct {
 func (c *cluster) ask() question {
 	v := &c.view
 	if v.heard > 0 {
-		v.last, v.chorus, v.quiet = c.now, v.heard, false
-		c.hearAgain()
+		v.last, v.heardLast, v.silenceShown = c.now, v.heard, false
+		c.addMissedTime()
 	}
 	var q question
 	behind := false
@@ -63,14 +62,14 @@ func (c *cluster) ask() question {
 	if behind {
 		v.trouble = c.now
 	}
-	hushed := !v.quiet && v.chorus >= choir && c.now.Sub(v.last) >= c.graces.monitor/hush
+	nobodyHeard := !v.silenceShown && v.heardLast >= minHeard && c.now.Sub(v.last) >= c.graces.monitor/silencePart
 	switch {
-	case behind || hushed || c.braked:
+	case behind || nobodyHeard || c.braked:
 		if c.now.Sub(v.listed) < c.graces.monitor/listAgain {
 			return question{}
 		}
 		q.all = true
-	case len(q.doubtful) > few:
+	case len(q.doubtful) > fewLeases:
 		q.all = true
 	}
 	if q.all {
@@ -87,8 +86,8 @@ func (c *cluster) answer(q question, leases map[string]*coordinationv1.Lease, fa
 	if failed != nil {
 		v.trouble = now
 		c.found.unread = failed
-		if v.heard == 0 && v.deaf.IsZero() {
-			v.deaf = v.last
+		if v.heard == 0 && v.unheardSince.IsZero() {
+			v.unheardSince = v.last
 		}
 	}
 	of := q.doubtful
@@ -110,8 +109,8 @@ func (c *cluster) answer(q question, leases map[string]*coordinationv1.Lease, fa
 		}
 	}
 	if failed == nil {
-		v.quiet = q.all && heard == 0
-		c.hearAgain()
+		v.silenceShown = q.all && heard == 0
+		c.addMissedTime()
 	}
 	if heard > 0 {
 		v.last = now
@@ -124,14 +123,14 @@ func (c *cluster) answer(q question, leases map[string]*coordinationv1.Lease, fa
 	}
 }
 
-// hearAgain ends a time in which nobody was heard from and nothing could be read: it
+// addMissedTime ends a time in which nobody was heard from and nothing could be read: it
 // counts for nobody's grace period.
-func (c *cluster) hearAgain() {
-	if c.view.deaf.IsZero() {
+func (c *cluster) addMissedTime() {
+	if c.view.unheardSince.IsZero() {
 		return
 	}
-	missed := c.now.Sub(c.view.deaf)
-	c.view.deaf = time.Time{}
+	missed := c.now.Sub(c.view.unheardSince)
+	c.view.unheardSince = time.Time{}
 	for _, r := range c.visited {
 		if later := r.probe.Add(missed); r.proven {
 			continue

@@ -341,7 +341,7 @@ func TestWorldOfABlindManager(t *testing.T) {
 			before := w.reads
 			passes := 1 + r.IntN(4)
 			w.run(t, 5*passes)
-			if reads := w.reads - before; reads > few*passes {
+			if reads := w.reads - before; reads > fewLeases*passes {
 				t.Fatalf("seed %d: %d reads in %d passes\n%s", seed, reads, passes, strings.Join(w.log, "\n"))
 			}
 		}
