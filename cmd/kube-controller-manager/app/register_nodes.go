@@ -47,7 +47,7 @@ func nodeControllers() []Controller {
 	}
 }
 
-// runningMetrics counts the controllers of which the original says in a metric that they run.
+// runningMetrics is the gauge running_managed_controllers, which the original has too.
 func runningMetrics() *controllers.ControllerManagerMetrics {
 	controllers.Register()
 	return controllers.NewControllerManagerMetrics(component)

@@ -187,7 +187,7 @@ func TestCancelling(t *testing.T) {
 		"the device goes":              func(r *rig) { r.Cache(t, slice("s", 1)) },
 		"a newer generation lacks it":  func(r *rig) { r.Cache(t, slice("s2", 2, device("x"))) },
 		"the slice goes":               func(r *rig) { _ = r.slices.Delete(slice("s", 1)) },
-		"it is tolerated for ever":     func(r *rig) { r.Cache(t, claim(tolerate("a"))) },
+		"it is tolerated without end":  func(r *rig) { r.Cache(t, claim(tolerate("a"))) },
 		"the reservation goes":         func(r *rig) { c := claim(); c.Status.ReservedFor = nil; r.Cache(t, c) },
 		"the allocation goes":          func(r *rig) { c := claim(); c.Status.Allocation = nil; r.Cache(t, c) },
 		"the claim goes":               func(r *rig) { _ = r.claims.Delete(claim()) },

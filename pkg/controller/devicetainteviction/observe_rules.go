@@ -77,7 +77,7 @@ func (c *Controller) selected(rule *resourcev1beta2.DeviceTaintRule, o *observed
 			for _, device := range allocated(claim) {
 				if poolOf(device.Driver, device.Pool) == name && selects(rule, device.Driver, device.Pool, device.Device) {
 					devices++
-					tainted = tainted || tolerance(effect, device.Tolerations) != forever
+					tainted = tainted || tolerance(effect, device.Tolerations) != endless
 				}
 			}
 			if devices == 0 {

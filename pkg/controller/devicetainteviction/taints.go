@@ -89,18 +89,18 @@ func fits(want *string, is string) bool { return want == nil || *want == is }
 
 const (
 	untolerated time.Duration = 0
-	forever     time.Duration = -1
+	endless     time.Duration = -1
 )
 
-// tolerance is how long a taint is tolerated. A toleration without seconds is for ever,
-// of the others the shortest counts.
+// tolerance is how long a taint is tolerated. A toleration without seconds has
+// no end, of the others the shortest counts.
 func tolerance(t resourcev1.DeviceTaint, tolerations []resourcev1.DeviceToleration) time.Duration {
 	span, matched := untolerated, false
 	for _, toleration := range tolerations {
 		switch {
 		case !resourceclaim.ToleratesTaint(toleration, t):
 		case toleration.TolerationSeconds == nil:
-			return forever
+			return endless
 		default:
 			if s := seconds(*toleration.TolerationSeconds); !matched || s < span {
 				span, matched = s, true
@@ -121,7 +121,7 @@ type verdict struct {
 	goes bool
 	at   time.Time
 	why  string
-	// rules are those that have put a taint on its devices that is not tolerated for ever.
+	// rules are those that have put a taint on its devices that it does not tolerate without end.
 	rules []ruleID
 }
 
@@ -132,7 +132,7 @@ func judge(devices []allocation, seen time.Time) verdict {
 	for _, d := range devices {
 		for _, t := range d.taints {
 			span := tolerance(t.DeviceTaint, d.tolerations)
-			if span == forever {
+			if span == endless {
 				continue
 			}
 			since := seen

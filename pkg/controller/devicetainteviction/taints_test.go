@@ -35,19 +35,19 @@ func TestTolerance(t *testing.T) {
 		want        time.Duration
 	}{
 		"no toleration":                           {nil, untolerated},
-		"no seconds are for ever":                 {tolerations{tolerate("a")}, forever},
-		"an empty key matches all keys":           {tolerations{tolerate("")}, forever},
+		"no seconds have no end":                  {tolerations{tolerate("a")}, endless},
+		"an empty key matches all keys":           {tolerations{tolerate("")}, endless},
 		"another key does not match":              {tolerations{tolerate("b")}, untolerated},
-		"the same value matches":                  {tolerations{{Key: "a", Value: "1", Operator: "Equal", Effect: "NoExecute"}}, forever},
-		"no operator is that of equal values":     {tolerations{{Key: "a", Value: "1", Effect: "NoExecute"}}, forever},
+		"the same value matches":                  {tolerations{{Key: "a", Value: "1", Operator: "Equal", Effect: "NoExecute"}}, endless},
+		"no operator is that of equal values":     {tolerations{{Key: "a", Value: "1", Effect: "NoExecute"}}, endless},
 		"another value does not match":            {tolerations{{Key: "a", Value: "2", Operator: "Equal", Effect: "NoExecute"}}, untolerated},
 		"an operator nobody knows does not match": {tolerations{{Key: "a", Operator: "Like", Effect: "NoExecute"}}, untolerated},
 		"another effect does not match":           {tolerations{{Key: "a", Operator: "Exists", Effect: "NoSchedule"}}, untolerated},
-		"an empty effect matches all effects":     {tolerations{{Key: "a", Operator: "Exists"}}, forever},
+		"an empty effect matches all effects":     {tolerations{{Key: "a", Operator: "Exists"}}, endless},
 		"a time":                                  {tolerations{tolerateFor("a", 9)}, 9 * time.Second},
 		"the shortest time counts":                {tolerations{tolerateFor("a", 9), tolerateFor("", 5), tolerateFor("a", 7)}, 5 * time.Second},
 		"the time of another taint does not":      {tolerations{tolerateFor("a", 9), tolerateFor("b", 5)}, 9 * time.Second},
-		"for ever is longer than any time":        {tolerations{tolerateFor("a", 9), tolerate("a")}, forever},
+		"no end is longer than any time":          {tolerations{tolerateFor("a", 9), tolerate("a")}, endless},
 		"zero seconds are none":                   {tolerations{tolerateFor("a", 0)}, 0},
 		"zero seconds are the shortest":           {tolerations{tolerateFor("a", 0), tolerateFor("a", 3)}, 0},
 		"less than zero seconds are none":         {tolerations{tolerateFor("a", -7)}, 0},
@@ -64,7 +64,7 @@ func TestTolerance(t *testing.T) {
 	}
 }
 
-// slice is one of the pool "d/p", with these devices, each of which may have taints.
+// slice is one of the pool "d/p", with these devices and their taints.
 func slice(name string, generation int64, devices ...resourcev1.Device) *resourcev1.ResourceSlice {
 	s := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-slice", ResourceVersion: "1"}}
 	s.Spec.Driver, s.Spec.Pool = "d", resourcev1.ResourcePool{Name: "p", Generation: generation, ResourceSliceCount: 1}
@@ -164,11 +164,11 @@ func TestJudge(t *testing.T) {
 		at      time.Duration // since noon
 		rules   string
 	}{
-		"no device":            {nil, false, 0, ""},
-		"no taint":             {[]allocation{{}}, false, 0, ""},
-		"a taint":              {[]allocation{{taints: []taint{plain(broken("a"))}}}, true, 0, ""},
-		"tolerated for ever":   {[]allocation{{tolerations: tolerations{tolerate("a")}, taints: []taint{plain(broken("a"))}}}, false, 0, ""},
-		"tolerated for a time": {[]allocation{{tolerations: tolerations{tolerateFor("a", 5)}, taints: []taint{plain(broken("a"))}}}, true, 5 * time.Second, ""},
+		"no device":             {nil, false, 0, ""},
+		"no taint":              {[]allocation{{}}, false, 0, ""},
+		"a taint":               {[]allocation{{taints: []taint{plain(broken("a"))}}}, true, 0, ""},
+		"tolerated without end": {[]allocation{{tolerations: tolerations{tolerate("a")}, taints: []taint{plain(broken("a"))}}}, false, 0, ""},
+		"tolerated for a time":  {[]allocation{{tolerations: tolerations{tolerateFor("a", 5)}, taints: []taint{plain(broken("a"))}}}, true, 5 * time.Second, ""},
 		"since the taint was added": {
 			[]allocation{{tolerations: tolerations{tolerateFor("", 5)}, taints: []taint{plain(late)}}}, true, 65 * time.Second, ""},
 		"a taint of the future waits for its time": {[]allocation{{taints: []taint{plain(late)}}}, true, time.Minute, ""},
@@ -181,7 +181,7 @@ func TestJudge(t *testing.T) {
 			true, 3 * time.Second, ""},
 		"the tolerations of one device are not those of another": {
 			[]allocation{{tolerations: tolerations{tolerate("a")}}, {taints: []taint{plain(broken("a"))}}}, true, 0, ""},
-		"every rule that is not tolerated for ever, once": {
+		"every rule that is not tolerated without end, once": {
 			[]allocation{{tolerations: tolerations{tolerateFor("a", 9), tolerate("b")}, taints: []taint{of("r1", broken("a")), of("r2", broken("b")), of("r3", broken("c")), of("r3", broken("d"))}}},
 			true, 0, "r1 r3"},
 	} {

@@ -31,7 +31,7 @@ type facts struct {
 
 type fact struct {
 	uid       types.UID
-	tolerates int // seconds; -1 is for ever
+	tolerates int // seconds; -1 is without end
 	reserved  bool
 	leaving   bool
 }

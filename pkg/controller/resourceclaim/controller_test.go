@@ -331,7 +331,7 @@ func TestWhatBecomesOfAClaimsWrites(t *testing.T) {
 	}
 }
 
-func TestKeysOfWhatIsGoneAreNothingToDo(t *testing.T) {
+func TestKeysOfWhatIsGoneAreLeftAlone(t *testing.T) {
 	for _, gated := range []bool{false, true} {
 		rig, c := rigged(t, gated)
 		for _, kind := range []kind{ofPod, ofClaim, ofGroup} {

@@ -264,14 +264,14 @@ func TestClaimsOfPodGroups(t *testing.T) {
 		cached    []runtime.Object
 		want, err string
 	}{
-		"a group gets its claim":               {key: grouped, cached: []runtime.Object{gang("gpu"), template("gpu")}, want: "create gang-gpu-1, record gpu=gang-gpu-1"},
-		"a group that has it gets no other":    {key: grouped, cached: []runtime.Object{recordingGroup(gang("gpu"), "gpu", "a"), ofGang(made("a", "gpu", ""))}},
-		"a group that leaves gets none":        {key: grouped, cached: []runtime.Object{leaving(gang("gpu")), template("gpu")}},
-		"a group without a template is told":   {key: grouped, cached: []runtime.Object{gang("gpu")}, err: `resource claim template "gpu": resourceclaimtemplate.resource.k8s.io "gpu" not found`, want: `tell PodGroupResourceClaim gpu: resource claim template "gpu": resourceclaimtemplate.resource.k8s.io "gpu" not found, wait for gang`},
-		"its pod gets no claim of its own":     {key: webKey, cached: []runtime.Object{shared(), gang("gpu"), template("gpu")}},
-		"its pod gets that of the group":       {key: webKey, cached: []runtime.Object{shared(), recordingGroup(gang("gpu"), "gpu", "a"), ofGang(made("a", "gpu", ""))}, want: "record gpu=a"},
-		"its pod gets other claims of its own": {key: webKey, cached: []runtime.Object{member(pod("gpu", "disk")), recordingGroup(gang("gpu"), "gpu", "a"), template("disk")}, want: "create web-disk-1, record gpu=a disk=web-disk-1"},
-		"a pod of a group that is not there":   {key: webKey, cached: []runtime.Object{shared(), template("gpu")}, err: `the pod group "gang" is not in the cache`},
+		"a group gets its claim":                   {key: grouped, cached: []runtime.Object{gang("gpu"), template("gpu")}, want: "create gang-gpu-1, record gpu=gang-gpu-1"},
+		"a group that has it gets no other":        {key: grouped, cached: []runtime.Object{recordingGroup(gang("gpu"), "gpu", "a"), ofGang(made("a", "gpu", ""))}},
+		"a group that leaves gets none":            {key: grouped, cached: []runtime.Object{leaving(gang("gpu")), template("gpu")}},
+		"a group without a template gets an event": {key: grouped, cached: []runtime.Object{gang("gpu")}, err: `resource claim template "gpu": resourceclaimtemplate.resource.k8s.io "gpu" not found`, want: `tell PodGroupResourceClaim gpu: resource claim template "gpu": resourceclaimtemplate.resource.k8s.io "gpu" not found, wait for gang`},
+		"its pod gets no claim of its own":         {key: webKey, cached: []runtime.Object{shared(), gang("gpu"), template("gpu")}},
+		"its pod gets that of the group":           {key: webKey, cached: []runtime.Object{shared(), recordingGroup(gang("gpu"), "gpu", "a"), ofGang(made("a", "gpu", ""))}, want: "record gpu=a"},
+		"its pod gets other claims of its own":     {key: webKey, cached: []runtime.Object{member(pod("gpu", "disk")), recordingGroup(gang("gpu"), "gpu", "a"), template("disk")}, want: "create web-disk-1, record gpu=a disk=web-disk-1"},
+		"a pod of a group that is not there":       {key: webKey, cached: []runtime.Object{shared(), template("gpu")}, err: `the pod group "gang" is not in the cache`},
 		"a scheduled pod reserves for the group": {key: webKey, want: "status a allocated=true gang-uid", cached: []runtime.Object{
 			on(recording(shared(), "gpu", "a"), "n"), recordingGroup(gang("gpu"), "gpu", "a"), allocated(ofGang(made("a", "gpu", "")))}},
 		"and only once": {key: webKey, cached: []runtime.Object{

@@ -104,7 +104,7 @@ func New(config io.Reader) (cloudprovider.Interface, error) {
 	return cloud, nil
 }
 
-// Initialize gives the cloud clients, of which it has no need.
+// Initialize does nothing: this cloud needs no clients.
 func (c *Cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
 
 // ProviderName is the name of the provider.
