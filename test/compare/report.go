@@ -78,11 +78,7 @@ type Report struct {
 	// are the controllers that made some with the reference only.
 	Uses   []RoleUse `json:"uses,omitempty"`
 	Others []string  `json:"others,omitempty"`
-	// Unbuilt are the controllers that ours does not have yet, Unchecked those of
-	// them for which the reference shows a health check.
-	Unbuilt   []string `json:"unbuilt,omitempty"`
-	Unchecked []string `json:"unchecked,omitempty"`
-	Stale     Accepted `json:"stale,omitempty"`
+	Stale  Accepted  `json:"stale,omitempty"`
 }
 
 func (r *Report) sort() {
@@ -116,9 +112,6 @@ func (r *Report) Summary() string {
 	}
 	if len(r.Uses) > 0 {
 		b.WriteString(r.roleLine() + "\n")
-	}
-	if len(r.Unbuilt) > 0 {
-		fmt.Fprintf(&b, "not built yet: %d controllers, %d of them with a health check of the reference; their metrics and checks are not compared\n", len(r.Unbuilt), len(r.Unchecked))
 	}
 	fmt.Fprintf(&b, "%d stories in %d plays, %d of them failed under the reference\n", len(r.Results), r.sum(func(r Result) int { return r.Plays }),
 		r.sum(func(r Result) int { return r.ReferenceFailed }))
@@ -185,9 +178,6 @@ func (r *Report) Markdown() string {
 	if len(r.Static) > 0 {
 		b.WriteString("\n## Without stories\n")
 		markdownFindings(&b, r.Static)
-	}
-	if len(r.Unbuilt) > 0 {
-		fmt.Fprintf(&b, "\n## Not built yet\n\nOurs does not have these controllers, so their metrics and health checks are not compared: %s.\n", strings.Join(r.Unbuilt, ", "))
 	}
 	return b.String()
 }

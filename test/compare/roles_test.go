@@ -95,21 +95,3 @@ func TestReasonsOfOneBinaryOnlyAreFindings(t *testing.T) {
 		t.Error(diff)
 	}
 }
-
-func TestMissingChecksOfUnbuiltControllersAreApart(t *testing.T) {
-	started, unbuilt, err := ParseControllers(`[{"name":"a","state":"started"},{"name":"b","state":"skipped","why":"not built yet"},{"name":"c","state":"skipped","why":"no API"}]`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([][]string{{"a"}, {"b"}}, [][]string{started, unbuilt}); diff != "" {
-		t.Error(diff)
-	}
-	findings, missing := CompareHealth(map[string]string{"a": "ok", "b": "ok", "c": "ok"}, map[string]string{"a": "failed", "d": "ok"}, unbuilt)
-	var got []string
-	for _, f := range findings {
-		got = append(got, f.Subject)
-	}
-	if diff := cmp.Diff([][]string{{"a", "c", "d"}, {"b"}}, [][]string{got, missing}); diff != "" {
-		t.Error(diff)
-	}
-}

@@ -132,37 +132,6 @@ func ParseHealth(text string) map[string]string {
 	return checks
 }
 
-// ParseControllers reads /debug/controllers/: which controllers have started, and
-// which are known by name only as they are not built yet.
-func ParseControllers(text string) (started, unbuilt []string, err error) {
-	var list []struct{ Name, State, Why string }
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		return nil, nil, fmt.Errorf("read the list of controllers: %w", err)
-	}
-	for _, c := range list {
-		switch {
-		case c.State == "started":
-			started = append(started, c.Name)
-		case c.State == "skipped" && c.Why == "not built yet":
-			unbuilt = append(unbuilt, c.Name)
-		}
-	}
-	return started, unbuilt, nil
-}
-
-// CompareHealth compares health checks. Those that are missing because their
-// controller is not built yet are returned apart.
-func CompareHealth(reference, ours map[string]string, unbuilt []string) (findings []Finding, missing []string) {
-	for _, f := range CompareTables(KindHealth, reference, ours) {
-		if _, here := ours[f.Subject]; !here && slices.Contains(unbuilt, f.Subject) {
-			missing = append(missing, f.Subject)
-		} else {
-			findings = append(findings, f)
-		}
-	}
-	return findings, missing
-}
-
 // CompareTables turns the differences of two tables into findings.
 func CompareTables(kind string, reference, ours map[string]string) []Finding {
 	var findings []Finding

@@ -27,27 +27,16 @@ var leaderStories = []string{"deployment-rolling", "endpoints-follow-pods", "end
 // levelPaths finds what a control plane of a test has for itself.
 var levelPaths = regexp.MustCompile(`/tmp/[^"]+|127\.0\.0\.1:\d+`)
 
-// TestStatic compares what needs no story. Both binaries first run as shipped,
-// for configuration and health checks; then with the controllers that ours has,
-// so that their metrics can be compared whole.
+// TestStatic compares what needs no story. Both binaries run as shipped.
 func TestStatic(t *testing.T) {
 	s := prepare(t)
 	c := &static{T: t, sides: newPair(t, s, nil)}
 	c.table(KindFlag, ParseHelp(run(t, s.reference, "--help")), ParseHelp(run(t, s.ours, "--help")))
 
 	c.play(t, s, "serviceaccount-new-namespace", scenarios.Setup{Flags: leading})
-	var started, unbuilt []string
-	var err error
-	if !*selfFlag {
-		started, unbuilt, err = ParseControllers(get(t, c.both[1], "/debug/controllers/"))
-		if err != nil || len(started) == 0 {
-			t.Fatalf("the controllers of ours are %v: %v", started, err)
-		}
-	}
-	findings, missing := CompareHealth(ParseHealth(get(t, c.both[0], "/healthz?verbose")), ParseHealth(get(t, c.both[1], "/healthz?verbose")), unbuilt)
-	c.findings = append(c.findings, findings...)
 	var configz [2]map[string]string
 	for i, manager := range c.both {
+		var err error
 		if configz[i], err = ParseConfigz(levelPaths.ReplaceAllString(get(t, manager, "/configz"), "<path>")); err != nil {
 			t.Error(err)
 		}
@@ -55,7 +44,7 @@ func TestStatic(t *testing.T) {
 	c.table(KindConfigz, configz[0], configz[1])
 
 	for _, name := range leaderStories {
-		c.play(t, s, name, scenarios.Setup{Flags: slices.Concat(leading, hasty), Controllers: started})
+		c.play(t, s, name, scenarios.Setup{Flags: slices.Concat(leading, hasty)})
 	}
 	theirs, ours := get(t, c.both[0], "/metrics"), get(t, c.both[1], "/metrics")
 	c.table(KindMetric, ParseMetrics(theirs), ParseMetrics(ours))
@@ -65,7 +54,7 @@ func TestStatic(t *testing.T) {
 	if n := s.accepted.Explain(c.findings); n > 0 && !*selfFlag {
 		t.Errorf("%d unexplained differences from the reference\n%s", n, unexplained(c.findings))
 	}
-	whole.Static, whole.Unbuilt, whole.Unchecked = c.findings, unbuilt, missing
+	whole.Static = c.findings
 	whole.judgeStale(t, s, func(a *Acceptance) bool { return a.Story == staticStory })
 	whole.write(t, s)
 }

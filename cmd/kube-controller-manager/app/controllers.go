@@ -39,7 +39,7 @@ type Controller struct {
 	// QPS and Burst multiply the limits of --kube-api-qps and --kube-api-burst; 0 leaves them.
 	QPS, Burst int
 	// New makes the controller, which writes with hand; cc.row is its row. An error of skip leaves it
-	// out, any other ends the process. It is nil for what is not built yet.
+	// out, any other ends the process.
 	New func(ctx context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error)
 }
 
@@ -63,21 +63,17 @@ func row(name string) Controller {
 	return rows[at]
 }
 
-// NewControllerInitializers returns how each controller that is built is started,
-// by name. The service account token controller is not among them: it is started
-// before all others.
+// NewControllerInitializers returns how each controller is started, by name. The
+// service account token controller is not among them: it is started before all others.
 func NewControllerInitializers() map[string]InitFunc {
 	all := map[string]InitFunc{}
 	for _, c := range Controllers() {
-		if c.built() && c.Name != names.ServiceAccountTokenController {
+		if c.Name != names.ServiceAccountTokenController {
 			all[c.Name] = c.start
 		}
 	}
 	return all
 }
-
-// built reports whether the controller can be started.
-func (c Controller) built() bool { return c.New != nil }
 
 // start starts the controller, unless something that it needs is missing.
 func (c Controller) start(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {

@@ -3,6 +3,8 @@ package app
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 
 	genericfeatures "k8s.io/apiserver/pkg/features"
@@ -42,5 +44,17 @@ func TestTheAPIServerChoosesTheLeaderWithTheGate(t *testing.T) {
 		if err != nil || e.Coordinated != on {
 			t.Errorf("CoordinatedLeaderElection=%t: coordinated %t, %v", on, e.Coordinated, err)
 		}
+	}
+}
+
+func TestAProcessNamesGatesWithoutEffect(t *testing.T) {
+	c := testConfig(t)
+	p := testProcess(t, c)
+	if err := c.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent).(interface{ Set(string) error }).Set("StaleControllerConsistencyJob=false"); err != nil {
+		t.Fatal(err)
+	}
+	lines := p.warnings()
+	if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "StaleControllerConsistencyJob=false") }) {
+		t.Errorf("warnings %q", lines)
 	}
 }

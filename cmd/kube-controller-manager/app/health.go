@@ -3,9 +3,7 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -20,7 +18,6 @@ type checks struct {
 	mu      sync.RWMutex
 	checks  []healthz.HealthChecker
 	handler http.Handler
-	notes   []string
 }
 
 func newChecks(path string) *checks {
@@ -39,26 +36,12 @@ func (c *checks) add(more ...healthz.HealthChecker) {
 	c.handler = handler
 }
 
-// note adds a line for those who ask for a verbose answer. It informs, and turns
-// nothing red.
-func (c *checks) note(line string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.notes = append(c.notes, line)
-}
-
 // ServeHTTP runs all checks.
 func (c *checks) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	c.mu.RLock()
-	handler, notes := c.handler, slices.Clone(c.notes)
+	handler := c.handler
 	c.mu.RUnlock()
 	handler.ServeHTTP(w, req)
-	if req.URL.Path != c.path || !req.URL.Query().Has("verbose") {
-		return
-	}
-	for _, line := range notes {
-		_, _ = fmt.Fprintf(w, "[i]%s\n", line)
-	}
 }
 
 // healthOf fails when a worker of one of a controller's loops is stuck.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -92,13 +92,13 @@ func newProcess(ctx context.Context, c *config.CompletedConfig) *process {
 	return p
 }
 
-// warnings shows which controllers nobody runs, and returns a line for each
-// thing that the flags ask for and do not get.
+// warnings returns a line for each thing that the flags ask for and do not get.
 func (p *process) warnings() []string {
-	lacking := missing(everything(), &p.ComponentConfig, p.gates())
-	showMissing(lacking, p.ready)
-	lines := []string{unbuiltWarning(lacking), gatesWarning(features.WithoutEffect(p.gates()))}
-	return slices.DeleteFunc(lines, func(line string) bool { return line == "" })
+	idle := features.WithoutEffect(p.gates())
+	if len(idle) == 0 {
+		return nil
+	}
+	return []string{"These feature gates have no effect in this binary (in parentheses: what it does instead): " + strings.Join(idle, ", ")}
 }
 
 func (p *process) gates() featuregate.FeatureGate {
@@ -126,12 +126,12 @@ func (p *process) leaderElect() bool {
 func (p *process) runControllers(ctx context.Context, watchdog *leaderelection.HealthzAdaptor) error {
 	everything := everything()
 	if !p.leaderElect() {
-		showAll(p.debug, everything, "has not been started yet")
+		showAll(p.debug, "has not been started yet")
 		err := p.lead(ctx, everything, nil)
 		p.events.flush(flushTimeout)
 		return err
 	}
-	showAll(p.debug, everything, "waits for leadership")
+	showAll(p.debug, "waits for leadership")
 	e, err := p.elections(ctx)
 	if err != nil {
 		return err

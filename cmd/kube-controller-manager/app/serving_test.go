@@ -168,8 +168,7 @@ func TestProfilingCanBeSwitchedOff(t *testing.T) {
 
 func TestAStandbyShowsWhatItWouldStart(t *testing.T) {
 	p := testProcess(t, testConfig(t))
-	var none starts
-	showAll(p.debug, term{token: none.ok("token"), controllers: map[string]InitFunc{names.JobController: none.ok("job")}}, "waits for leadership")
+	showAll(p.debug, "waits for leadership")
 	w := httptest.NewRecorder()
 	p.endpoints().ServeHTTP(w, httptest.NewRequest(http.MethodGet, debugPrefix, nil))
 	var list []debug.Controller
@@ -180,11 +179,7 @@ func TestAStandbyShowsWhatItWouldStart(t *testing.T) {
 		t.Errorf("%d controllers are listed, %d are known", len(list), len(names.All()))
 	}
 	for _, c := range list {
-		want := debug.Controller{Name: c.Name, State: debug.Skipped, Why: "not built yet"}
-		if c.Name == names.JobController || c.Name == names.ServiceAccountTokenController {
-			want.State, want.Why = debug.Waiting, "waits for leadership"
-		}
-		if c != want {
+		if want := (debug.Controller{Name: c.Name, State: debug.Waiting, Why: "waits for leadership"}); c != want {
 			t.Errorf("got %v, want %v", c, want)
 		}
 	}

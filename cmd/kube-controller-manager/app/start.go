@@ -120,14 +120,9 @@ func (cc ControllerContext) show(ctx context.Context, handler http.Handler) {
 	}
 }
 
-// showAll lists every controller that has a name, before any is started: those
-// that can be started as waiting for a reason, the others as not built yet.
-func showAll(registry *debug.Registry, all term, why string) {
+// showAll lists every controller as waiting for a reason, before any is started.
+func showAll(registry *debug.Registry, why string) {
 	for _, name := range names.All() {
-		if all.has(name) {
-			registry.Set(name, debug.Waiting, why)
-			continue
-		}
-		registry.Set(name, debug.Skipped, "not built yet")
+		registry.Set(name, debug.Waiting, why)
 	}
 }

@@ -1,7 +1,7 @@
 // Package names holds the names by which controllers are known outside: the
 // canonical ones, the older ones that are still accepted, and which controllers do
 // not run unless they are asked for. Names are part of the interface: they never
-// change, and a name that is not built yet is known all the same.
+// change.
 package names
 
 import (
