@@ -23,6 +23,7 @@ var (
 	storyFlag  = flag.String("story", "", "globs of the stories to compare, separated by commas; all without it")
 	lanesFlag  = flag.Int("lanes", 2, "how many pairs of control planes play stories side by side")
 	playsFlag  = flag.Int("plays", 3, "how often to play a story that differs or fails under the reference")
+	aloneFlag  = flag.Int("alone", 6, "how often to play a story that still differs under the reference alone, to see what is chance")
 	selfFlag   = flag.Bool("self", false, "play the reference against itself, each story -plays times: what differs is chance")
 	onceFlag   = flag.Bool("once", true, "what differs in one play of several fails too; false: it is only in the report")
 	outFlag    = flag.String("out", "", "directory of the report; without it, _output/compare")
@@ -204,6 +205,9 @@ func (p *pair) compare(t *testing.T, s setting, story *scenarios.Story) {
 			break
 		}
 	}
+	if !*selfFlag {
+		result = p.holdAgainstChance(t, s, story, plays, result)
+	}
 	result.Seconds = time.Since(begin).Seconds()
 	failing := result.open() > 0
 	if !*onceFlag {
@@ -218,24 +222,46 @@ func (p *pair) compare(t *testing.T, s setting, story *scenarios.Story) {
 	whole.Results = append(whole.Results, result)
 }
 
+// holdAgainstChance plays a story that differs under the reference alone, until nothing
+// is open or -alone plays have shown no more.
+func (p *pair) holdAgainstChance(t *testing.T, s setting, story *scenarios.Story, plays []Play, result Result) Result {
+	var alone []*Record
+	for result.open() > 0 && result.ReferenceFailed == 0 && len(alone) < *aloneFlag {
+		alone = append(alone, p.record(t, 0, story, p.namespace(story)))
+		result = Judge(story.Name, plays, alone...)
+		s.accepted.Explain(result.Findings)
+		s.accepted.Explain(result.Passing)
+	}
+	return result
+}
+
 // play runs the story under both binaries at the same time, in namespaces of
 // the same name, so that what is hashed is the same too.
 func (p *pair) play(t *testing.T, story *scenarios.Story) Play {
-	p.plays++
-	namespace := fmt.Sprintf("%.32s-%04x", story.Name, p.plays)
+	namespace := p.namespace(story)
 	var records [2]*Record
 	var sides sync.WaitGroup
-	for i, stage := range p.stages {
-		sides.Go(func() {
-			l := &listener{TB: t}
-			take := stage.Play(l, story, namespace)
-			records[i] = NewRecord(namespace, plain(t, take.Objects), take.Requests, l.failures)
-			records[i].Waits = take.Waits
-			records[i].Killed = slices.ContainsFunc(story.Steps, func(s scenarios.Step) bool { return s.Command == "restart" })
-		})
+	for i := range p.stages {
+		sides.Go(func() { records[i] = p.record(t, i, story, namespace) })
 	}
 	sides.Wait()
 	return Play{Reference: records[0], Ours: records[1]}
+}
+
+// namespace returns one that no play has had.
+func (p *pair) namespace(story *scenarios.Story) string {
+	p.plays++
+	return fmt.Sprintf("%.32s-%04x", story.Name, p.plays)
+}
+
+// record runs the story under one binary.
+func (p *pair) record(t *testing.T, side int, story *scenarios.Story, namespace string) *Record {
+	l := &listener{TB: t}
+	take := p.stages[side].Play(l, story, namespace)
+	record := NewRecord(namespace, plain(t, take.Objects), take.Requests, l.failures)
+	record.Waits = take.Waits
+	record.Killed = slices.ContainsFunc(story.Steps, func(s scenarios.Step) bool { return s.Command == "restart" })
+	return record
 }
 
 // plain decodes objects anew, so that numbers are as in the audit log.

@@ -8,12 +8,18 @@ import (
 // Play is what one play of a story left behind under both binaries.
 type Play struct{ Reference, Ours *Record }
 
-// Judge looks at all plays of a story. A failure of ours counts from the first
-// time on. Another difference counts when a second play has it as well; seen
-// once, it needs a decision, unless another play of the reference was like ours.
+// Judge looks at all plays of a story, and at those of the reference alone. A failure
+// of ours counts from the first time on. Another difference counts when a second play
+// has it as well; seen once, it needs a decision. What other plays of the reference have
+// too is chance: one of them for what was seen once, two for what was seen more often.
 // With a single play there is nothing to hold a difference against, and it counts.
-func Judge(story string, plays []Play) Result {
+func Judge(story string, plays []Play, alone ...*Record) Result {
 	j := &judge{story: story, seen: map[string][]sighting{}}
+	for _, record := range alone {
+		if len(record.Failures) == 0 {
+			j.references = append(j.references, record)
+		}
+	}
 	for _, p := range plays {
 		if len(p.Reference.Failures) == 0 {
 			j.references = append(j.references, p.Reference)
@@ -23,7 +29,7 @@ func Judge(story string, plays []Play) Result {
 		j.play(i+1, p)
 	}
 	r := j.result
-	r.Story, r.Plays = story, len(plays)
+	r.Story, r.Plays, r.Alone = story, len(plays), len(alone)
 	shown := max(0, slices.IndexFunc(plays, Play.compared))
 	r.Reference, r.Ours = plays[shown].Reference, plays[shown].Ours
 	r.Waits = leastWaits(plays)
@@ -37,10 +43,12 @@ func Judge(story string, plays []Play) Result {
 		f.Plays = len(all)
 		switch {
 		case f.Kind == KindLatency && len(all) < j.compared: // A slow moment. The least waits are in the report.
-		case f.Kind == KindOutcome, len(all) >= min(2, j.compared):
+		case f.Kind == KindOutcome:
 			r.Findings = append(r.Findings, f)
-		case j.known(all[0]):
+		case j.chance(all):
 			r.Chance = append(r.Chance, f)
+		case len(all) >= min(2, j.compared):
+			r.Findings = append(r.Findings, f)
 		default:
 			r.Passing = append(r.Passing, f)
 		}
@@ -91,11 +99,20 @@ func (j *judge) play(n int, p Play) {
 	}
 }
 
-// known reports whether the reference did in another play what ours did in this one.
-func (j *judge) known(s sighting) bool {
-	return slices.ContainsFunc(j.references, func(reference *Record) bool {
-		return !slices.ContainsFunc(Compare(j.story, reference, s.ours), func(f Finding) bool { return f.key() == s.finding.key() })
-	})
+// chance reports whether the reference did in other plays what ours did in each of these.
+func (j *judge) chance(all []sighting) bool {
+	return !slices.ContainsFunc(all, func(s sighting) bool { return j.known(s) < min(2, len(all)) })
+}
+
+// known counts the plays in which the reference did what ours did in this one.
+func (j *judge) known(s sighting) int {
+	n := 0
+	for _, reference := range j.references {
+		if !slices.ContainsFunc(Compare(j.story, reference, s.ours), func(f Finding) bool { return f.key() == s.finding.key() }) {
+			n++
+		}
+	}
+	return n
 }
 
 // everyPair holds each record against each other one. It is for plays of one binary

@@ -56,6 +56,32 @@ func TestAllPlaysCount(t *testing.T) {
 	}
 }
 
+func TestWhatTheReferenceDoesAloneIsChance(t *testing.T) {
+	alone := func(phases string) (records []*Record) {
+		for _, phase := range strings.Fields(phases) {
+			records = append(records, played(phase, phase).Reference)
+		}
+		return records
+	}
+	once, often := []Play{played("a", "b"), played("a", "a")}, []Play{played("a", "b"), played("a", "b")}
+	for name, c := range map[string]struct {
+		plays   []Play
+		alone   string
+		verdict string
+	}{
+		"seen once, and once alone":       {once, "a b", "same"},
+		"seen once, and never alone":      {once, "a a a", "UNDECIDED"},
+		"seen twice, and once alone":      {often, "a b", "DIFFERS"},
+		"seen twice, and twice alone":     {often, "b a b", "same"},
+		"a play alone that fails is none": {once, "fails fails", "UNDECIDED"},
+		"a failure of ours is no chance":  {[]Play{played("a", "fails"), played("a", "a")}, "a fails", "DIFFERS"},
+	} {
+		if got := Judge("s", c.plays, alone(c.alone)...).Verdict(); got != c.verdict {
+			t.Errorf("%s: %s, want %s", name, got, c.verdict)
+		}
+	}
+}
+
 func TestTheShownRecordsAreThoseOfAPlayThatPassed(t *testing.T) {
 	first, second := played("fails", "a"), played("a", "a")
 	if r := Judge("s", []Play{first, second}); r.Reference != second.Reference || r.Ours != second.Ours {

@@ -16,6 +16,8 @@ type Result struct {
 	Ours      *Record `json:"ours"`
 	// Plays is how often the story was played.
 	Plays int `json:"plays"`
+	// Alone counts the plays under the reference alone.
+	Alone int `json:"alone,omitempty"`
 	// ReferenceFailed counts the plays that failed under the reference, and
 	// ReferenceFailure is what the last of them complained about.
 	ReferenceFailed  int    `json:"referenceFailed,omitempty"`
@@ -113,8 +115,8 @@ func (r *Report) Summary() string {
 	if len(r.Uses) > 0 {
 		b.WriteString(r.roleLine() + "\n")
 	}
-	fmt.Fprintf(&b, "%d stories in %d plays, %d of them failed under the reference\n", len(r.Results), r.sum(func(r Result) int { return r.Plays }),
-		r.sum(func(r Result) int { return r.ReferenceFailed }))
+	fmt.Fprintf(&b, "%d stories in %d plays, %d of them failed under the reference; %d plays of the reference alone\n", len(r.Results), r.sum(func(r Result) int { return r.Plays }),
+		r.sum(func(r Result) int { return r.ReferenceFailed }), r.sum(func(r Result) int { return r.Alone }))
 	fmt.Fprintf(&b, "%d stories: %d same, %d accepted, %d to be decided, %d differ; static: %d differences, %d of them accepted\n", len(r.Results),
 		verdicts["same"], verdicts["accepted"], verdicts["UNDECIDED"], verdicts["DIFFERS"], len(r.Static), explained(r.Static))
 	return b.String()

@@ -51,7 +51,7 @@ func moments(path string, v any, condition map[string]any, found map[string]mome
 	switch v := v.(type) {
 	case map[string]any:
 		for key, inner := range v {
-			if key != "managedFields" {
+			if key != "managedFields" && key != "deletionTimestamp" { // the API server's own
 				moments(strings.TrimPrefix(path+"."+key, "."), inner, condition, found)
 			}
 		}
