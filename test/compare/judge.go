@@ -10,16 +10,11 @@ type Play struct{ Reference, Ours *Record }
 
 // Judge looks at all plays of a story, and at those of the reference alone. A failure
 // of ours counts from the first time on. Another difference counts when a second play
-// has it as well; seen once, it needs a decision. What other plays of the reference have
-// too is chance: one of them for what was seen once, two for what was seen more often.
+// has it as well; seen once, it needs a decision. It is chance when another play of the
+// reference was like ours, or two plays alone for what was seen more often.
 // With a single play there is nothing to hold a difference against, and it counts.
 func Judge(story string, plays []Play, alone ...*Record) Result {
-	j := &judge{story: story, seen: map[string][]sighting{}}
-	for _, record := range alone {
-		if len(record.Failures) == 0 {
-			j.references = append(j.references, record)
-		}
-	}
+	j := &judge{story: story, seen: map[string][]sighting{}, alone: passed(alone)}
 	for _, p := range plays {
 		if len(p.Reference.Failures) == 0 {
 			j.references = append(j.references, p.Reference)
@@ -70,8 +65,9 @@ type judge struct {
 	result Result
 	// compared counts the plays that passed under both.
 	compared int
-	// references are the records of all plays that passed there.
-	references []*Record
+	// references are the records of the reference that passed there, alone those of
+	// its plays without ours.
+	references, alone []*Record
 	// keys are those of seen, in the order in which they came.
 	keys []string
 	seen map[string][]sighting
@@ -101,18 +97,26 @@ func (j *judge) play(n int, p Play) {
 
 // chance reports whether the reference did in other plays what ours did in each of these.
 func (j *judge) chance(all []sighting) bool {
-	return !slices.ContainsFunc(all, func(s sighting) bool { return j.known(s) < min(2, len(all)) })
+	if len(all) == 1 {
+		return j.known(all[0], slices.Concat(j.references, j.alone)) > 0
+	}
+	return !slices.ContainsFunc(all, func(s sighting) bool { return j.known(s, j.alone) < 2 })
 }
 
-// known counts the plays in which the reference did what ours did in this one.
-func (j *judge) known(s sighting) int {
+// known counts the records of the reference that are like what ours did.
+func (j *judge) known(s sighting, references []*Record) int {
 	n := 0
-	for _, reference := range j.references {
+	for _, reference := range references {
 		if !slices.ContainsFunc(Compare(j.story, reference, s.ours), func(f Finding) bool { return f.key() == s.finding.key() }) {
 			n++
 		}
 	}
 	return n
+}
+
+// passed returns the records without failures.
+func passed(records []*Record) []*Record {
+	return slices.DeleteFunc(slices.Clone(records), func(r *Record) bool { return len(r.Failures) > 0 })
 }
 
 // everyPair holds each record against each other one. It is for plays of one binary
