@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	componentbaseconfig "k8s.io/component-base/config/v1alpha1"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
@@ -137,14 +139,24 @@ func (e *Elections) runWithLock(ctx context.Context, held *lock, l Lease, watchd
 // compete elects until the lease was won and given up or lost again; it returns
 // false when ctx ended before the lease was won. The library looks at a lease
 // that another process holds every two retry periods or so. An attempt ends when
-// a watch shows that the holder let go, and the next one begins, so that a
-// standby acts at once.
+// a watch shows that the holder let go, or that it has not renewed the lease for as
+// long as it lasts, and the next one begins, so that a standby acts at once.
 func (e *Elections) compete(ctx, renewing context.Context, config leaderelection.LeaderElectionConfig, held *lock, l Lease) bool {
 	waiting, won := context.WithCancel(ctx)
 	stopped := func() {}
 	defer func() { stopped() }()
 	defer won()
-	held.on(won, func() { stopped = watchLease(waiting, e.watching, l, e.mayTake, held.interrupt) })
+	var expiry expiry
+	defer expiry.stop()
+	look := func(lease *coordinationv1.Lease) {
+		switch {
+		case lease == nil, e.mayTake(ptr.Deref(lease.Spec.HolderIdentity, "")):
+			held.interrupt()
+		case !e.Coordinated: // else the API server names the next holder
+			expiry.renewed(recordOf(lease), held.expired)
+		}
+	}
+	held.on(won, func() { stopped = watchLease(waiting, e.watching, l, look) })
 	defer context.AfterFunc(ctx, held.interrupt)()
 	for {
 		attempt, cancel := context.WithCancel(renewing)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -143,6 +144,76 @@ func TestAStandbyTakesAReleasedLeaseAtOnce(t *testing.T) {
 	if err := <-results; err != nil {
 		t.Fatal(err)
 	}
+}
+
+// heldLease is held by a process that does not renew it.
+func heldLease(lasts int32) *coordinationv1.Lease {
+	now := metav1.NowMicro()
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testLease.Namespace, Name: testLease.Name},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("other"), LeaseDurationSeconds: ptr.To(lasts),
+			AcquireTime: &now, RenewTime: &now},
+	}
+}
+
+func TestAStandbyTakesAnExpiredLeaseAtOnce(t *testing.T) {
+	client := fake.NewClientset(heldLease(1))
+	// A retry period that would make the test time out.
+	a := newCandidate(client, "a", 8*time.Second)
+	ctx, stop := context.WithCancel(t.Context())
+	start, leads := time.Now(), make(chan struct{})
+	result := make(chan error, 1)
+	go func() {
+		result <- a.run(ctx, func(ctx context.Context) error { close(leads); <-ctx.Done(); return nil })
+	}()
+	select {
+	case <-leads:
+	case <-time.After(5 * time.Second):
+		t.Fatal("the standby waits for its retry period")
+	}
+	if took := time.Since(start); took < time.Second {
+		t.Errorf("the lease was taken %s after it was first seen, and it lasts a second", took)
+	}
+	stop()
+	if err := <-result; err != nil {
+		t.Fatal(err)
+	}
+	if got := client.Actions(); !slices.ContainsFunc(got, func(action clienttesting.Action) bool { return action.Matches("watch", "leases") }) {
+		t.Errorf("the lease was not watched: %v", got)
+	}
+}
+
+// TestALeaseThatWasRenewedUnseenIsNotTaken lets the watch miss a renewal.
+func TestALeaseThatWasRenewedUnseenIsNotTaken(t *testing.T) {
+	client := fake.NewClientset(heldLease(60))
+	a := newCandidate(client, "a", time.Second)
+	seen := recordOf(heldLease(60))
+	seen.HolderIdentity = "other"
+	seen.RenewTime = metav1.NewTime(seen.RenewTime.Add(-time.Second))
+	for name, tc := range map[string]struct {
+		seen   resourcelock.LeaderElectionRecord
+		holder string
+	}{
+		"a renewal that the watch did not show": {seen, "other"},
+		"another holder":                        {resourcelock.LeaderElectionRecord{HolderIdentity: "b", RenewTime: seen.RenewTime}, "other"},
+		"the record that has expired":           {recordIn(t, client), ""},
+	} {
+		a.lock.expired(tc.seen)
+		got, _, err := a.lock.Get(t.Context())
+		if err != nil || got.HolderIdentity != tc.holder {
+			t.Errorf("%s: the holder is %q (%v), want %q", name, got.HolderIdentity, err, tc.holder)
+		}
+	}
+}
+
+// recordIn returns the record of the lease as a watch would show it.
+func recordIn(t *testing.T, client *fake.Clientset) resourcelock.LeaderElectionRecord {
+	t.Helper()
+	l, err := client.CoordinationV1().Leases(testLease.Namespace).Get(t.Context(), testLease.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recordOf(l)
 }
 
 func TestALostLeaseEndsAtOnceAndIsNotReleased(t *testing.T) {
@@ -290,12 +361,7 @@ func TestAStartThatFailsReleasesTheLease(t *testing.T) {
 }
 
 func TestAStandbyStopsWithoutALease(t *testing.T) {
-	now := metav1.NowMicro()
-	client := fake.NewClientset(&coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testLease.Namespace, Name: testLease.Name},
-		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("other"), LeaseDurationSeconds: ptr.To(int32(60)),
-			AcquireTime: &now, RenewTime: &now},
-	})
+	client := fake.NewClientset(heldLease(60))
 	ctx, stop := context.WithCancel(t.Context())
 	result := make(chan error, 1)
 	go func() {

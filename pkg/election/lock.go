@@ -25,6 +25,8 @@ type lock struct {
 	won      context.CancelFunc
 	taken    func()
 	acquired bool
+	// over is the record of another holder that has expired; nil for none.
+	over *resourcelock.LeaderElectionRecord
 
 	// seen guards what is told when the lease is lost.
 	seen   sync.Mutex
@@ -63,9 +65,28 @@ func (l *lock) isAcquired() bool {
 	return l.acquired
 }
 
-// Get reads the record and remembers who holds it.
+// expired ends the attempt under way; the next one takes the lease if its record is still this one.
+func (l *lock) expired(record resourcelock.LeaderElectionRecord) {
+	l.mu.Lock()
+	l.over = &record
+	l.mu.Unlock()
+	l.interrupt()
+}
+
+// isOver reports whether the record is the one that has expired.
+func (l *lock) isOver(record *resourcelock.LeaderElectionRecord) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return record != nil && l.over != nil && !l.acquired && record.HolderIdentity == l.over.HolderIdentity && record.RenewTime.Equal(&l.over.RenewTime)
+}
+
+// Get reads the record and remembers who holds it. One that has expired has no holder:
+// the elector, which is new in each attempt, would wait for it once more.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
+	if l.isOver(record) {
+		record.HolderIdentity = ""
+	}
 	holder := ""
 	if record != nil {
 		holder = record.HolderIdentity

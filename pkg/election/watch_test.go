@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/rest"
@@ -56,7 +57,7 @@ func electionsAt(t *testing.T, refuse func(*http.Request) int) *Elections {
 func TestTheWatchesOfAnElectionBackOff(t *testing.T) {
 	for name, watch := range map[string]func(context.Context, *Elections) (wait func(), err error){
 		"of the lease": func(ctx context.Context, e *Elections) (func(), error) {
-			return watchLease(ctx, e.watching, testLease, e.mayTake, func() {}), nil
+			return watchLease(ctx, e.watching, testLease, func(*coordinationv1.Lease) {}), nil
 		},
 		"of the candidate": func(ctx context.Context, e *Elections) (func(), error) {
 			var background sync.WaitGroup
