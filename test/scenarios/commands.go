@@ -66,6 +66,7 @@ func init() {
 		"expect-event":   {wantCondition, (*run).expect},
 		"expect-refused": {wantCondition, (*run).expect},
 		"expect-metric":  {wantCondition, (*run).expect},
+		"expect-why":     {wantCondition, (*run).expect},
 		// What the controllers have asked for since the last command.
 		"expect-request": {wantCondition, (*run).expect},
 	}
@@ -181,7 +182,7 @@ func words(line string) []string {
 
 // condition is what an expect line says.
 type condition struct {
-	kind string // expect, expect-count, expect-gone, expect-event, expect-refused, expect-request, expect-metric
+	kind string // expect, expect-count, expect-gone, expect-event, expect-refused, expect-request, expect-metric, expect-why
 
 	target string
 	path   string
@@ -210,7 +211,7 @@ func parseCondition(s Step) (condition, error) {
 		return parseRefused(c, s.Rest)
 	case "expect-metric":
 		return parseMetric(c, s.Rest)
-	case "expect":
+	case "expect", "expect-why":
 	default:
 		return c, fmt.Errorf("%q cannot be waited for", s.Command)
 	}

@@ -29,6 +29,8 @@ func (c condition) holds(ctx context.Context, r *run, any bool) (ok bool, seen s
 		return c.refused(ctx, r)
 	case "expect-metric":
 		return c.metric(r)
+	case "expect-why":
+		return c.why(ctx, r)
 	}
 	objects, err := r.find(ctx, c.target)
 	if err != nil {

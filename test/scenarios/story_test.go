@@ -93,6 +93,7 @@ func TestParseRefusesMalformedStories(t *testing.T) {
 		"a refusal that is compared as text":   {"expect-refused pods/a =~ 1", "s.txtar:1: expect-refused takes RES/NAME OPERATOR NUMBER"},
 		"a metric without a number":            {"expect-metric up == many", "s.txtar:1: expect-metric needs a number"},
 		"a metric that is compared as text":    {"expect-metric up =~ 1", "s.txtar:1: expect-metric takes NAME"},
+		"a question without an answer":         {"expect-why pods/a .verdict", "s.txtar:1: \"\" is none of"},
 		"a switch position of another machine": {"kubelet maybe", "s.txtar:1: kubelet takes one of on, off"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
@@ -28,6 +29,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/monitor"
 	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
+	"github.com/kube-kcm/kube-controller-manager/pkg/why"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
@@ -77,6 +79,7 @@ type ControllerContext struct {
 	live        consistency.List
 	kinds       meta.RESTMapper                 // of the built-in kinds, as served at the start of the term
 	wholes      informers.SharedInformerFactory // what the loops of a cloud read; nil without a provider
+	served      *why.Kinds                      // what questions may be about
 }
 
 func newControllerContext(ctx context.Context, p *process, termName string, fence *election.Fence) (ControllerContext, error) {
@@ -197,9 +200,11 @@ func (cc *ControllerContext) addDiscovery(ctx context.Context) error {
 	cc.background(ctx, func(ctx context.Context) {
 		wait.UntilWithContext(ctx, func(context.Context) { cc.RESTMapper.Reset() }, mapperReset)
 	})
-	if cc.Available, cc.kinds, err = availableResources(ctx, client); err != nil {
+	var served []*metav1.APIResourceList
+	if cc.Available, served, err = availableResources(ctx, client); err != nil {
 		return err
 	}
+	cc.kinds, cc.served = kindsOf(served), why.KindsOf(served)
 	return cc.addMonitors(ctx, client)
 }
 
@@ -224,6 +229,7 @@ func (cc *ControllerContext) startCaches(ctx context.Context) {
 		all.Wait()
 	})
 	close(cc.CachesStarted)
+	cc.explain()
 }
 
 // Debug is where controllers show what they know.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/kube-kcm/kube-controller-manager/pkg/why"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
 
@@ -66,6 +68,9 @@ func wireUp(t *testing.T, served map[string][]string) map[string]debug.Controlle
 			if _, ok := loop.(looksLive); !ok {
 				t.Errorf("the writes of %s cannot be looked at live", name)
 			}
+			if _, handler := cc.Debug().Find(name); !remembers(handler) {
+				t.Errorf("what %s remembers of a key cannot be asked", name)
+			}
 		}
 	}
 	stop()
@@ -117,4 +122,9 @@ func TestAControllerWithoutItsAPIIsLeftOutAlone(t *testing.T) {
 	if got := states[names.ReplicaSetController].State; got != debug.Started {
 		t.Errorf("the replica set controller is %s", got)
 	}
+}
+
+func remembers(handler http.Handler) bool {
+	_, ok := handler.(why.Loop)
+	return ok
 }

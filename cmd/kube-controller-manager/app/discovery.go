@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -19,9 +18,9 @@ import (
 // itself when other groups are known.
 const groupPatience = 10 * time.Second
 
-// availableResources asks the API server what it serves. A group whose server
+// availableResources asks the API server what it serves, as a set and in its own words. A group whose server
 // does not answer only costs what needs that group.
-func availableResources(ctx context.Context, client discovery.DiscoveryInterface) (map[schema.GroupVersionResource]bool, meta.RESTMapper, error) {
+func availableResources(ctx context.Context, client discovery.DiscoveryInterface) (map[schema.GroupVersionResource]bool, []*metav1.APIResourceList, error) {
 	lists, err := discover(ctx, client)
 	if len(lists) == 0 && err != nil {
 		return nil, nil, fmt.Errorf("discover the served resources: %w", err)
@@ -39,7 +38,7 @@ func availableResources(ctx context.Context, client discovery.DiscoveryInterface
 			available[version.WithResource(resource.Name)] = true
 		}
 	}
-	return available, kindsOf(lists), nil
+	return available, lists, nil
 }
 
 // discover asks what is served, again while the API server refuses for now. It

@@ -42,6 +42,7 @@ type process struct {
 	ready  *checks
 	debug  *debug.Registry
 	events *eventStream
+	why    *explainer
 	// cloud is the cloud provider; nil for none. It is initialized once.
 	cloud     cloudprovider.Interface
 	cloudOnce sync.Once
@@ -88,6 +89,7 @@ func newProcess(ctx context.Context, c *config.CompletedConfig) *process {
 		ready:           newChecks("/readyz"),
 		debug:           debug.NewRegistry(debugPrefix),
 	}
+	p.why = newExplainer(p)
 	p.events = startEvents(ctx, c.EventBroadcaster, c.EventRecorder, c.Client.CoreV1())
 	return p
 }

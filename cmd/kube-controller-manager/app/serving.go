@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"k8s.io/apiserver/pkg/server/flagz"
@@ -23,6 +24,8 @@ import (
 const (
 	// debugPrefix is where the controllers show what they know.
 	debugPrefix = "/debug/controllers/"
+	// whyPath is where the process says why an object is as it is.
+	whyPath = "/debug/why"
 	// serverShutdown bounds how long requests in flight keep a stopping process.
 	serverShutdown = time.Second
 )
@@ -61,7 +64,9 @@ func (p *process) endpoints() *mux.PathRecorderMux {
 	}, p.health)
 	paths.Handle("/livez", p.live)
 	paths.Handle("/readyz", p.ready)
-	paths.UnlistedHandlePrefix(debugPrefix, p.debug)
+	paths.Handle(strings.TrimSuffix(debugPrefix, "/"), p.debug)
+	paths.HandlePrefix(debugPrefix, p.debug)
+	paths.Handle(whyPath, p.why)
 	gates := p.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent)
 	if gates.Enabled(zpagesfeatures.ComponentFlagz) && p.Flagz != nil {
 		flagz.Install(paths, component, p.Flagz)

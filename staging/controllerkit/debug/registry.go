@@ -57,6 +57,13 @@ func (r *Registry) Handle(name string, h http.Handler) {
 	r.handlers[name] = h
 }
 
+// Find returns a controller and what serves its page; nil when nothing does.
+func (r *Registry) Find(name string) (Controller, http.Handler) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.controllers[name], r.handlers[name]
+}
+
 // List returns all controllers by name.
 func (r *Registry) List() []Controller {
 	r.mu.RLock()
@@ -77,9 +84,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		writeJSON(w, http.StatusOK, r.List())
 		return
 	}
-	r.mu.RLock()
-	handler, controller := r.handlers[name], r.controllers[name]
-	r.mu.RUnlock()
+	controller, handler := r.Find(name)
 	switch {
 	case handler != nil:
 		handler.ServeHTTP(w, req)

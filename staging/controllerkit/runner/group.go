@@ -24,6 +24,8 @@ type Loop interface {
 	Snapshot() Snapshot
 	// Key is what the loop knows of the key with this printed form.
 	Key(printed string) (KeySnapshot, bool)
+	// Known is the same with times, for one loop or several.
+	Known(printed string) []Known
 }
 
 // Group joins the loops of a controller that has several queues into one.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
 // maxListed bounds the failing keys a snapshot lists.
@@ -92,21 +94,11 @@ func (r *Runner[K]) Key(printed string) (KeySnapshot, bool) {
 func (b *book[K]) find(printed string) (K, KeySnapshot, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := b.clock.Now()
-	for key := range b.inFlight {
-		if format(key) == printed {
-			return key, b.describe(key, b.of(key), now), true
-		}
+	key, m, ok := b.search(printed)
+	if !ok {
+		return key, KeySnapshot{Key: printed}, false
 	}
-	for _, known := range []map[K]*memory{b.trouble, b.settled} {
-		for key, m := range known {
-			if format(key) == printed {
-				return key, b.describe(key, m, now), true
-			}
-		}
-	}
-	var none K
-	return none, KeySnapshot{Key: printed}, false
+	return key, b.describe(key, m, b.clock.Now()), true
 }
 
 func (b *book[K]) describe(key K, m *memory, now time.Time) KeySnapshot {
@@ -123,10 +115,15 @@ func (b *book[K]) describe(key K, m *memory, now time.Time) KeySnapshot {
 	if !m.last.IsZero() {
 		s.LastSync, s.Took = rounded(now.Sub(m.last))+" ago", m.took.String()
 	}
-	for _, behind := range m.held {
-		s.WaitingFor = append(s.WaitingFor, fmt.Sprintf("%s, for %s", behind, rounded(now.Sub(behind.Since))))
-	}
+	s.WaitingFor = waitingFor(m.held, now)
 	return s
+}
+
+func waitingFor(held []consistency.Behind, now time.Time) (lines []string) {
+	for _, behind := range held {
+		lines = append(lines, fmt.Sprintf("%s, for %s", behind, rounded(now.Sub(behind.Since))))
+	}
+	return lines
 }
 
 func rounded(d time.Duration) string { return d.Round(time.Millisecond).String() }

@@ -1,0 +1,128 @@
+package app
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/informers"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/why"
+)
+
+// explainer answers questions about objects from the caches of the terms that this
+// process leads, and from what its controllers remember.
+type explainer struct {
+	*why.World
+	process *process
+
+	mu    sync.Mutex
+	terms []*explained
+}
+
+// explained is a term as far as questions need it.
+type explained struct {
+	since  time.Time
+	served *why.Kinds
+	caches func(why.Kind) []why.Cache
+}
+
+func newExplainer(p *process) *explainer {
+	e := &explainer{process: p}
+	e.World = &why.World{
+		Now: time.Now, Process: e.self, Kinds: e.kinds, Caches: e.caches, Works: worksOn, Running: e.running,
+	}
+	return e
+}
+
+// explain lets questions see the caches of the term until it is closed.
+func (cc ControllerContext) explain() {
+	e := cc.process.why
+	t := &explained{since: cc.Clock.Now(), served: cc.served, caches: cc.cachesOf()}
+	e.mu.Lock()
+	e.terms = append(e.terms, t)
+	e.mu.Unlock()
+	cc.term.onClose(func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.terms = slices.DeleteFunc(e.terms, func(other *explained) bool { return other == t })
+	})
+}
+
+// cachesOf returns what finds the caches of the term that hold objects of a kind: the
+// shared one, or that of metadata, and those that one controller has narrowed for itself.
+func (cc ControllerContext) cachesOf() func(why.Kind) []why.Cache {
+	shared := startedIn(cc.Informers, false)
+	var narrow []func(why.Kind) (why.Cache, bool)
+	for _, factory := range *cc.narrow {
+		narrow = append(narrow, startedIn(factory, true))
+	}
+	return func(kind why.Kind) (all []why.Cache) {
+		if found, ok := shared(kind); ok {
+			all = append(all, found)
+		} else if indexer, state, ok := cc.monitors.Cached(kind.GroupResource()); ok {
+			all = append(all, why.Cache{Indexer: indexer, Synced: state.Listed})
+		}
+		for _, of := range narrow {
+			if found, ok := of(kind); ok {
+				all = append(all, found)
+			}
+		}
+		return all
+	}
+}
+
+// startedIn returns what finds a started cache of a factory.
+func startedIn(factory informers.SharedInformerFactory, part bool) func(why.Kind) (why.Cache, bool) {
+	started := startedKinds(factory)
+	return func(kind why.Kind) (why.Cache, bool) {
+		version, ok := started[kind.GroupKind]
+		if !ok {
+			return why.Cache{}, false
+		}
+		found, err := factory.ForResource(kind.GroupResource().WithVersion(version))
+		if err != nil {
+			return why.Cache{}, false
+		}
+		return why.Cache{Indexer: found.Informer().GetIndexer(), Synced: found.Informer().HasSynced(), Part: part}, true
+	}
+}
+
+func (e *explainer) led() []*explained {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.terms)
+}
+
+// self is who answers.
+func (e *explainer) self() why.Process {
+	p := why.Process{}
+	for _, t := range e.led() {
+		p.Leading = true
+		if p.Since.IsZero() || t.since.Before(p.Since) {
+			p.Since = t.since.UTC()
+		}
+	}
+	return p
+}
+
+func (e *explainer) kinds() *why.Kinds {
+	terms := e.led()
+	if len(terms) == 0 {
+		return nil
+	}
+	return terms[0].served
+}
+
+func (e *explainer) caches(kind why.Kind) (all []why.Cache) {
+	for _, t := range e.led() {
+		all = append(all, t.caches(kind)...)
+	}
+	return all
+}
+
+func (e *explainer) running(controller, _ string) why.Running {
+	state, handler := e.process.debug.Find(controller)
+	loop, _ := handler.(why.Loop)
+	return why.Running{Controller: state, Loop: loop}
+}

@@ -1,0 +1,223 @@
+package why
+
+import (
+	"fmt"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/component-helpers/storage/ephemeral"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+)
+
+// indexed returns the cache of a kind that holds all of its objects; nil when there is none.
+func (l *look) indexed(kind schema.GroupKind) toolscache.Indexer {
+	served, ok := l.kinds.of(kind)
+	if !ok {
+		return nil
+	}
+	return l.all(served)
+}
+
+func (l *look) all(kind Kind) toolscache.Indexer {
+	if found := l.Caches(kind); len(found) > 0 && !found[0].Part {
+		return found[0].Indexer
+	}
+	return nil
+}
+
+// named is an object by its name, in a cache or not.
+func (l *look) named(kind schema.GroupKind, namespace, name string) relative {
+	r := relative{kind: kind, namespace: namespace, name: name}
+	if object, ok := l.get(kind, namespace, name); ok {
+		r.object = object
+	}
+	return r
+}
+
+// relativesOf are objects that a cache holds. An index that no running controller has
+// asked for finds nothing: the owner's own numbers say then what there is.
+func relativesOf[T any](kind schema.GroupKind, found []*T, err error) []relative {
+	if err != nil {
+		return nil
+	}
+	all := make([]relative, 0, len(found))
+	for _, object := range found {
+		if o, ok := any(object).(metav1.Object); ok {
+			all = append(all, relative{kind, o.GetNamespace(), o.GetName(), object})
+		}
+	}
+	return all
+}
+
+// controlled returns what an owner of type O controls.
+func controlled[O, T any](kind schema.GroupKind) func(*look, *O) []relative {
+	return func(l *look, owner *O) []relative {
+		indexer := l.indexed(kind)
+		o, ok := any(owner).(metav1.Object)
+		if indexer == nil || !ok {
+			return nil
+		}
+		found, err := cache.Lookup[T](indexer, cache.ByController, string(o.GetUID()))
+		return relativesOf(kind, found, err)
+	}
+}
+
+// ofStatefulSet are its pods and the claims of the wanted ones.
+func ofStatefulSet(l *look, set *appsv1.StatefulSet) []relative {
+	all := controlled[appsv1.StatefulSet, corev1.Pod](podKind)(l, set)
+	first := 0
+	if set.Spec.Ordinals != nil {
+		first = int(set.Spec.Ordinals.Start)
+	}
+	for n := range min(wanted(set.Spec.Replicas), judgedAtMost) {
+		for i := range set.Spec.VolumeClaimTemplates {
+			name := set.Spec.VolumeClaimTemplates[i].Name + "-" + set.Name + "-" + strconv.Itoa(first+int(n))
+			if claim := l.named(claims, set.Namespace, name); claim.object != nil {
+				all = append(all, claim)
+			}
+		}
+	}
+	return all
+}
+
+// ofPod are the claims of a pod that does not run yet.
+func ofPod(l *look, pod *corev1.Pod) (all []relative) {
+	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
+		return nil
+	}
+	for i := range pod.Spec.Volumes {
+		switch v := &pod.Spec.Volumes[i]; {
+		case v.PersistentVolumeClaim != nil:
+			all = append(all, l.named(claims, pod.Namespace, v.PersistentVolumeClaim.ClaimName))
+		case v.Ephemeral != nil:
+			all = append(all, l.named(claims, pod.Namespace, ephemeral.VolumeClaimName(pod, v)))
+		}
+	}
+	return all
+}
+
+// ofClaim are its volume and its class.
+func ofClaim(l *look, claim *corev1.PersistentVolumeClaim) (all []relative) {
+	if claim.Spec.VolumeName != "" {
+		all = append(all, l.named(volumes, "", claim.Spec.VolumeName))
+	}
+	if class := classOf(claim); class != "" {
+		all = append(all, l.named(classes, "", class))
+	}
+	return all
+}
+
+// podsUsing returns the pods that name a claim.
+func (l *look) podsUsing(claim *corev1.PersistentVolumeClaim) []*corev1.Pod {
+	if indexer := l.indexed(podKind); indexer != nil {
+		if found, err := cache.Lookup[corev1.Pod](indexer, cache.PodsByClaim, claim.Namespace+"/"+claim.Name); err == nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// podsOn returns the pods of a node; false when no index has them.
+func (l *look) podsOn(node string) ([]*corev1.Pod, bool) {
+	indexer := l.indexed(podKind)
+	if indexer == nil {
+		return nil, false
+	}
+	found, err := cache.Lookup[corev1.Pod](indexer, cache.PodsByNode, node)
+	return found, err == nil
+}
+
+// ofNode are its lease, and the pods that leave it or have to.
+func ofNode(l *look, node *corev1.Node) []relative {
+	all := []relative{l.named(leases, corev1.NamespaceNodeLease, node.Name)}
+	on, _ := l.podsOn(node.Name)
+	for _, pod := range on {
+		if leavingOf(node, pod, l.now).leaves {
+			all = append(all, relative{podKind, pod.Namespace, pod.Name, pod})
+		}
+	}
+	return all
+}
+
+// slicesOf returns the slices of a Service.
+func (l *look) slicesOf(service *corev1.Service) []*discoveryv1.EndpointSlice {
+	if indexer := l.indexed(endpointSlice); indexer != nil {
+		found, err := cache.Selected[discoveryv1.EndpointSlice](indexer, service.Namespace, map[string]string{discoveryv1.LabelServiceName: service.Name})
+		if err == nil {
+			return found
+		}
+	}
+	return nil
+}
+
+func ofService(l *look, service *corev1.Service) []relative {
+	return relativesOf(endpointSlice, l.slicesOf(service), nil)
+}
+
+// ofBudget are the pods that it selects.
+func ofBudget(l *look, budget *policyv1.PodDisruptionBudget) []relative {
+	indexer := l.indexed(podKind)
+	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+	if indexer == nil || err != nil {
+		return nil
+	}
+	found, err := cache.Matching[corev1.Pod](indexer, budget.Namespace, selector)
+	return relativesOf(podKind, found, err)
+}
+
+// ofAutoscaler is what it scales.
+func ofAutoscaler(l *look, hpa *autoscalingv2.HorizontalPodAutoscaler) []relative {
+	target := hpa.Spec.ScaleTargetRef
+	return []relative{l.named(schema.FromAPIVersionAndKind(target.APIVersion, target.Kind).GroupKind(), hpa.Namespace, target.Name)}
+}
+
+// inNamespace counts the objects of a namespace by kind, as far as caches have them.
+func (l *look) inNamespace(namespace string, each func(Kind, toolscache.Indexer, int)) {
+	for _, kind := range l.kinds.all {
+		if !kind.Namespaced {
+			continue
+		}
+		if indexer := l.all(kind); indexer != nil {
+			keys, err := indexer.IndexKeys(toolscache.NamespaceIndex, namespace)
+			if err == nil && len(keys) > 0 {
+				each(kind, indexer, len(keys))
+			}
+		}
+	}
+}
+
+// ofNamespace are the objects that keep a namespace from ending: those that are being
+// deleted still. As long as it does not end, nothing belongs to its answer.
+func ofNamespace(l *look, namespace *corev1.Namespace) (all []relative) {
+	if namespace.DeletionTimestamp == nil {
+		return nil
+	}
+	l.inNamespace(namespace.Name, func(kind Kind, indexer toolscache.Indexer, _ int) {
+		items, err := indexer.ByIndex(toolscache.NamespaceIndex, namespace.Name)
+		if err != nil {
+			return
+		}
+		for _, item := range items[:min(len(items), judgedAtMost)] {
+			if o, ok := item.(metav1.Object); ok && o.GetDeletionTimestamp() != nil {
+				all = append(all, relative{kind.GroupKind, namespace.Name, o.GetName(), item})
+			}
+		}
+	})
+	return all
+}
+
+// leftIn says what is left in a namespace, by kind.
+func (l *look) leftIn(namespace string) (facts []string) {
+	l.inNamespace(namespace, func(kind Kind, _ toolscache.Indexer, n int) {
+		facts = append(facts, fmt.Sprintf("%d %s left", n, kind.GroupResource()))
+	})
+	return facts
+}
