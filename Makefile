@@ -20,6 +20,8 @@ LDFLAGS := -s -w \
 	-X $(CLIENT).gitVersion=$(VERSION) -X $(CLIENT).gitMajor=1 -X $(CLIENT).gitMinor=36 -X $(CLIENT).gitCommit=$(COMMIT)
 # What the image is for.
 ARCHES  := amd64 arm64
+# The version of the module staging/controllerkit that goes with this tree.
+KIT     := $(shell awk '/staging\/controllerkit v/ { print $$(NF); exit }' go.mod)
 UNIT    := ./cmd/... ./pkg/... ./hack/table ./hack/mutants ./build/examples/... ./test/harness/... ./test/bench/... ./test/explore/faults ./test/explore/prove
 GO      := go
 # Executables are static. Only the race detector needs a C compiler.
@@ -44,7 +46,7 @@ image: ## write the image as an OCI archive, _output/image.tar, for amd64 and ar
 				-o $(OUT)/image/$$arch/$${name/kube-log-runner/go-runner} $$program; \
 		done; \
 	done
-	@cd hack/image && $(GO) run . $(foreach arch,$(ARCHES),-binaries $(arch)=../../$(OUT)/image/$(arch)) -version $(VERSION) -revision $(COMMIT) -created $(DATE) \
+	@cd hack/image && GOWORK=off $(GO) run . $(foreach arch,$(ARCHES),-binaries $(arch)=../../$(OUT)/image/$(arch)) -version $(VERSION) -revision $(COMMIT) -created $(DATE) \
 		-license ../../LICENSE -out ../../$(OUT)/image.tar
 	@ls -sh $(OUT)/image.tar
 
@@ -60,7 +62,7 @@ build-examples: ## build the examples of build/examples into _output/bin
 
 .PHONY: tools
 tools: ## build etcd, kube-apiserver, kubectl, kwok and the rest into _output/tools/bin
-	@env -u CGO_ENABLED hack/tools/build.sh
+	@env -u CGO_ENABLED GOWORK=off hack/tools/build.sh
 
 .PHONY: run
 run: build tools ## start a local cluster with our binary in it and show it at work
@@ -77,7 +79,7 @@ test: test-unit test-worlds scenarios test-integration test-image compare-quick 
 test-unit: ## unit tests, shuffled, with the race detector; verify vets them
 	CGO_ENABLED=1 $(GO) test -race -vet=off -shuffle=on $(UNIT)
 	CGO_ENABLED=1 $(GO) test -race -vet=off -skip='TestStories|TestStatic|TestExplore|TestFields|TestReplay' ./test/compare/... ./test/explore
-	cd staging/controllerkit && CGO_ENABLED=1 $(GO) test -race -vet=off -shuffle=on ./...
+	cd staging/controllerkit && GOWORK=off CGO_ENABLED=1 $(GO) test -race -vet=off -shuffle=on ./...
 
 # The packages with small worlds that are played in the order of a seed.
 WORLDS = $(shell grep -rl --include='*_test.go' 'testworld\.Seeds' pkg | xargs -n1 dirname | sort -u | sed 's,^,./,')
@@ -97,7 +99,7 @@ test-integration: tools build build-examples ## what a story cannot say, on a re
 .PHONY: test-image
 test-image: tools build ## the image starts where the original's does
 	@$(MAKE) --no-print-directory image ARCHES=$(shell $(GO) env GOARCH)
-	cd hack/image && $(GO) test -vet=off ./...
+	cd hack/image && GOWORK=off $(GO) test -vet=off ./...
 	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off ./test/image
 
 .PHONY: test-e2e
@@ -161,8 +163,17 @@ verify: tools ## formatting, vet, staticcheck, and the rules of the house
 .PHONY: flake
 flake: tools build-race ## everything shuffled, raced and repeated, to find the test that fails sometimes
 	CGO_ENABLED=1 $(GO) test -race -vet=off -shuffle=on -count=10 $(UNIT)
-	cd staging/controllerkit && CGO_ENABLED=1 $(GO) test -race -vet=off -shuffle=on -count=20 ./...
+	cd staging/controllerkit && GOWORK=off CGO_ENABLED=1 $(GO) test -race -vet=off -shuffle=on -count=20 ./...
 	KCM_BINARY=$(CURDIR)/$(RACE) $(GO) test -count=3 -timeout=90m ./test/scenarios/...
+
+.PHONY: tidy
+tidy: ## bring go.mod and go.sum of all modules in line with what is imported
+	@for dir in . staging/controllerkit hack/image; do hack/tidy.sh $$dir; done
+
+.PHONY: kit-sum
+kit-sum: ## put the checksums of the kit at HEAD into go.sum, before a release is tagged
+	@cd hack/image && GOWORK=off $(GO) run ./kit -version $(KIT) >../../$(OUT)/kit.sum
+	@hack/tidy.sh . -sums $(OUT)/kit.sum
 
 .PHONY: clean
 clean: stop ## stop the cluster and remove what was built, except the tools

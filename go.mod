@@ -6,7 +6,7 @@ require (
 	github.com/fsnotify/fsnotify v1.9.0
 	github.com/go-jose/go-jose/v4 v4.1.3
 	github.com/google/go-cmp v0.7.0
-	github.com/kube-kcm/kube-controller-manager/staging/controllerkit v0.0.0
+	github.com/kube-kcm/kube-controller-manager/staging/controllerkit v0.1.0
 	github.com/prometheus/common v0.67.5
 	github.com/robfig/cron/v3 v3.0.1
 	github.com/spf13/cobra v1.10.2
@@ -122,5 +122,3 @@ require (
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
 )
-
-replace github.com/kube-kcm/kube-controller-manager/staging/controllerkit => ./staging/controllerkit

@@ -11,7 +11,7 @@ packages=("$@")
 [ $# -gt 0 ] || mapfile -t packages < <(grep '^[a-z]' hack/mutate/packages.txt)
 
 mkdir -p "$out" "$(dirname "$tool")"
-(cd hack/mutate && go build -trimpath -ldflags '-s -w' -o "$tool" github.com/go-gremlins/gremlins/cmd/gremlins)
+(cd hack/mutate && GOWORK=off go build -trimpath -ldflags '-s -w' -o "$tool" github.com/go-gremlins/gremlins/cmd/gremlins)
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
