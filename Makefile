@@ -6,20 +6,22 @@ SHELL := /bin/bash
 OUT     := _output
 BINARY  := $(OUT)/bin/kube-controller-manager
 RACE    := $(OUT)/bin/kube-controller-manager-race
-# The API level that the binary stands in for; it is what --version says.
-VERSION := v1.36.3
+# The version of this project, and the API level that the binary stands in for, which is what --version says.
+RELEASE := $(shell cat pkg/release/VERSION)
+VERSION := $(firstword $(subst -kcm., ,$(RELEASE)))
 STAMP   := k8s.io/component-base/version
 # Where client-go takes the user agent from.
 CLIENT  := k8s.io/client-go/pkg/version
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 TREE    := $(shell [ -z "$$(git status --porcelain 2>/dev/null)" ] && echo clean || echo dirty)
-DATE    := $(shell git log -1 --format=%cd --date=format:%Y-%m-%dT%H:%M:%SZ 2>/dev/null || echo 1970-01-01T00:00:00Z)
+DATE    := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null || echo 1970-01-01T00:00:00Z)
 LDFLAGS := -s -w \
 	-X $(STAMP).gitVersion=$(VERSION) -X $(STAMP).gitMajor=1 -X $(STAMP).gitMinor=36 \
 	-X $(STAMP).gitCommit=$(COMMIT) -X $(STAMP).gitTreeState=$(TREE) -X $(STAMP).buildDate=$(DATE) \
 	-X $(CLIENT).gitVersion=$(VERSION) -X $(CLIENT).gitMajor=1 -X $(CLIENT).gitMinor=36 -X $(CLIENT).gitCommit=$(COMMIT)
-# What the image is for.
-ARCHES  := amd64 arm64
+# What the image is for, and where kubectl runs besides.
+ARCHES   := amd64 arm64
+DESKTOPS := darwin/amd64 darwin/arm64
 # The version of the module staging/controllerkit that goes with this tree.
 KIT     := $(shell awk '/staging\/controllerkit v/ { print $$(NF); exit }' go.mod)
 UNIT    := ./cmd/... ./pkg/... ./hack/table ./hack/mutants ./build/examples/... ./test/harness/... ./test/bench/... ./test/explore/faults ./test/explore/prove
@@ -46,9 +48,28 @@ image: ## write the image as an OCI archive, _output/image.tar, for amd64 and ar
 				-o $(OUT)/image/$$arch/$${name/kube-log-runner/go-runner} $$program; \
 		done; \
 	done
-	@cd hack/image && GOWORK=off $(GO) run . $(foreach arch,$(ARCHES),-binaries $(arch)=../../$(OUT)/image/$(arch)) -version $(VERSION) -revision $(COMMIT) -created $(DATE) \
-		-license ../../LICENSE -out ../../$(OUT)/image.tar
+	@cd hack/image && GOWORK=off $(GO) run . $(foreach arch,$(ARCHES),-binaries $(arch)=../../$(OUT)/image/$(arch)) \
+		-version $(RELEASE) -api-level $(VERSION) -revision $(COMMIT) -created $(DATE) -license ../../LICENSE -out ../../$(OUT)/image.tar
 	@ls -sh $(OUT)/image.tar
+
+.PHONY: version
+version: ## print the version of this tree, and the version of Kubernetes that it stands in for
+	@echo $(RELEASE) $(VERSION)
+
+.PHONY: release
+release: image ## all files of a release into _output/release; the same commit and the same Go give the same bytes
+	@if [ -d cmd/kubectl-kcm ]; then \
+		for platform in $(ARCHES:%=linux/%) $(DESKTOPS); do \
+			echo "build kubectl-kcm for $$platform"; \
+			dir=$${platform/#linux\//}; \
+			GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(OUT)/image/$${dir/\//-}/kubectl-kcm ./cmd/kubectl-kcm; \
+		done; \
+	fi
+	@platforms="$(foreach arch,$(ARCHES),-binaries linux/$(arch)=../../$(OUT)/image/$(arch))"; \
+	if [ -d cmd/kubectl-kcm ]; then platforms="$$platforms $(foreach on,$(DESKTOPS),-binaries $(on)=../../$(OUT)/image/$(subst /,-,$(on)))"; fi; \
+	cd hack/image && GOWORK=off $(GO) run ./release $$platforms -version $(RELEASE) -api-level $(VERSION) -kit $(KIT) -created $(DATE) \
+		-image ../../$(OUT)/image.tar -manifests ../../build -license ../../LICENSE -out ../../$(OUT)/release
+	@cd $(OUT)/release && sha256sum --quiet --check SHA256SUMS && ls -sh
 
 .PHONY: build-race
 build-race: ## build the binary with the race detector, for scenarios
@@ -97,8 +118,8 @@ test-integration: tools build build-examples ## what a story cannot say, on a re
 	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off -parallel=2 -timeout=30m ./test/integration/...
 
 .PHONY: test-image
-test-image: tools build ## the image starts where the original's does
-	@$(MAKE) --no-print-directory image ARCHES=$(shell $(GO) env GOARCH)
+test-image: tools build ## a release is whole, and its image starts where the original's does
+	@$(MAKE) --no-print-directory release ARCHES=$(shell $(GO) env GOARCH) DESKTOPS=
 	cd hack/image && GOWORK=off $(GO) test -vet=off ./...
 	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off ./test/image
 
@@ -165,6 +186,10 @@ flake: tools build-race ## everything shuffled, raced and repeated, to find the 
 	CGO_ENABLED=1 $(GO) test -race -vet=off -shuffle=on -count=10 $(UNIT)
 	cd staging/controllerkit && GOWORK=off CGO_ENABLED=1 $(GO) test -race -vet=off -shuffle=on -count=20 ./...
 	KCM_BINARY=$(CURDIR)/$(RACE) $(GO) test -count=3 -timeout=90m ./test/scenarios/...
+
+.PHONY: flags-doc
+flags-doc: ## write docs/operate/flags.md from the flags
+	UPDATE=1 $(GO) test -count=1 -vet=off -run TestOwnFlagsAreDocumented ./cmd/kube-controller-manager/app/options
 
 .PHONY: tidy
 tidy: ## bring go.mod and go.sum of all modules in line with what is imported

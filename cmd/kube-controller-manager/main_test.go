@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/release"
 )
 
 // asProgram makes the test binary behave as the program.
@@ -39,9 +41,12 @@ func TestCommandLine(t *testing.T) {
 			args: []string{"extra-arg"}, code: 1,
 			stderr: []string{"Error: \"kube-controller-manager\" does not take any arguments, got [\"extra-arg\"]\n"}, not: []string{usage}},
 		"the version is printed": {
-			args: []string{"--version"}, stdout: []string{"Kubernetes v"}},
+			args: []string{"--version"}, stdout: []string{"Kubernetes v"}, not: []string{"kcm"}},
 		"so is all that is known of it": {
 			args: []string{"--version=raw"}, stdout: []string{"version.Info{Major:", `Compiler:"gc"`}},
+		"the release is printed on its own, with the commit": {
+			args: []string{"--print-release", "--kubeconfig=/nonexistent.yaml"},
+			stdout: []string{"kube-controller-manager " + release.Version() + "\n", "stands in for: Kubernetes " + release.APILevel() + "\n", "commit: ", "built with: go1."}, not: []string{"nonexistent"}},
 		"help shows the flags by section": {
 			args: []string{"--help"}, stdout: []string{usage, "Debugging flags:\n", "Ttl-after-finished-controller flags:\n", "Global flags:\n",
 				"kube:APIServerIdentity=true|false (BETA - default=true)"}, not: []string{"--node-sync-period"}},
@@ -86,6 +91,27 @@ func TestCommandLine(t *testing.T) {
 				t.Errorf("%d lines say that the command failed", lines)
 			}
 		})
+	}
+}
+
+// TestTheReleaseIsInAMetric holds that kubernetes_build_info, which tools compare among
+// the components of a cluster, has nothing of it.
+func TestTheReleaseIsInAMetric(t *testing.T) {
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]string{}
+	for _, family := range families {
+		shown[family.GetName()] = family.String()
+	}
+	for _, value := range []string{release.Version(), release.APILevel()} {
+		if !strings.Contains(shown["kcm_release_info"], `"`+value+`"`) {
+			t.Errorf("%q lacks %s", shown["kcm_release_info"], value)
+		}
+	}
+	if info := shown["kubernetes_build_info"]; info == "" || strings.Contains(info, "kcm") {
+		t.Errorf("kubernetes_build_info is %q", info)
 	}
 }
 

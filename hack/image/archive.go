@@ -16,11 +16,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/kube-kcm/kube-controller-manager/hack/image/files"
 )
 
 // repository is the name under which a runtime has the image that it imports; one without
 // a host would be looked for elsewhere.
 const repository = "localhost/kube-controller-manager"
+
+// apiLevelLabel says which version of Kubernetes the image stands in for.
+const apiLevelLabel = "com.github.kube-kcm.api-level"
 
 // write writes the archive.
 func write(o options) error {
@@ -54,12 +59,12 @@ func write(o options) error {
 // imageOf has one layer. It is started by root, as key files are root's, and by a
 // command line without a path, or by one that begins with /go-runner.
 func imageOf(p platform, o options) (v1.Image, error) {
-	files, err := root(p, o.license)
+	all, err := root(p, o.license)
 	if err != nil {
 		return nil, err
 	}
 	var content bytes.Buffer
-	if err := writeTar(&content, o.created, files); err != nil {
+	if err := files.WriteTar(&content, o.created, all); err != nil {
 		return nil, err
 	}
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content.Bytes())), nil },
@@ -91,6 +96,7 @@ func imageOf(p platform, o options) (v1.Image, error) {
 			"org.opencontainers.image.revision":    o.revision,
 			"org.opencontainers.image.created":     o.created.UTC().Format(time.RFC3339),
 			"org.opencontainers.image.licenses":    "Apache-2.0",
+			apiLevelLabel:                          o.apiLevel,
 		},
 	}
 	return mutate.ConfigFile(image, config)
@@ -98,13 +104,13 @@ func imageOf(p platform, o options) (v1.Image, error) {
 
 // pack writes a directory as a tar file, its names sorted and its times equal.
 func pack(dir string, o options) error {
-	var files []file
+	var all []files.File
 	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		content, err := os.ReadFile(name)
-		files = append(files, file{filepath.ToSlash(strings.TrimPrefix(name, dir+string(filepath.Separator))), 0o644, content})
+		all = append(all, files.File{Name: filepath.ToSlash(strings.TrimPrefix(name, dir+string(filepath.Separator))), Mode: 0o644, Content: content})
 		return err
 	})
 	if err != nil {
@@ -117,7 +123,7 @@ func pack(dir string, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := writeTar(out, o.created, withDirectories(files)); err != nil {
+	if err := files.WriteTar(out, o.created, files.WithDirectories(all)); err != nil {
 		_ = out.Close() // the first error is the one that counts
 		return err
 	}

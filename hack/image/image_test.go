@@ -27,7 +27,7 @@ func input(t *testing.T) options {
 		t.Fatal(err)
 	}
 	return options{
-		binaries: []platform{{"amd64", dir}, {"arm64", dir}}, version: "v1", revision: "abc",
+		binaries: []platform{{"amd64", dir}, {"arm64", dir}}, version: "v1", apiLevel: "v0", revision: "abc",
 		created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), license: license, out: filepath.Join(t.TempDir(), "image.tar"),
 	}
 }
@@ -52,16 +52,16 @@ func TestTheSameInputGivesTheSameBytes(t *testing.T) {
 
 func TestTheRootHasItsFilesAndDirectories(t *testing.T) {
 	o := input(t)
-	files, err := root(o.binaries[0], o.license)
+	all, err := root(o.binaries[0], o.license)
 	if err != nil {
 		t.Fatal(err)
 	}
 	modes, last := map[string]int64{}, ""
-	for _, f := range files {
-		if f.name <= last {
-			t.Errorf("%s comes after %s", f.name, last)
+	for _, f := range all {
+		if f.Name <= last {
+			t.Errorf("%s comes after %s", f.Name, last)
 		}
-		modes[f.name], last = f.mode, f.name
+		modes[f.Name], last = f.Mode, f.Name
 	}
 	for name, mode := range map[string]int64{
 		"go-runner": 0o755, "usr/": 0o755, "usr/local/bin/kube-controller-manager": 0o755, "tmp/": 0o1777, "root/": 0o700, "var/log/": 0o755,
@@ -81,7 +81,7 @@ func TestWhatIsMissingIsNamedInOneGo(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"nothing is given":   {nil, []string{"-binaries", "-created", "-version", "-revision", "-out"}},
+		"nothing is given":   {nil, []string{"-binaries", "-created", "-version", "-api-level", "-revision", "-out"}},
 		"no directory":       {[]string{"-binaries", "amd64"}, []string{"ARCH=DIR"}},
 		"a time of no shape": {[]string{"-created", "today"}, []string{"today"}},
 	} {

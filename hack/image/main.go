@@ -1,7 +1,7 @@
 // Command image writes an OCI archive with the binaries of one or more architectures. It
 // needs no daemon and no registry, and the same input gives the same bytes.
 //
-//	image -binaries amd64=DIR -binaries arm64=DIR -version V -revision COMMIT -created TIME -license FILE -out FILE
+//	image -binaries amd64=DIR -binaries arm64=DIR -version V -api-level V -revision COMMIT -created TIME -license FILE -out FILE
 //
 // Each DIR holds kube-controller-manager and go-runner.
 package main
@@ -20,6 +20,8 @@ type options struct {
 	// binaries are the directories of the executables, by architecture.
 	binaries []platform
 	version  string
+	// apiLevel is the version of Kubernetes that the image stands in for.
+	apiLevel string
 	revision string
 	// created is the time of all files, and what the image says of itself.
 	created time.Time
@@ -57,6 +59,7 @@ func parse(args []string) (options, error) {
 		return err
 	})
 	flags.StringVar(&o.version, "version", "", "the version, which is the tag")
+	flags.StringVar(&o.apiLevel, "api-level", "", "the version of Kubernetes that it stands in for")
 	flags.StringVar(&o.revision, "revision", "", "the commit")
 	flags.StringVar(&o.license, "license", "LICENSE", "the licence of this project")
 	flags.StringVar(&o.out, "out", "", "the archive")
@@ -65,7 +68,7 @@ func parse(args []string) (options, error) {
 	}
 	var errs []error
 	for name, missing := range map[string]bool{
-		"binaries": len(o.binaries) == 0, "created": o.created.IsZero(), "version": o.version == "", "revision": o.revision == "", "out": o.out == "",
+		"binaries": len(o.binaries) == 0, "created": o.created.IsZero(), "version": o.version == "", "api-level": o.apiLevel == "", "revision": o.revision == "", "out": o.out == "",
 	} {
 		if missing {
 			errs = append(errs, fmt.Errorf("-%s is missing", name))

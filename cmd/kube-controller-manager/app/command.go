@@ -45,6 +45,9 @@ func newCommand(run func(context.Context, *config.CompletedConfig) error) *cobra
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			verflag.PrintAndExitIfRequested()
+			if o.PrintRelease {
+				return printRelease(cmd.OutOrStdout())
+			}
 			if err := settle(o); err != nil {
 				return err
 			}

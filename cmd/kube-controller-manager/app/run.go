@@ -21,6 +21,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 	"github.com/kube-kcm/kube-controller-manager/pkg/election"
 	"github.com/kube-kcm/kube-controller-manager/pkg/features"
+	"github.com/kube-kcm/kube-controller-manager/pkg/release"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
 
@@ -53,7 +54,7 @@ type process struct {
 // something could not start, did not stop, or leadership was lost.
 func Run(ctx context.Context, c *config.CompletedConfig) error {
 	logger := klog.FromContext(ctx)
-	logger.Info("Starting", "version", version.Get().String())
+	logger.Info("Starting", "version", version.Get().String(), "release", release.Version())
 	if err := publishConfig(c); err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ func TestFlagsAreThoseOfTheInterface(t *testing.T) {
 		"batch-watch-reads":              {Section: ownSection, Type: "bool", Default: "true"},
 		"concurrent-volume-binder-syncs": {Section: ownSection, Type: "int32", Default: "10"},
 		"node-outage-brake-threshold":    {Section: ownSection, Type: "float32", Default: "0"},
+		"print-release":                  {Section: ownSection, Type: "bool", Default: "false"},
 	}
 	for _, r := range readTable(t, "flags.tsv") {
 		want[r[1]] = flagRow{

@@ -69,6 +69,8 @@ type KubeControllerManagerOptions struct {
 	// NodeOutageBrakeThreshold is the share of nodes above which silence is not believed
 	// while the process has trouble itself; 0 for none.
 	NodeOutageBrakeThreshold float32
+	// PrintRelease prints what the binary is, and ends.
+	PrintRelease bool
 	// Watches says how the watches of the caches are made cheap.
 	Watches transport.Watches
 

@@ -9,6 +9,7 @@ const ownSection = "beyond the original"
 
 // addOwnFlags binds them.
 func (o *KubeControllerManagerOptions) addOwnFlags(fs *pflag.FlagSet) {
+	o.addReleaseFlags(fs)
 	fs.BoolVar(&o.RejectedPodBackoff, "rejected-pod-backoff", o.RejectedPodBackoff,
 		"Pods that their nodes reject as soon as they get them (for instance with reason OutOfcpu) are replaced at growing intervals: the first at once, the next after 10 s, 20 s and so on, up to 5 minutes, "+
 			"until one is accepted. The condition ReplacementBackoff on the owner says until when. Without this flag every rejected pod is replaced at once. "+

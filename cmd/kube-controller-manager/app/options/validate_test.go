@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
@@ -205,8 +207,9 @@ func TestConfigIsComplete(t *testing.T) {
 	if got.Watches != (transport.Watches{Batch: true}) {
 		t.Errorf("watches are made cheap by %+v", got.Watches)
 	}
-	flags := got.Flagz.GetFlagz()
-	if len(flags) != len(all)+5 /* ours */ || flags["secure-port"] != strconv.Itoa(port) {
+	flags, ours := got.Flagz.GetFlagz(), 0
+	newCommandLine(t).sections.FlagSets[ownSection].VisitAll(func(*pflag.Flag) { ours++ })
+	if len(flags) != len(all)+ours || flags["secure-port"] != strconv.Itoa(port) {
 		t.Errorf("/flagz shows %d flags, secure-port %s", len(flags), flags["secure-port"])
 	}
 }
