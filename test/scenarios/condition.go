@@ -30,7 +30,7 @@ func (c condition) holds(ctx context.Context, r *run, any bool) (ok bool, seen s
 	case "expect-metric":
 		return c.metric(r)
 	case "expect-why":
-		return c.why(ctx, r)
+		return c.why(r)
 	}
 	objects, err := r.find(ctx, c.target)
 	if err != nil {

@@ -1,26 +1,25 @@
 package scenarios
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 )
 
-// why compares a field of what the manager answers to the question about an object.
-func (c condition) why(ctx context.Context, r *run) (bool, string, error) {
+// why compares a field of what the manager answers to the question about an object. The
+// kind is asked for in the word of the story.
+func (c condition) why(r *run) (bool, string, error) {
 	if r.suite.manager == nil {
 		return false, "", fmt.Errorf("no controller manager is running")
 	}
-	ref, err := r.resolve(ctx, c.target)
-	if err != nil {
-		return false, "", err
+	kind, name, _ := strings.Cut(c.target, "/")
+	namespace := r.namespace
+	if in, of, ok := strings.Cut(name, "/"); ok {
+		namespace, name = in, of
 	}
-	question := url.Values{"kind": {ref.gvr.GroupResource().String()}, "name": {ref.name}}
-	if ref.namespace != "" {
-		question.Set("namespace", ref.namespace)
-	}
+	question := url.Values{"kind": {kind}, "namespace": {namespace}, "name": {name}}
 	code, body, err := r.suite.manager.GetAsAdmin("/debug/why?" + question.Encode())
 	if err != nil || code != http.StatusOK {
 		return false, fmt.Sprintf("/debug/why answers %d %s, %v", code, body, err), nil

@@ -75,16 +75,6 @@ func (s *Set) Follow(i Interest) *Followed {
 	return f
 }
 
-// Cached returns the objects of a resource that somebody follows, indexed by namespace,
-// and its state; false if nobody does or it is not served.
-func (s *Set) Cached(id schema.GroupResource) (cache.Indexer, State, bool) {
-	w := s.find(id)
-	if w == nil {
-		return nil, State{}, false
-	}
-	return w.informer.GetIndexer(), w.state(), true
-}
-
 // Run follows discovery until ctx ends, then ends all watches.
 func (s *Set) Run(ctx context.Context) {
 	if len(s.followers) == 0 {
