@@ -82,3 +82,19 @@ func TestConditionsOverTime(t *testing.T) {
 		t.Errorf("nothing happened, yet the status changed: %s", diff)
 	}
 }
+
+func TestWhatIsLeftIsNamed(t *testing.T) {
+	left := map[schema.GroupVersionResource]int{configMaps.gvr: 2, widgets.gvr: 3}
+	for want, o := range map[string]outcome{
+		"0 objects of 0 kinds are left":                                                                               {},
+		"5 objects of 2 kinds are left: widgets.example.com (3), configmaps (2)":                                      {remaining: left},
+		"5 objects of 2 kinds are left: widgets.example.com (3), configmaps (2), held by the finalizers a (4), b (1)": {remaining: left, finalizers: map[string]int{"b": 1, "a": 4}},
+	} {
+		if got := o.why(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	if got, want := mostOf(map[string]int{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 2}), "g (2), a (1), b (1), c (1), d (1), and 2 more"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

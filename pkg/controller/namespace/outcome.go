@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -132,6 +133,9 @@ func (o *outcome) why() string {
 		objects += n
 	}
 	why := fmt.Sprintf("%d objects of %d kinds are left", objects, len(o.remaining))
+	if objects > 0 {
+		why += ": " + o.left()
+	}
 	if o.podsFirst {
 		why += ", pods before all else"
 	}
@@ -142,6 +146,35 @@ func (o *outcome) why() string {
 		why += "; discovery is not complete"
 	}
 	return why
+}
+
+// mostNamed is how many kinds, and how many finalizers, a reason names.
+const mostNamed = 5
+
+// left names the kinds of which most is left, and the finalizers that hold most of it.
+func (o *outcome) left() string {
+	kinds := map[string]int{}
+	for gvr, n := range o.remaining {
+		kinds[gvr.GroupResource().String()] = n
+	}
+	if len(o.finalizers) == 0 {
+		return mostOf(kinds)
+	}
+	return mostOf(kinds) + ", held by the finalizers " + mostOf(o.finalizers)
+}
+
+func mostOf(counts map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	var words []string
+	for _, name := range names[:min(len(names), mostNamed)] {
+		words = append(words, fmt.Sprintf("%s (%d)", name, counts[name]))
+	}
+	if more := len(names) - mostNamed; more > 0 {
+		words = append(words, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(words, ", ")
 }
 
 // remainder is what a list shows after the deletion of one kind.

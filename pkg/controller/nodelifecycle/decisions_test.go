@@ -261,7 +261,7 @@ func TestWhyANodeIsWrittenOrWaits(t *testing.T) {
 			`not ready: waits until the rate of zone "z" allows the NoExecute taint`, 0},
 		"let through": {node("a", ready("False"), taints(nr+":NoSchedule")), memory{zone: "z", order: orderTaint},
 			`not ready, and the rate of zone "z" allows the NoExecute taint`, 1},
-		"tainted": {node("a", ready("False"), taints(nr+":NoSchedule", nr+":NoExecute")), memory{}, "conditions, taints and labels are up to date", 0},
+		"tainted": {node("a", ready("False"), taints(nr+":NoSchedule", nr+":NoExecute")), memory{}, "not ready, and tainted for it already: conditions, taints and labels are up to date", 0},
 		"ready again": {node("a", ready("True"), taints(nr+":NoSchedule")), memory{},
 			"updating taints to match the conditions: adding [], removing [" + nr + ":NoSchedule]", 1},
 		"an old label": {node("a", ready("True"), labels("kubernetes.io/os=linux")), memory{}, "copying 1 labels", 1},

@@ -125,6 +125,8 @@ func (o observedNode) why(taints taintPlan, labels map[string]string) string {
 		return fmt.Sprintf("copying %d labels", len(labels))
 	case (ready == corev1.ConditionFalse || ready == corev1.ConditionUnknown) && !has(o.node, notReady) && !has(o.node, unreachable):
 		return fmt.Sprintf("not ready: waits until the rate of zone %q allows the NoExecute taint", o.memory.zone)
+	case ready == corev1.ConditionFalse || ready == corev1.ConditionUnknown:
+		return "not ready, and tainted for it already: conditions, taints and labels are up to date"
 	}
 	return "conditions, taints and labels are up to date"
 }
