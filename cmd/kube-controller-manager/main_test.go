@@ -45,7 +45,7 @@ func TestCommandLine(t *testing.T) {
 		"so is all that is known of it": {
 			args: []string{"--version=raw"}, stdout: []string{"version.Info{Major:", `Compiler:"gc"`}},
 		"the release is printed on its own, with the commit": {
-			args: []string{"--print-release", "--kubeconfig=/nonexistent.yaml"},
+			args:   []string{"--print-release", "--kubeconfig=/nonexistent.yaml"},
 			stdout: []string{"kube-controller-manager " + release.Version() + "\n", "stands in for: Kubernetes " + release.APILevel() + "\n", "commit: ", "built with: go1."}, not: []string{"nonexistent"}},
 		"help shows the flags by section": {
 			args: []string{"--help"}, stdout: []string{usage, "Debugging flags:\n", "Ttl-after-finished-controller flags:\n", "Global flags:\n",
