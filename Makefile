@@ -118,10 +118,11 @@ test-integration: tools build build-examples ## what a story cannot say, on a re
 	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off -parallel=2 -timeout=30m ./test/integration/...
 
 .PHONY: test-image
-test-image: tools build ## a release is whole, and its image starts where the original's does
+test-image: tools build ## a release is whole, its image starts where the original's does, and the documents of operators hold
 	@$(MAKE) --no-print-directory release ARCHES=$(shell $(GO) env GOARCH) DESKTOPS=
 	cd hack/image && GOWORK=off $(GO) test -vet=off ./...
 	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off ./test/image
+	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off ./test/docs
 
 .PHONY: test-e2e
 test-e2e: tools build ## the built binary in whole clusters, three of them side by side

@@ -1,0 +1,150 @@
+package docs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
+)
+
+const patience = time.Minute
+
+// TestThePagesRun runs the blocks of each page in their order, in one shell at the root of
+// the repository, where the manager leads and listens where it does by default.
+func TestThePagesRun(t *testing.T) {
+	root, pages := read(t)
+	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
+	lead(t, cp)
+	bin := t.TempDir()
+	if err := os.Symlink(harness.BuiltBinary(t), filepath.Join(bin, program)); err != nil {
+		t.Fatal(err)
+	}
+	tools, err := harness.FindTools()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := append(os.Environ(), "KUBECONFIG="+cp.AdminKubeconfig,
+		"PATH="+strings.Join([]string{bin, tools.Dir, os.Getenv("PATH")}, string(filepath.ListSeparator)))
+	ran := 0
+	for _, page := range pages {
+		if script := scriptOf(page); script != "" {
+			ran++
+			t.Run(page.Name, func(t *testing.T) { play(t, page, script, root, env) })
+		}
+	}
+	if ran < 4 {
+		t.Errorf("only %d pages have commands that run", ran)
+	}
+}
+
+// lead starts the manager and waits until its controllers work.
+func lead(t *testing.T, cp *harness.ControlPlane) {
+	log := filepath.Join(t.TempDir(), "manager.log")
+	manager, err := harness.StartProcess(program, harness.BuiltBinary(t), []string{
+		"--kubeconfig=" + cp.ManagerKubeconfig, "--authentication-kubeconfig=" + cp.ManagerKubeconfig, "--authorization-kubeconfig=" + cp.ManagerKubeconfig,
+		"--client-ca-file=" + cp.File("ca.crt"), "--root-ca-file=" + cp.File("ca.crt"), "--service-account-private-key-file=" + cp.File("sa.key"),
+		"--bind-address=127.0.0.1", "--use-service-account-credentials=true", "--kube-api-qps=500", "--kube-api-burst=1000"}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		manager.Kill()
+		if t.Failed() {
+			t.Logf("the manager said:\n%s", harness.Tail(log, 0, 200))
+		}
+	})
+	client, err := kubernetes.NewForConfig(cp.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, patience, func(ctx context.Context) error {
+		_, err := client.CoreV1().ServiceAccounts("kube-system").Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+}
+
+const mark = "== block at line "
+
+// scriptOf joins the blocks of a page that run, each after a line that names it; empty if
+// there are none.
+func scriptOf(page page) string {
+	var script strings.Builder
+	for _, block := range page.Blocks {
+		if block.How == run {
+			fmt.Fprintf(&script, "echo %q\n%s\n", fmt.Sprintf("%s%d", mark, block.Line), strings.Join(plain(block), ""))
+		}
+	}
+	return script.String()
+}
+
+// plain is a block without the prompts of a console.
+func plain(block block) []string {
+	var lines []string
+	for line := range strings.Lines(block.Text) {
+		lines = append(lines, strings.TrimPrefix(line, "$ "))
+	}
+	return lines
+}
+
+func play(t *testing.T, page page, script, root string, env []string) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", "-eu", "-c", script)
+	var out, complaints bytes.Buffer
+	shell.Dir, shell.Env, shell.Stdout, shell.Stderr = root, env, &out, &complaints
+	err := shell.Run()
+	printed := map[string]string{}
+	for _, part := range strings.Split(out.String(), mark)[1:] {
+		line, text, _ := strings.Cut(part, "\n")
+		printed[line] = strings.TrimSpace(text)
+	}
+	if err != nil {
+		parts := strings.Split(out.String(), mark)
+		line, text, _ := strings.Cut(parts[len(parts)-1], "\n")
+		t.Errorf("%s:%s: %v\n%s\n%s", page.Name, line, err, text, complaints.String())
+	}
+	for i, block := range page.Blocks {
+		if block.How != output || i == 0 {
+			continue
+		}
+		line := fmt.Sprint(page.Blocks[i-1].Line)
+		if got, there := printed[line]; there && !matches(block.Text, got) {
+			t.Errorf("%s:%s prints\n%s\nand not\n%s", page.Name, line, got, block.Text)
+		}
+	}
+}
+
+// matches reports whether what was printed is what the page has, where ... is anything.
+func matches(want, got string) bool {
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(want)), `\.\.\.`, `[\s\S]*`)
+	return regexp.MustCompile(`^` + pattern + `$`).MatchString(got)
+}
+
+func TestOutputIsCompared(t *testing.T) {
+	for name, tc := range map[string]struct {
+		want, got string
+		same      bool
+	}{
+		"the same":                 {"a\nb\n", "a\nb", true},
+		"a part is anything":       {"a...c", "a b c", true},
+		"lines are anything":       {"a\n...\nd", "a\nb\nc\nd", true},
+		"something else":           {"a", "b", false},
+		"more than the page shows": {"a", "a\nb", false},
+		"a dot is a dot":           {"v1.36", "v1x36", false},
+	} {
+		if got := matches(tc.want, tc.got); got != tc.same {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
