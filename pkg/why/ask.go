@@ -76,7 +76,7 @@ func problem(code int, message string, kinds ...string) *Problem {
 func (w *World) Ask(q Question) (*Answer, *Problem) {
 	now := w.Now().UTC()
 	a := &Answer{APIVersion: APIVersion, Kind: AnswerKind, At: now, Process: w.Process(), Objects: []Object{},
-		Asked: Asked{Kind: q.Kind, Namespace: q.Namespace, Name: q.Name}}
+		Asked: Asked(q)}
 	kinds := w.Kinds()
 	if kinds == nil {
 		a.Verdict, a.Sentence = Unknown, standby(a.Process)
