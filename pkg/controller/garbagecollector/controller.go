@@ -92,7 +92,7 @@ func New(monitors *monitor.Set, mapper meta.RESTMapper, hand reconcile.Hand, o O
 		}
 		return o
 	}
-	c.findings = runner.New(options("graph", graphQueue, 1, nil), c.find)
+	c.findings = runner.New(options("graph", graphQueue, 0, nil), c.find) // one worker, always
 	c.collector = newCollector(hand, mapper, c.graph, c.cached, c.findings.Add)
 	c.collector.unread = c.followed.Unread
 	c.looks = runner.New(options("delete", deleteQueue, o.Workers, c.collector.looking), c.look)

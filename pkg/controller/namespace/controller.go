@@ -74,6 +74,7 @@ func New(namespaces coreinformers.NamespaceInformer, hand reconcile.Hand, o Opti
 		Runner: runner.Options[string]{
 			Name: name, Queue: queue, Workers: o.Workers, Writes: writes, StuckAfter: stuckAfter,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, longestBackoff),
+			Namespace:   func(key string) string { return key },
 		},
 		Hand: hand, Note: c.note,
 	}, c.observe, plan)

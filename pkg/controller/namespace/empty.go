@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
 // emptying is one pass over the content of a namespace: pods first, then one kind after
@@ -206,7 +207,7 @@ type came struct {
 
 // silent reports whether a kind does not answer, so that it is left to the probes.
 func (c came) silent() bool {
-	return c.err != nil && !errors.Is(c.err, context.Canceled) && unreachable(c.err)
+	return c.err != nil && !errors.Is(c.err, context.Canceled) && consistency.WasWithheld(c.err) == nil && unreachable(c.err)
 }
 
 // unserved reports whether a kind is answered as if it were not served.

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -9,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
 func TestTally(t *testing.T) {
@@ -108,5 +111,22 @@ func TestPause(t *testing.T) {
 				t.Errorf("got %v", got)
 			}
 		})
+	}
+}
+
+func TestAKindIsSilentWhenNobodyAnswersForIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"it is answered":                      {nil, false},
+		"there is no answer":                  {errors.New("connection lost"), true},
+		"it is not asked, because of a stop":  {context.Canceled, false},
+		"it is not asked, because of a pause": {&consistency.Withheld{Why: "maintenance"}, false},
+		"it is refused":                       {apierrors.NewForbidden(schema.GroupResource{}, "a", nil), false},
+	} {
+		if got := (came{err: tc.err}).silent(); got != tc.want {
+			t.Errorf("%s: silent is %t", name, got)
+		}
 	}
 }

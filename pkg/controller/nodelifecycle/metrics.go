@@ -35,11 +35,11 @@ var (
 		Help: "Time to check the health of all nodes.", Buckets: metrics.ExponentialBuckets(0.01, 4, 8),
 	})
 	leaseReads = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem: subsystem, Name: "lease_reads_total", StabilityLevel: metrics.ALPHA,
+		Name: "kcm_node_lease_reads_total", StabilityLevel: metrics.ALPHA,
 		Help: "Live reads of leases before nodes are marked unknown, by result: answered or failed.",
 	}, []string{"result"})
 	heldNodes = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Subsystem: subsystem, Name: "held_nodes", StabilityLevel: metrics.ALPHA,
+		Name: "kcm_held_nodes", StabilityLevel: metrics.ALPHA,
 		Help: "Nodes that were not heard from for the grace period and are not marked unknown, by what holds them: " +
 			"unproven (their leases could not be read live) or brake (--node-outage-brake-threshold).",
 	}, []string{"by"})

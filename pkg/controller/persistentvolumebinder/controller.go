@@ -88,6 +88,8 @@ type Controller struct {
 	period     time.Duration
 	provisions bool
 	plugins    Plugins
+	// shadow: no operation begins, as plugins act outside of the API.
+	shadow bool
 }
 
 // New returns the controller, which is not running yet.
@@ -100,7 +102,7 @@ func New(in Caches, hand reconcile.Hand, o Options) (*Controller, error) {
 		claimIndex: in.Claims.Informer().GetIndexer(), podIndex: in.Pods.Informer().GetIndexer(),
 		classes: in.Classes.Lister(), nodes: in.Nodes.Lister(), live: hand.Reader(), clock: hand.Clock,
 		pool: newPool(), ledger: newLedger(), timers: newTimers(),
-		period: max(o.Period, leastPeriod), provisions: o.Provisions, plugins: o.Plugins,
+		period: max(o.Period, leastPeriod), provisions: o.Provisions, plugins: o.Plugins, shadow: hand.Shadow != nil,
 	}
 	if c.plugins == nil {
 		c.plugins = none{}

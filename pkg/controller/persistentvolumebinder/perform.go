@@ -20,7 +20,7 @@ import (
 // addOperations makes the loop of operations.
 func (c *Controller) addOperations(hand reconcile.Hand, written reconcile.Caches) {
 	o := runner.Options[operation]{
-		Name: controllerName + "-operations", Queue: operationQueue, Workers: atOnce, Clock: hand.Clock,
+		Name: controllerName + "-operations", Queue: operationQueue, Workers: atOnce, FixedWorkers: true, Clock: hand.Clock,
 		Writes: consistency.NewTracker[operation](written), StuckAfter: longestOperation,
 	}
 	c.actor = reconcile.NewActor(reconcile.Options[operation]{Name: controllerName, Runner: o, Hand: hand})
@@ -30,7 +30,7 @@ func (c *Controller) addOperations(hand reconcile.Hand, written reconcile.Caches
 // start begins an operation, unless it runs or has failed a moment ago. The next look at
 // its volume or claim tries again then.
 func (c *Controller) start(op operation) {
-	if c.ledger.begin(op, c.clock.Now()) {
+	if !c.shadow && c.ledger.begin(op, c.clock.Now()) {
 		c.operations.Add(op)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 var (
 	frozenGauge = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Subsystem: "resource_quota_controller", Name: "frozen_quotas", StabilityLevel: metrics.ALPHA,
+		Name: "kcm_frozen_quotas", StabilityLevel: metrics.ALPHA,
 		Help: "Resource quotas whose usage of a resource is not updated, because the resource cannot be read.",
 	}, []string{"group", "resource"})
 

@@ -30,7 +30,7 @@ func New(namespaces coreinformers.NamespaceInformer, configMaps coreinformers.Co
 	syncs.Register()
 	c := &Controller{namespaces: namespaces.Informer().GetStore(), configMaps: configMaps.Informer().GetStore(), rootCA: string(rootCA)}
 	c.Controller = reconcile.New(reconcile.Options[string]{
-		Runner: runner.Options[string]{Name: "root-ca-certificate-publisher-controller", Queue: "root_ca_cert_publisher"},
+		Runner: runner.Options[string]{Name: "root-ca-certificate-publisher-controller", Queue: "root_ca_cert_publisher", Namespace: func(key string) string { return key }},
 		Hand:   hand, Caches: reconcile.Caches{corev1.Resource("configmaps"): c.configMaps}, OnDone: syncs.Observe,
 	}, c.observe, plan)
 	err := runner.Watch(c.Runner, namespaces.Informer(), func(change runner.Change[corev1.Namespace], wake runner.Wake[string]) {

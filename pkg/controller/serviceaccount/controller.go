@@ -21,7 +21,7 @@ type Controller struct {
 func New(namespaces coreinformers.NamespaceInformer, accounts coreinformers.ServiceAccountInformer, hand reconcile.Hand) (*Controller, error) {
 	c := &Controller{namespaces: namespaces.Informer().GetStore(), accounts: accounts.Informer().GetStore()}
 	c.Controller = reconcile.New(reconcile.Options[string]{
-		Runner: runner.Options[string]{Name: "serviceaccount-controller", Queue: "serviceaccount"},
+		Runner: runner.Options[string]{Name: "serviceaccount-controller", Queue: "serviceaccount", Namespace: func(key string) string { return key }},
 		Hand:   hand, Caches: reconcile.Caches{corev1.Resource("serviceaccounts"): c.accounts},
 	}, c.observe, plan)
 	err := runner.Watch(c.Runner, namespaces.Informer(), func(change runner.Change[corev1.Namespace], wake runner.Wake[string]) {

@@ -7,8 +7,7 @@ import (
 
 // unavailable has a line only while a resource cannot be read.
 var unavailable = metrics.NewGaugeVec(&metrics.GaugeOpts{
-	Subsystem:      "monitored_resource",
-	Name:           "unavailable",
+	Name:           "kcm_monitored_resource_unavailable",
 	Help:           "1 while the objects of a resource cannot be read, so that garbage collection and quota cannot see them.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"group", "version", "resource"})

@@ -4,12 +4,9 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
@@ -39,12 +36,12 @@ type Options[K comparable] struct {
 	Reports *pace.Pacer[K]
 	// Limits is what must not be written now; nil: nothing.
 	Limits *Limits
+	// Shadow gets all that would be written, and nothing is; nil: it is written.
+	Shadow Shadow
 	// OnWrite is called after each request, for metrics.
 	OnWrite func(Write)
 	// Note takes what plans want noted; required for plans that do.
 	Note func(K, any)
-	// Tracer makes a span for each write; that of the process's OpenTelemetry provider by default.
-	Tracer trace.Tracer
 }
 
 // EventRecorder is the part of a record.EventRecorder that an actor needs.
@@ -72,9 +69,6 @@ func New[K comparable](o Options[K]) *Actor[K] {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.Tracer == nil {
-		o.Tracer = otel.Tracer("controllerkit/act")
-	}
 	if o.DryRun {
 		o.Client, o.Events = client.NewDryRunClient(o.Client), silent{}
 	}
@@ -93,6 +87,10 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		decision := a.history.begin(key, p)
 		from := len(results)
 		results = append(results, h.stages(ctx, p.Stages)...)
+		if results[from:].withheld() {
+			a.history.end(key, decision, results[from:])
+			return runner.Done(ErrWithheld).LookAgain(p.requeueAfter(h.clock.Now()))
+		}
 		next := p.Then
 		if !results[from:].complete() {
 			next = p.Else
@@ -120,6 +118,9 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		a.history.end(key, decision, results[from:])
 		p.count(h.clock, results[from:])
 		a.note(key, p, results[from:])
+		if result, held := p.heldBack(results, wait); held {
+			return result
+		}
 		if p.Await != nil && p.Err == nil && p.Terminal == nil {
 			if wait := p.Await(results); wait > 0 {
 				return runner.Done().LookAgain(wait)
@@ -153,7 +154,7 @@ func (a *Actor[K]) Take(ctx context.Context, key K, step Step) Result {
 func (a *Actor[K]) hand(key K) *hand {
 	h := &hand{
 		client: a.o.Client, events: a.o.Events, clock: a.o.Clock, limits: a.o.Limits,
-		writes: a.record(key), controller: a.o.Name, onWrite: a.o.OnWrite, tracer: a.o.Tracer, merged: &a.merged, dryRun: a.o.DryRun,
+		writes: a.record(key), controller: a.o.Name, onWrite: a.o.OnWrite, merged: &a.merged, dryRun: a.o.DryRun, shadow: a.o.Shadow,
 		sent: func(time.Time) {}, due: func() time.Duration { return 0 },
 	}
 	if reports := a.o.Reports; reports != nil {
@@ -178,7 +179,7 @@ func (r Results) complete() bool {
 // ends reports whether nothing that comes after the step may begin.
 func (r Result) ends() bool {
 	switch r.Became {
-	case Refused, Uncertain, NotBegun, Ending, Taken:
+	case Refused, Uncertain, NotBegun, Ending, Taken, Withheld, OnHold:
 		return true
 	}
 	return false
@@ -193,9 +194,15 @@ type hand struct {
 	writes     record
 	controller string
 	onWrite    func(Write)
-	tracer     trace.Tracer
 	merged     *sync.Map
 	dryRun     bool
+	shadow     Shadow
+	withheld   atomic.Bool // a step was
+	// turns are those at which what is held back may be deleted.
+	turns struct {
+		sync.Mutex
+		all []turn
+	}
 	// sent and due pace the statuses of the key.
 	sent func(began time.Time)
 	due  func() time.Duration
@@ -229,7 +236,7 @@ func (h *hand) stage(ctx context.Context, stage Stage, of Results) {
 		}
 		return nil
 	}
-	switch stage.way {
+	switch stage = h.shadowed(stage); stage.way {
 	case together:
 		_, _ = batch.Parallel(ctx, len(of), take)
 	case slowStart:
@@ -260,16 +267,12 @@ func (h *hand) stage(ctx context.Context, stage Stage, of Results) {
 
 // take carries out one step in a span, and counts it.
 func (h *hand) take(ctx context.Context, step Step) Result {
-	ctx, span := h.tracer.Start(ctx, step.Verb(), trace.WithAttributes(
-		attribute.String("kind", kindOf(step.About())), attribute.String("name", nameOf(step.About()))))
-	defer span.End()
+	ctx, span := h.begin(ctx, step)
+	var result Result
+	defer func() { span.end(result) }()
 	began := h.clock.Now()
-	result := h.carryOut(ctx, step)
+	result = h.settle(step, h.unlessShadow(ctx, step))
 	result.Step, result.At = step, h.clock.Now()
-	if result.Err != nil {
-		span.RecordError(result.Err)
-		span.SetStatus(codes.Error, string(result.Became))
-	}
 	if result.asked() {
 		klog.FromContext(ctx).V(3).Info("Carried out a step", "step", describe(step), "result", result.Became)
 	}

@@ -29,6 +29,9 @@ func (h *hand) wrote(events Events, object client.Object) Result {
 // failed records the event of an error. Whether anything was written is unknown when the answer
 // was lost.
 func (h *hand) failed(events Events, err error) Result {
+	if consistency.WasWithheld(err) != nil {
+		return Result{Became: OnHold, Err: err}
+	}
 	if events.Untold == nil || !events.Untold(err) {
 		h.tell(events, corev1.EventTypeWarning, events.FailedReason, events.Failed, err)
 	}

@@ -1,67 +1,107 @@
 package act
 
 import (
-	"context"
-	"fmt"
+	"sync"
 	"sync/atomic"
 
-	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
+// Pause returns why nothing is written for a controller in a namespace now; empty if it
+// may write. The namespace is empty for objects without one. It is quick, and safe for
+// concurrent use.
+type Pause func(controller, namespace string) string
+
 // Limits are what the writes of all controllers of a process are held to. The zero
-// value limits nothing. It is safe for concurrent use.
+// value limits nothing. It is safe for concurrent use, and is a runner.Gate.
 type Limits struct {
-	paused  atomic.Pointer[Pause]
-	deletes atomic.Pointer[rate.Limiter]
+	// Brake holds deletions back; nil holds back none. Set it before the first use.
+	Brake *Brake
+
+	pause   atomic.Pointer[Pause]
+	changes atomic.Uint64
+
+	mu    sync.Mutex
+	tells map[int]func()
+	next  int
 }
 
-// Pause names the controllers and the namespaces for which nothing is written.
-type Pause struct {
-	Controllers map[string]bool
-	Namespaces  map[string]bool
-	// Why is in the error of each step that is refused.
-	Why string
-}
-
-// Pause replaces what is paused; the zero value resumes all.
-func (l *Limits) Pause(p Pause) { l.paused.Store(&p) }
-
-// DeletesPerMinute spaces deletions; 0 does not.
-func (l *Limits) DeletesPerMinute(most int) {
-	if most <= 0 {
-		l.deletes.Store(nil)
-		return
+// Pause replaces what is paused; nil resumes all. When it returns, no further step of
+// what is paused begins, and all that OnChange was given has been called.
+func (l *Limits) Pause(p Pause) {
+	if p == nil {
+		l.pause.Store(nil)
+	} else {
+		l.pause.Store(&p)
 	}
-	l.deletes.Store(rate.NewLimiter(rate.Limit(float64(most)/60), most))
+	l.changes.Add(1)
+	for _, tell := range l.toTell() {
+		tell()
+	}
 }
 
-// refuse returns why a step must not be carried out now.
-func (l *Limits) refuse(controller string, step Step) error {
+// Paused returns why nothing is written for a controller in a namespace; empty if it may write.
+func (l *Limits) Paused(controller, namespace string) string {
+	p := l.pause.Load()
+	if p == nil {
+		return ""
+	}
+	return (*p)(controller, namespace)
+}
+
+// Changes counts the changes of what is paused.
+func (l *Limits) Changes() uint64 { return l.changes.Load() }
+
+// OnChange has do called after each change of what is paused, until stop is called.
+func (l *Limits) OnChange(do func()) (stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tells == nil {
+		l.tells = map[int]func(){}
+	}
+	id := l.next
+	l.next++
+	l.tells[id] = do
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.tells, id)
+	}
+}
+
+func (l *Limits) toTell() []func() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([]func(), 0, len(l.tells))
+	for _, tell := range l.tells {
+		all = append(all, tell)
+	}
+	return all
+}
+
+// withheld returns why a step must wait; nil if it may be taken. What writes nothing
+// need not wait.
+func (l *Limits) withheld(controller string, step Step) error {
 	if l == nil {
 		return nil
 	}
-	p := l.paused.Load()
 	switch step.(type) {
-	case Event, Ask, Part: // the steps of a part are refused each
+	case Event, Ask, Check, Look, List, WaitFor, Part: // the steps of a part wait each
 		return nil
 	}
-	switch {
-	case p == nil:
-	case p.Controllers[controller]:
-		return fmt.Errorf("controller %s is paused: %s", controller, p.Why)
-	case p.Namespaces[step.About().GetNamespace()]:
-		return fmt.Errorf("namespace %s is paused: %s", step.About().GetNamespace(), p.Why)
+	if why := l.Paused(controller, spaceOf(step)); why != "" {
+		return &consistency.Withheld{Why: why}
 	}
 	return nil
 }
 
-// waitForDelete returns when the next deletion may be asked for.
-func (l *Limits) waitForDelete(ctx context.Context) error {
-	if l == nil {
-		return nil
+// spaceOf is the namespace that a step changes; of a namespace it is the namespace itself.
+func spaceOf(step Step) string {
+	about := step.About()
+	if _, is := about.(*corev1.Namespace); is {
+		return about.GetName()
 	}
-	if limiter := l.deletes.Load(); limiter != nil {
-		return limiter.Wait(ctx)
-	}
-	return nil
+	return about.GetNamespace()
 }

@@ -55,15 +55,19 @@ func (h *hand) removeAll(ctx context.Context, s DeleteAll) Result {
 	if s.Of.GetNamespace() == "" {
 		return Result{Became: Refused, Err: errNoNamespace}
 	}
-	if err := h.limits.waitForDelete(ctx); err != nil {
-		return h.failed(Events{}, err)
+	limit, rest := h.mayDeleteAll(ctx, s.Of)
+	if limit == 0 && rest != nil {
+		return h.failed(Events{}, rest)
 	}
-	options := []client.DeleteAllOfOption{client.InNamespace(s.Of.GetNamespace())}
+	options := &client.DeleteAllOfOptions{ListOptions: client.ListOptions{Namespace: s.Of.GetNamespace(), Limit: limit}}
 	if s.Propagation != "" {
-		options = append(options, client.PropagationPolicy(s.Propagation))
+		options.PropagationPolicy = &s.Propagation
 	}
-	if err := h.client.DeleteAllOf(ctx, blank(s.Of), options...); err != nil {
+	if err := h.client.DeleteAllOf(asCounted(ctx), blank(s.Of), options); err != nil {
 		return h.failed(Events{}, err)
+	}
+	if rest != nil {
+		return h.failed(Events{}, rest)
 	}
 	return Result{Became: Done}
 }

@@ -142,6 +142,8 @@ const (
 	Taken Outcome = "name is taken"
 	// LeftUndone: it failed, and nothing hangs on it.
 	LeftUndone Outcome = "left undone"
+	// OnHold: somebody asked for it to wait. Nothing was sent, and it is no failure.
+	OnHold Outcome = "on hold"
 	// NotBegun: a step before it failed.
 	NotBegun Outcome = "not begun"
 )
@@ -153,7 +155,7 @@ type Result struct {
 	// Object is the object as the API server returned it, nil if it returned none.
 	Object client.Object
 	// Err is what the API server said, nil unless it was refused, taken, left undone or is
-	// uncertain.
+	// uncertain; for a step that was withheld, why.
 	Err error
 	// At is when the step had been taken.
 	At time.Time
@@ -269,7 +271,7 @@ func (r Result) asked() bool {
 	case Event, Check, Look, List, Ask, WaitFor, Call, Part:
 		return false
 	}
-	return r.Became != Unchanged && r.Became != PutOff
+	return r.Became != Unchanged && r.Became != PutOff && r.Became != Withheld && r.Became != OnHold
 }
 
 // Soonest returns the shorter of two waits. Zero means no wait.

@@ -365,13 +365,3 @@ func TestAStatusOfAStageIsPutOffToo(t *testing.T) {
 		t.Errorf("ended with %v, look again after %v", result.Err(), result.After())
 	}
 }
-
-func TestAPauseRefusesTheStepsOfAPart(t *testing.T) {
-	limits := &Limits{}
-	limits.Pause(Pause{Controllers: map[string]bool{"test": true}, Why: "maintenance"})
-	r := newRig(t, func(o *Options[types.NamespacedName]) { o.Limits = limits })
-	result := r.Take(t.Context(), web, part(create("a")))
-	if result.Became != Refused || result.Err == nil || r.did() != "" {
-		t.Errorf("became %s: %v", result.Became, result.Err)
-	}
-}

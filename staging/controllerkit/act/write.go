@@ -22,8 +22,8 @@ var errEndsStage = errors.New("a step did not succeed")
 
 // carryOut takes a step, whatever it is.
 func (h *hand) carryOut(ctx context.Context, step Step) Result {
-	if err := h.limits.refuse(h.controller, step); err != nil {
-		return Result{Became: Refused, Err: err}
+	if err := h.limits.withheld(h.controller, step); err != nil {
+		return Result{Err: err}
 	}
 	switch s := step.(type) {
 	case Create:
@@ -70,6 +70,9 @@ func (h *hand) carryOut(ctx context.Context, step Step) Result {
 	case Part:
 		return h.part(ctx, s)
 	case Event:
+		if h.withheld.Load() { // it would say what has become of nothing
+			return Result{Became: Unchanged}
+		}
 		h.events.Event(s.On, s.Type, s.Reason, s.Message)
 		return Result{Became: Done}
 	}
@@ -169,9 +172,10 @@ func (h *hand) patched(ctx context.Context, s Patch) (client.Object, error) {
 
 // remove deletes an object by its UID.
 func (h *hand) remove(ctx context.Context, s Delete) Result {
-	if err := h.limits.waitForDelete(ctx); err != nil {
+	if _, err := h.mayDelete(s.Of, 1); err != nil {
 		return h.failed(s.Events, err)
 	}
+	ctx = asCounted(ctx)
 	began := h.clock.Now()
 	answer := h.client.Delete(ctx, blank(s.Of), s.options())
 	for try := 0; s.Holds != nil && apierrors.IsConflict(answer) && try < conflicts; try++ {

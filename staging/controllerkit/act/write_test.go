@@ -217,7 +217,7 @@ func TestAQuestionIsNoWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			writes := 0
 			limits := &Limits{}
-			limits.Pause(Pause{Controllers: map[string]bool{"test": true}})
+			limits.Pause(pausing("test", ""))
 			r := newRig(t, func(o *Options[types.NamespacedName]) {
 				o.Limits, o.OnWrite = limits, func(Write) { writes++ }
 			})
@@ -360,51 +360,6 @@ func TestAStatusThatWasOvertakenIsLookedAtAgain(t *testing.T) {
 	}})
 	if result.Err() != nil || result.After() != time.Second || !apierrors.IsConflict(counted) {
 		t.Errorf("ended with %v, again after %v, counted %v", result.Err(), result.After(), counted)
-	}
-}
-
-func TestAStepThatIsNotWrittenNowIsRefused(t *testing.T) {
-	var limits Limits
-	for name, tc := range map[string]struct {
-		pause   Pause
-		step    Step
-		refused bool
-	}{
-		"nothing is paused":             {Pause{}, create("a"), false},
-		"the controller is paused":      {Pause{Controllers: map[string]bool{"test": true}, Why: "maintenance"}, create("a"), true},
-		"another controller is paused":  {Pause{Controllers: map[string]bool{"other": true}}, create("a"), false},
-		"the namespace is paused":       {Pause{Namespaces: map[string]bool{"ns": true}}, create("a"), true},
-		"events are still told":         {Pause{Controllers: map[string]bool{"test": true}}, Event{On: pod("a")}, false},
-		"a namespace that is not named": {Pause{Namespaces: map[string]bool{"other": true}}, create("a"), false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, func(o *Options[types.NamespacedName]) { o.Limits = &limits })
-			limits.Pause(tc.pause)
-			result := r.Take(t.Context(), web, tc.step)
-			if (result.Became == Refused) != tc.refused {
-				t.Errorf("became %s", result.Became)
-			}
-			if did := r.did(); tc.refused && did != "" {
-				t.Errorf("did %s", did)
-			}
-		})
-	}
-}
-
-func TestDeletionsAreSpaced(t *testing.T) {
-	var limits Limits
-	r := newRig(t, func(o *Options[types.NamespacedName]) { o.Limits = &limits }, pod("a"), pod("b"))
-	limits.DeletesPerMinute(1)
-	soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	first := r.Take(soon, web, Delete{Of: pod("a")})
-	second := r.Take(soon, web, Delete{Of: pod("b")})
-	if first.Became != Done || second.Err == nil || r.stored("b") == nil {
-		t.Errorf("became %s and %s", first.Became, second.Became)
-	}
-	limits.DeletesPerMinute(0)
-	if third := r.Take(t.Context(), web, Delete{Of: pod("b")}); third.Became != Done {
-		t.Errorf("without a limit: %s", third.Became)
 	}
 }
 

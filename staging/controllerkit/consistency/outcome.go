@@ -10,13 +10,13 @@ import (
 )
 
 // OutcomeUnknown reports whether a request that failed may have been carried
-// out. It was not when the API server itself refused it, or when nobody took the
-// connection. All else is unknown: a timeout, a stream that was reset, a body
+// out. It was not when the API server itself refused it, when nobody took the
+// connection, or when it was withheld. All else is unknown: a timeout, a stream that was reset, a body
 // that was cut, an error of etcd, an answer of a proxy.
 func OutcomeUnknown(err error) bool {
 	var status apierrors.APIStatus
 	switch {
-	case err == nil || utilnet.IsConnectionRefused(err):
+	case err == nil || utilnet.IsConnectionRefused(err) || WasWithheld(err) != nil:
 		return false
 	case errors.As(err, &status):
 		return !refusal(status.Status())

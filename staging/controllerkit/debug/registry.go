@@ -26,6 +26,8 @@ type Controller struct {
 	State State  `json:"state"`
 	// Why gives the reason for any state but started.
 	Why string `json:"why,omitempty"`
+	// PausedBy is why it writes nothing although it runs; empty when it may write.
+	PausedBy string `json:"paused,omitempty"`
 }
 
 // Registry lists controllers and routes to their handlers. It is an
@@ -36,18 +38,35 @@ type Registry struct {
 	mu          sync.RWMutex
 	controllers map[string]Controller
 	handlers    map[string]http.Handler
+	pausedBy    func(name string) string
 }
 
 // NewRegistry returns a registry served under prefix, which ends in a slash.
 func NewRegistry(prefix string) *Registry {
-	return &Registry{prefix: prefix, controllers: map[string]Controller{}, handlers: map[string]http.Handler{}}
+	return &Registry{prefix: prefix, controllers: map[string]Controller{}, handlers: map[string]http.Handler{},
+		pausedBy: func(string) string { return "" }}
 }
 
 // Set records the state of a controller and why it is so.
 func (r *Registry) Set(name string, state State, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.controllers[name] = Controller{name, state, why}
+	r.controllers[name] = Controller{Name: name, State: state, Why: why}
+}
+
+// PausedBy sets what knows why a controller writes nothing, empty when it may write.
+func (r *Registry) PausedBy(why func(name string) string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pausedBy = why
+}
+
+// shown is a controller as it is now.
+func (r *Registry) shown(c Controller) Controller {
+	if c.Name != "" {
+		c.PausedBy = r.pausedBy(c.Name)
+	}
+	return c
 }
 
 // Handle serves h at prefix+name and below it.
@@ -61,7 +80,7 @@ func (r *Registry) Handle(name string, h http.Handler) {
 func (r *Registry) Find(name string) (Controller, http.Handler) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.controllers[name], r.handlers[name]
+	return r.shown(r.controllers[name]), r.handlers[name]
 }
 
 // List returns all controllers by name.
@@ -70,7 +89,7 @@ func (r *Registry) List() []Controller {
 	defer r.mu.RUnlock()
 	list := make([]Controller, 0, len(r.controllers))
 	for _, c := range r.controllers {
-		list = append(list, c)
+		list = append(list, r.shown(c))
 	}
 	slices.SortFunc(list, func(a, b Controller) int { return strings.Compare(a.Name, b.Name) })
 	return list

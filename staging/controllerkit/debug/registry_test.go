@@ -34,3 +34,21 @@ func TestRegistryAnswers(t *testing.T) {
 		t.Errorf("list %v", list)
 	}
 }
+
+func TestAPausedControllerIsListedAsSuch(t *testing.T) {
+	r := NewRegistry("/debug/controllers/")
+	r.Set("a", Started, "")
+	r.Set("b", Started, "")
+	r.PausedBy(func(name string) string { return strings.Repeat("paused by jane", strings.Count(name, "b")) })
+	if a, _ := r.Find("a"); a.PausedBy != "" {
+		t.Errorf("a: %+v", a)
+	}
+	w := httptest.NewRecorder()
+	r.ServeHTTP(w, httptest.NewRequest("GET", "/debug/controllers/", nil))
+	if strings.Count(w.Body.String(), `"paused": "paused by jane"`) != 1 {
+		t.Errorf("the list says %s", w.Body)
+	}
+	if none, _ := r.Find("none of b"); none.PausedBy != "" {
+		t.Errorf("of none: %+v", none)
+	}
+}

@@ -60,7 +60,9 @@ type Hand struct {
 	Events act.EventRecorder
 	Limits *act.Limits
 	// DryRun: the API server is asked and nothing is written, recorded or told.
-	DryRun  bool
+	DryRun bool
+	// Shadow gets all that would be written, and nothing is; nil: it is written.
+	Shadow  act.Shadow
 	OnWrite func(act.Write)
 	// Clock is the process's clock, for a controller whose Runner.Clock is not given;
 	// the real one by default.
@@ -189,6 +191,6 @@ func NewActor[K comparable](o Options[K]) *act.Actor[K] {
 	}
 	return act.New(act.Options[K]{
 		Name: cmp.Or(o.Name, o.Runner.Name), Note: o.Note, Client: o.Client, Events: o.Events, Writes: o.Runner.Writes,
-		Clock: o.Runner.Clock, Reports: o.Reports, Limits: o.Limits, DryRun: o.DryRun, OnWrite: o.OnWrite,
+		Clock: o.Runner.Clock, Reports: o.Reports, Limits: o.Limits, DryRun: o.DryRun, Shadow: o.Shadow, OnWrite: o.OnWrite,
 	})
 }

@@ -24,6 +24,7 @@ type memory struct {
 	plan     any
 	err      string
 	failures int
+	failing  time.Time // since when
 	gaveUp   bool
 	held     []consistency.Behind
 	holds    int
@@ -40,12 +41,14 @@ type book[K comparable] struct {
 	clock clock.PassiveClock
 
 	mu       sync.Mutex
-	workers  int
+	running  bool
+	since    time.Time // when the workers began
 	inFlight map[K]*flight
 	trouble  map[K]*memory
 	settled  map[K]*memory
 	order    *lru.Cache // of the settled keys; evicts from settled
 	counts   Counts
+	busy     time.Duration // of all reconciles
 	times    [sampled]time.Duration
 }
 
@@ -55,16 +58,17 @@ func newBook[K comparable](c clock.PassiveClock) *book[K] {
 	return b
 }
 
-func (b *book[K]) start(workers int) {
+func (b *book[K]) start() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.workers = workers
+	b.running = true
+	b.since = b.clock.Now()
 }
 
 func (b *book[K]) started() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.workers > 0
+	return b.running
 }
 
 func (b *book[K]) begin(key K, goroutine string) *flight {
@@ -87,6 +91,7 @@ func (b *book[K]) end(key K, result Result) *memory {
 	m.nextTry, m.nextLook = time.Time{}, time.Time{}
 	b.times[b.counts.Syncs%sampled] = m.took
 	b.counts.Syncs++
+	b.busy += m.took
 	return m
 }
 
@@ -121,6 +126,9 @@ func (b *book[K]) failed(key K, result Result, wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m := b.end(key, result)
+	if m.failures == 0 || m.gaveUp {
+		m.failing = m.last
+	}
 	m.err, m.gaveUp = result.err.Error(), false
 	m.failures++
 	m.nextTry = m.last.Add(wait)

@@ -231,6 +231,9 @@ func TestAGroupKnowsWhatOneOfItsLoopsKnows(t *testing.T) {
 		if w.Code != want {
 			t.Errorf("%s gives %d, want %d", path, w.Code, want)
 		}
+		if says := strings.Contains(w.Body.String(), "nothing is remembered of this key"); says != (want == 404) {
+			t.Errorf("%s gives %s", path, w.Body)
+		}
 	}
 }
 
@@ -264,7 +267,8 @@ func TestASpanSaysWhetherItsReconcileFailed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			span := &noted{Span: trace.SpanFromContext(context.Background())}
-			r := New(Options[string]{Name: "test", Tracer: notes{span: span}}, func(context.Context, string) Result { return tc.result })
+			traced(t, notes{span: span})
+			r := New(Options[string]{Name: "test"}, func(context.Context, string) Result { return tc.result })
 			r.reconcile(t.Context(), "k")
 			if span.status != tc.status || len(span.errs) != tc.errs {
 				t.Errorf("status %v, errors %v", span.status, span.errs)

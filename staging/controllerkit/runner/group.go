@@ -26,6 +26,8 @@ type Loop interface {
 	Key(printed string) (KeySnapshot, bool)
 	// Known is the same with times, for one loop or several.
 	Known(printed string) []Known
+	// Stats are the numbers of the loop, for metrics.
+	Stats() Stats
 }
 
 // Group joins the loops of a controller that has several queues into one.
@@ -103,14 +105,17 @@ func (g *Group) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		_ = encoder.Encode(snapshots)
 		return
 	}
-	known := map[string]KeySnapshot{}
+	known, unknown := map[string]KeySnapshot{}, map[string]KeySnapshot{}
 	for _, loop := range g.loops {
 		if key, ok := loop.Key(printed); ok {
 			known[loop.Name()] = key
+		} else {
+			unknown[loop.Name()] = key
 		}
 	}
 	if len(known) == 0 {
 		w.WriteHeader(http.StatusNotFound)
+		known = unknown
 	}
 	_ = encoder.Encode(known)
 }

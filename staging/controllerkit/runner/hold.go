@@ -104,3 +104,10 @@ func (r *Runner[K]) space(key K) bool {
 	}
 	return wait > 0
 }
+
+// LookLive gives the runner's writes their live reads; call it before Run.
+func (r *Runner[K]) LookLive(list consistency.List) {
+	if r.o.Writes != nil {
+		r.o.Writes.LookLive(list)
+	}
+}

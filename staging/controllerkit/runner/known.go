@@ -24,6 +24,10 @@ type Known struct {
 	LastLook, NextTry, NextLook time.Time
 	// WaitingFor is what the key wrote and the caches do not show yet.
 	WaitingFor []string
+	// Paused is why the key, or what it would write, waits until somebody resumes it.
+	Paused string
+	// Braked is why some of what it would write waits for its turn, which is at NextTry.
+	Braked string
 	// Decisions are those of Options.Decisions, Plan is what came with the last Result.
 	Decisions, Plan any
 }
@@ -31,6 +35,12 @@ type Known struct {
 // Known returns what the loop knows of the key with this printed form: one value, or none.
 func (r *Runner[K]) Known(printed string) []Known {
 	key, known, ok := r.book.known(printed)
+	if held, why := r.withheld.find(printed); why != nil {
+		key, ok, known.Key = held, true, printed
+		if known.Paused = why.Why; !why.Until.IsZero() {
+			known.Paused, known.Braked, known.NextTry = "", why.Why, why.Until
+		}
+	}
 	if !ok {
 		return nil
 	}

@@ -2,24 +2,18 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/causes"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 )
@@ -29,9 +23,6 @@ const (
 	defaultDrain      = 10 * time.Second
 )
 
-// ErrPanic is in the error of a Sync that panicked.
-var ErrPanic = errors.New("panic")
-
 // Options say how a runner runs. Name is required; the zero value of the rest
 // gives the defaults named.
 type Options[K comparable] struct {
@@ -39,8 +30,10 @@ type Options[K comparable] struct {
 	Name string
 	// Queue names the work queue in the workqueue_* metrics; Name by default.
 	Queue string
-	// Workers is how many keys are synced at once; 1 by default.
+	// Workers is how many keys are synced at once; 1 by default. SetWorkers changes it.
 	Workers int
+	// FixedWorkers leaves Workers as it is whatever SetWorkers is given; true where Workers is 0.
+	FixedWorkers bool
 	// Clock serves the queue's delays and every time the runner takes; the real one by default.
 	Clock clock.WithTicker
 	// RateLimiter spaces retries; client-go's default controller limiter by default.
@@ -48,6 +41,9 @@ type Options[K comparable] struct {
 	// Order is the underlying storage of the queue; by default namespaces take
 	// turns, and keys without one are first in, first out.
 	Order workqueue.Queue[K]
+	// Namespace is that in which a key is worked on, for a pause; by default that of a
+	// NamespacedName, and none of other keys.
+	Namespace func(K) string
 	// MaxRetries drops a key after so many failures in a row until an event wakes it; 0 retries for ever.
 	MaxRetries int
 	// Writes is where the controller records what a key wrote; nil checks nothing.
@@ -71,9 +67,6 @@ type Options[K comparable] struct {
 	StuckAfter time.Duration
 	// Drain is how long work in flight may go on after stop before its context is cancelled; 10 s by default.
 	Drain time.Duration
-	// Tracer makes a span for each reconcile; that of the process's OpenTelemetry
-	// provider by default, which makes none until one is set.
-	Tracer trace.Tracer
 }
 
 // EventRecorder is the part of a record.EventRecorder that a runner needs.
@@ -92,20 +85,30 @@ type Runner[K comparable] struct {
 	queue  workqueue.TypedRateLimitingInterface[K]
 	synced []cache.InformerSynced
 	book   *book[K]
+	// waiting is the storage of the queue.
+	waiting *waiting[K]
+	// wakes are why its keys wait, where the process makes traces.
+	wakes causes.Wakes[K]
+	crew  *crew
+
+	withheld withheld[K]
 }
 
 // New returns a runner that is not running yet; watches are added first.
 func New[K comparable](o Options[K], sync Sync[K]) *Runner[K] {
 	o = withDefaults(o)
-	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Name: o.Queue, Clock: o.Clock, Queue: o.Order})
+	waiting := newWaiting(o.Order, o.Clock)
+	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Name: o.Queue, Clock: o.Clock, Queue: waiting})
 	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
 		Name: o.Queue, Clock: o.Clock, Queue: queue})
 	return &Runner[K]{
-		o:      o,
-		sync:   sync,
-		queue:  workqueue.NewTypedRateLimitingQueueWithConfig(o.RateLimiter, workqueue.TypedRateLimitingQueueConfig[K]{Name: o.Queue, Clock: o.Clock, DelayingQueue: delaying}),
-		synced: o.Synced,
-		book:   newBook[K](o.Clock),
+		o:       o,
+		sync:    sync,
+		queue:   workqueue.NewTypedRateLimitingQueueWithConfig(o.RateLimiter, workqueue.TypedRateLimitingQueueConfig[K]{Name: o.Queue, Clock: o.Clock, DelayingQueue: delaying}),
+		synced:  o.Synced,
+		book:    newBook[K](o.Clock),
+		waiting: waiting,
+		crew:    &crew{wanted: o.Workers},
 	}
 }
 
@@ -128,12 +131,10 @@ func withDefaults[K comparable](o Options[K]) Options[K] {
 	if o.Drain == 0 {
 		o.Drain = defaultDrain
 	}
-	if o.Tracer == nil {
-		o.Tracer = otel.Tracer("controllerkit/runner")
-	}
 	if o.Writes != nil {
 		o.Writes.SetClock(o.Clock)
 	}
+	o.FixedWorkers = o.FixedWorkers || o.Workers == 0
 	o.Workers = max(o.Workers, 1)
 	return o
 }
@@ -169,23 +170,16 @@ func (r *Runner[K]) Run(ctx context.Context) {
 	if !cache.WaitForCacheSync(ctx.Done(), r.synced...) {
 		return
 	}
-	r.book.start(r.o.Workers)
-	logger.V(1).Info("Started", "workers", r.o.Workers)
-
+	defer r.heed()()
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	var workers sync.WaitGroup
-	for range r.o.Workers {
-		workers.Go(func() {
-			for number := goroutineNumber(); r.next(ctx, work, number); {
-			}
-		})
-	}
+	r.book.start()
+	logger.V(1).Info("Started", "workers", r.crew.begin(r.worker(ctx, work)))
 	<-ctx.Done()
 	r.queue.ShutDown()
 	stop := context.AfterFunc(r.afterDrain(work), cancel)
 	defer stop()
-	workers.Wait()
+	r.crew.end()
 	logger.V(1).Info("Stopped")
 }
 
@@ -204,92 +198,10 @@ func (r *Runner[K]) afterDrain(work context.Context) context.Context {
 	return over
 }
 
-// next works on one key and reports whether there may be more.
-func (r *Runner[K]) next(ctx, work context.Context, goroutine string) bool {
-	key, shutdown := r.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer r.queue.Done(key)
-	if ctx.Err() != nil {
-		return true // stopping: no new keys, only empty the queue
-	}
-	if r.hold(work, key) || r.space(key) {
-		return true
-	}
-	flight := r.book.begin(key, goroutine)
-	result := r.reconcile(context.WithValue(work, flightKey{}, flight), key)
-	r.settle(work, key, result)
-	return true
-}
-
-// reconcile calls Sync in a span and turns a panic into an error.
-func (r *Runner[K]) reconcile(ctx context.Context, key K) (result Result) {
-	ctx, span := r.o.Tracer.Start(ctx, r.o.Name, trace.WithAttributes(attribute.String("key", format(key))))
-	defer span.End()
-	defer func() {
-		if p := recover(); p != nil {
-			r.book.panicked()
-			klog.FromContext(ctx).Error(nil, "Recovered from a panic in a reconcile", "key", key, "panic", p, "stack", string(debug.Stack()))
-			result = Done(fmt.Errorf("%w in reconcile of %s: %v", ErrPanic, format(key), p))
-		}
-		if err := result.Err(); err != nil {
-			span.RecordError(err)
-			span.SetStatus(codes.Error, "reconcile failed")
-		}
-	}()
-	return r.sync(ctx, key)
-}
-
-// settle carries an outcome over to the queue; the one place where failures are logged.
-func (r *Runner[K]) settle(ctx context.Context, key K, result Result) {
-	logger := klog.FromContext(ctx)
-	switch {
-	case result.err == nil:
-		r.queue.Forget(key)
-		r.book.done(key, result)
-		if result.after > 0 {
-			r.queue.AddAfter(key, result.after)
-		}
-	case r.queue.ShuttingDown():
-		r.book.failed(key, result, 0)
-		logger.V(2).Info("Reconcile interrupted by the shutdown", "key", key, "err", result.err)
-	case result.giveUp:
-		r.queue.Forget(key)
-		r.book.gaveUp(key, result)
-		logger.Error(result.err, "Reconcile failed; not retried until the object changes", "key", key)
-	case r.o.MaxRetries > 0 && r.queue.NumRequeues(key) >= r.o.MaxRetries:
-		r.queue.Forget(key)
-		r.book.gaveUp(key, result)
-		logger.Error(result.err, "Reconcile failed too often; not retried until the object changes", "key", key, "tries", r.o.MaxRetries+1)
-	default:
-		wait := r.o.RateLimiter.When(key)
-		r.queue.AddAfter(key, wait)
-		r.book.failed(key, result, wait)
-		logger.Error(result.err, "Reconcile failed; retrying", "key", key, "wait", wait)
-	}
-}
-
-// containRulePanic keeps a panic in a watch rule from ending the process: the
-// informer would not deliver another event to anyone.
-func (r *Runner[K]) containRulePanic() {
-	if p := recover(); p != nil {
-		r.book.panicked()
-		klog.Background().WithName(r.o.Name).Error(nil, "Recovered from a panic in an event handler", "panic", p, "stack", string(debug.Stack()))
-	}
-}
-
 // Check fails when nothing that a worker asked was answered for StuckAfter, and
 // names the key. The log has each such key once, with the worker's stack.
 func (r *Runner[K]) Check(*http.Request) error {
 	return r.book.stuck(r.o.Name, r.o.StuckAfter)
-}
-
-// LookLive gives the runner's writes their live reads; call it before Run.
-func (r *Runner[K]) LookLive(list consistency.List) {
-	if r.o.Writes != nil {
-		r.o.Writes.LookLive(list)
-	}
 }
 
 // Started reports whether the caches were ready and the workers run.

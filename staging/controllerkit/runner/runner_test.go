@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/causes"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 )
@@ -290,11 +291,18 @@ func TestDebugEndpointTellsWhy(t *testing.T) {
 	if code := get("/?key=ns/none", &none); code != 404 {
 		t.Errorf("an unknown key gives %d", code)
 	}
+	if want := "the workers began at 1970-01-01T00:00:00Z, 0s ago, and 2 other keys are remembered"; !strings.Contains(none.Unknown, want) {
+		t.Errorf("of an unknown key: %q", none.Unknown)
+	}
+	if s, ok := New(Options[string]{Name: "idle"}, nil).Key("ns/none"); ok || s.Unknown != "nothing is remembered of this key: the workers have not begun" {
+		t.Errorf("before the workers begin: %+v", s)
+	}
 }
 
 func TestEachReconcileHasASpan(t *testing.T) {
 	spans := &spanNames{}
-	r := New(Options[string]{Name: "test", Tracer: spans}, func(ctx context.Context, _ string) Result {
+	traced(t, spans)
+	r := New(Options[string]{Name: "test"}, func(ctx context.Context, _ string) Result {
 		if !trace.SpanContextFromContext(ctx).IsValid() {
 			return Done(errors.New("no span in the context"))
 		}
@@ -306,10 +314,23 @@ func TestEachReconcileHasASpan(t *testing.T) {
 	if k, _ := r.Key("ns/a"); k.LastError != "" {
 		t.Error(k.LastError)
 	}
-	if got := spans.seen(); len(got) != 1 || got[0] != "test key=ns/a" {
+	if got := spans.seen(); len(got) != 1 || got[0] != "test controller=test key=ns/a" {
 		t.Errorf("spans %v", got)
 	}
 }
+
+// traced has the spans of the process made by a tracer until the test ends.
+func traced(t *testing.T, tracer trace.Tracer) {
+	causes.Use(provider{tracer: tracer})
+	t.Cleanup(func() { causes.Use(nil) })
+}
+
+type provider struct {
+	embedded.TracerProvider
+	tracer trace.Tracer
+}
+
+func (p provider) Tracer(string, ...trace.TracerOption) trace.Tracer { return p.tracer }
 
 // spanNames is a tracer that notes what it was asked for.
 type spanNames struct {

@@ -21,8 +21,13 @@ type Snapshot struct {
 	InFlight []InFlight    `json:"inFlight"`
 	Failing  []KeySnapshot `json:"failing"`
 	Waiting  []KeySnapshot `json:"waitingForCaches"`
-	Counts   Counts        `json:"counts"`
-	Latency  Latency       `json:"latency"`
+	// Paused is how many keys wait because they, or their writes, are paused, Braked how many
+	// wait for their turn to delete, and WithheldWhy why one of them does.
+	Paused      int     `json:"pausedKeys,omitempty"`
+	Braked      int     `json:"brakedKeys,omitempty"`
+	WithheldWhy string  `json:"withheldWhy,omitempty"`
+	Counts      Counts  `json:"counts"`
+	Latency     Latency `json:"latency"`
 }
 
 // InFlight is a key that a worker is on, and for how long.
@@ -48,24 +53,30 @@ type KeySnapshot struct {
 	GaveUp      bool     `json:"gaveUp,omitempty"`
 	NextTry     string   `json:"nextTry,omitempty"`
 	NextLook    string   `json:"nextLook,omitempty"`
+	Paused      string   `json:"paused,omitempty"`
+	Braked      string   `json:"braked,omitempty"`
 	WaitingFor  []string `json:"waitingFor,omitempty"`
 	LastSync    string   `json:"lastSync,omitempty"`
 	Took        string   `json:"took,omitempty"`
 	LastPlan    any      `json:"lastPlan,omitempty"`
 	Decisions   any      `json:"decisions,omitempty"`
+	// Unknown says since when the loop looks and how much it remembers, of a key that it
+	// does not.
+	Unknown string `json:"unknown,omitempty"`
 }
 
 // Snapshot returns the state of the runner.
 func (r *Runner[K]) Snapshot() Snapshot {
 	b := r.book
 	queued := r.queue.Len()
+	paused, braked, why := r.withheld.count()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.clock.Now()
 	s := Snapshot{
-		Name: r.o.Name, Started: b.workers > 0, Workers: r.o.Workers, Queued: queued,
+		Name: r.o.Name, Started: b.running, Workers: r.crew.size(), Queued: queued,
 		InFlight: []InFlight{}, Failing: []KeySnapshot{}, Waiting: []KeySnapshot{},
-		Counts: b.counts, Latency: b.latency(),
+		Paused: paused, Braked: braked, WithheldWhy: why, Counts: b.counts, Latency: b.latency(),
 	}
 	for _, key := range sortedKeys(b.inFlight) {
 		s.InFlight = append(s.InFlight, InFlight{format(key), rounded(now.Sub(b.inFlight[key].since))})
@@ -85,6 +96,12 @@ func (r *Runner[K]) Snapshot() Snapshot {
 // Key returns what is known of the key with this printed form.
 func (r *Runner[K]) Key(printed string) (KeySnapshot, bool) {
 	key, s, ok := r.book.find(printed)
+	if held, why := r.withheld.find(printed); why != nil {
+		key, ok = held, true
+		if s.Paused = why.Why; !why.Until.IsZero() {
+			s.Paused, s.Braked = "", why.Why
+		}
+	}
 	if ok && r.o.Decisions != nil {
 		s.Decisions = r.o.Decisions(key)
 	}
@@ -96,9 +113,18 @@ func (b *book[K]) find(printed string) (K, KeySnapshot, bool) {
 	defer b.mu.Unlock()
 	key, m, ok := b.search(printed)
 	if !ok {
-		return key, KeySnapshot{Key: printed}, false
+		return key, KeySnapshot{Key: printed, Unknown: b.ignorance()}, false
 	}
 	return key, b.describe(key, m, b.clock.Now()), true
+}
+
+// ignorance is what is said of a key that is not remembered.
+func (b *book[K]) ignorance() string {
+	if !b.running {
+		return "nothing is remembered of this key: the workers have not begun"
+	}
+	return fmt.Sprintf("nothing is remembered of this key; the workers began at %s, %s ago, and %d other keys are remembered (of those without trouble the last %d)",
+		b.since.UTC().Format(time.RFC3339), rounded(b.clock.Since(b.since)), len(b.trouble)+len(b.settled), remembered)
 }
 
 func (b *book[K]) describe(key K, m *memory, now time.Time) KeySnapshot {

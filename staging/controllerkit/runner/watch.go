@@ -2,9 +2,11 @@ package runner
 
 import (
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 // Change is what an informer saw of one object. Old is nil when it was added,
@@ -39,7 +41,7 @@ type Wake[K comparable] interface {
 func Watch[T any, K comparable](r *Runner[K], informer cache.SharedInformer, rule func(Change[T], Wake[K])) error {
 	handle := func(c Change[T]) {
 		defer r.containRulePanic()
-		rule(c, r)
+		rule(c, r.because(c.Now(), c.New == nil))
 	}
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
@@ -68,4 +70,13 @@ func Watch[T any, K comparable](r *Runner[K], informer cache.SharedInformer, rul
 	}
 	r.synced = append(r.synced, registration.HasSynced)
 	return nil
+}
+
+// containRulePanic keeps a panic in a watch rule from ending the process: the
+// informer would not deliver another event to anyone.
+func (r *Runner[K]) containRulePanic() {
+	if p := recover(); p != nil {
+		r.book.panicked()
+		klog.Background().WithName(r.o.Name).Error(nil, "Recovered from a panic in an event handler", "panic", p, "stack", string(debug.Stack()))
+	}
 }
