@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -47,6 +48,9 @@ type Elections struct {
 	Options
 	identity string
 	watching kubernetes.Interface
+
+	mu    sync.Mutex
+	locks map[Lease]*lock
 }
 
 // Lease names one lock.
@@ -69,7 +73,7 @@ func New(ctx context.Context, o Options) (*Elections, error) {
 		return nil, fmt.Errorf("make a client for leader election: %w", err)
 	}
 	// The UUID keeps two processes on one host from both thinking they hold the lease.
-	return &Elections{o, host + "_" + string(uuid.NewUUID()), watching}, nil
+	return &Elections{Options: o, identity: host + "_" + string(uuid.NewUUID()), watching: watching}, nil
 }
 
 // Run competes for the lease and calls lead while it holds it. It returns nil
@@ -86,6 +90,7 @@ func (e *Elections) Run(ctx context.Context, l Lease, watchdog *leaderelection.H
 }
 
 func (e *Elections) runWithLock(ctx context.Context, held *lock, l Lease, watchdog *leaderelection.HealthzAdaptor, lead func(context.Context, *Fence) error) error {
+	e.follow(l, held)
 	// Renewing outlives ctx: the lease is kept until the work under it has ended.
 	renewing, letGo := context.WithCancel(context.WithoutCancel(ctx))
 	defer letGo()
@@ -149,6 +154,7 @@ func (e *Elections) compete(ctx, renewing context.Context, config leaderelection
 	var expiry expiry
 	defer expiry.stop()
 	look := func(lease *coordinationv1.Lease) {
+		held.watched(lease)
 		switch {
 		case lease == nil, e.mayTake(ptr.Deref(lease.Spec.HolderIdentity, "")):
 			held.interrupt()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -406,11 +407,42 @@ func TestALostLeaseSaysWhy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newCandidate(fake.NewClientset(), "a", time.Second).lock
 			for _, err := range tc.errs {
-				l.note(err)
+				_ = l.note(err)
 			}
 			l.noteHolder(tc.holder, tc.chosen)
 			if got := l.trouble(); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestAnErrorOfALeaseHasItsFirstCause has an API server go away: the library logs what the
+// lock returns, and the limiter of its client has the last word.
+func TestAnErrorOfALeaseHasItsFirstCause(t *testing.T) {
+	answers := []error{fmt.Errorf("dial tcp: %w", syscall.ECONNREFUSED), fmt.Errorf("client rate limiter Wait returned an error: %w", context.DeadlineExceeded)}
+	for name, ask := range map[string]func(*lock) error{
+		"when it is read": func(l *lock) error { _, _, err := l.Get(context.Background()); return err },
+		"when it is made": func(l *lock) error { return l.Create(context.Background(), resourcelock.LeaderElectionRecord{}) },
+		"when it is renewed": func(l *lock) error {
+			l.acquired = true
+			return l.Create(context.Background(), resourcelock.LeaderElectionRecord{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, asked := fake.NewClientset(), 0
+			client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+				asked++
+				return true, nil, answers[min(asked, len(answers))-1]
+			})
+			l := newCandidate(client, "a", time.Second).lock
+			if err := ask(l); !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if err := ask(l); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "connection refused") {
+					t.Errorf("got %v", err)
+				}
 			}
 		})
 	}

@@ -2,14 +2,14 @@ package election
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
 // lock knows whether this process has acquired it, so that an attempt to get it
@@ -28,7 +28,7 @@ type lock struct {
 	// over is the record of another holder that has expired; nil for none.
 	over *resourcelock.LeaderElectionRecord
 
-	// seen guards what is told when the lease is lost.
+	// seen guards what is known of the lease itself.
 	seen   sync.Mutex
 	failed error
 	holder string
@@ -92,7 +92,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 		holder = record.HolderIdentity
 		l.noteHolder(holder, record.PreferredHolder)
 	}
-	l.note(err)
+	err = l.note(err)
 	if holder != "" && holder != l.Identity() {
 		l.lose(fmt.Errorf("%w: it is held by %q", ErrLost, holder))
 	}
@@ -139,7 +139,7 @@ func (l *lock) guard(ctx context.Context) {
 		}
 		if l.isAcquired() {
 			if err := l.fence.Check(); err != nil {
-				l.note(err)
+				_ = l.note(err)
 				l.lose(err)
 			}
 		}
@@ -159,24 +159,24 @@ func (l *lock) notToBeHad() {
 
 // Create writes the first record.
 func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.write(ctx, func() error { return l.Interface.Create(ctx, record) })
+	return l.write(ctx, record, func() error { return l.Interface.Create(ctx, record) })
 }
 
 // Update replaces the record.
 func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.write(ctx, func() error { return l.Interface.Update(ctx, record) })
+	return l.write(ctx, record, func() error { return l.Interface.Update(ctx, record) })
 }
 
 // write holds interruptions off while an attempt writes; renewals do not.
-func (l *lock) write(ctx context.Context, do func() error) error {
+func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, do func() error) error {
 	sent := l.fence.now()
 	l.mu.Lock()
 	if l.acquired {
 		l.mu.Unlock()
-		err := do()
-		l.note(err)
+		err := l.note(do())
 		if err == nil {
 			l.fence.renewedAt(sent)
+			l.noteHolder(record.HolderIdentity, record.PreferredHolder)
 		}
 		return err
 	}
@@ -184,11 +184,11 @@ func (l *lock) write(ctx context.Context, do func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	err := do()
-	l.note(err)
+	err := l.note(do())
 	if err == nil {
 		l.acquired = true
 		l.fence.renewedAt(sent)
+		l.noteHolder(record.HolderIdentity, record.PreferredHolder)
 		if l.won != nil {
 			l.won()
 		}
@@ -196,26 +196,22 @@ func (l *lock) write(ctx context.Context, do func() error) error {
 	return err
 }
 
-func (l *lock) note(err error) {
+// note remembers an error, or that there is none, and returns it with its first cause.
+func (l *lock) note(err error) error {
 	l.seen.Lock()
 	defer l.seen.Unlock()
+	told := transport.Because(err, l.failed)
 	// Running out of time says less than what took the time.
-	if l.failed == nil || !outOfTime(err) {
+	if l.failed == nil || !transport.OutOfTime(err) {
 		l.failed = err
 	}
+	return told
 }
 
 func (l *lock) noteHolder(holder, chosen string) {
 	l.seen.Lock()
 	defer l.seen.Unlock()
 	l.holder, l.chosen = holder, chosen
-}
-
-// outOfTime reports whether a request was not made or not answered because the
-// time for it was over.
-func outOfTime(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
-		err != nil && strings.Contains(err.Error(), "would exceed context deadline") // the client's rate limiter
 }
 
 // trouble says why the lock could not be kept.

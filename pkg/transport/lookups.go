@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -54,8 +55,11 @@ func (l *lookups) RoundTrip(req *http.Request) (*http.Response, error) {
 			response.Body.Close()
 		}
 		klog.FromContext(l.ctx).Info("Trying again", "what", req.URL.Path, "code", code, "err", err, "pause", pause)
-		if err := l.sleep(req, pause); err != nil {
-			return nil, err
+		if stopped := l.sleep(req, pause); stopped != nil {
+			if err == nil {
+				err = fmt.Errorf("%s was answered with %d", req.URL.Path, code)
+			}
+			return nil, Because(stopped, err)
 		}
 	}
 }

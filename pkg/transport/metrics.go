@@ -7,14 +7,12 @@ import (
 
 var (
 	eventBytes = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem:      "watch_event",
-		Name:           "bytes_total",
+		Name:           "kcm_watch_event_bytes_total",
 		Help:           "Bytes of watch events: what was decoded, and what was cut out before (--prune-watch-events).",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"part"})
 	connectionReads = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem:      "watch_connection",
-		Name:           "reads_total",
+		Name:           "kcm_watch_connection_reads_total",
 		Help:           "Reads of the connections that bring watch events: at once, or later because the connection is busy (--batch-watch-reads).",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"when"})

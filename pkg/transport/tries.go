@@ -44,23 +44,25 @@ func PassingCode(code int) bool {
 
 // Try calls do until it succeeds, fails with an error that does not pass, or
 // has failed for atMost. It returns the last error, or that of ctx when it ends
-// between two tries. What is tried is named in the log.
+// between two tries, with the one before. What is tried is named in the log.
 func Try(ctx context.Context, what string, atMost time.Duration, do func() error) error {
 	logger := klog.FromContext(ctx)
 	p := newPauses(atMost)
+	var before error
 	for {
 		err := do()
 		if !Passing(err) {
-			return err
+			return Because(err, before)
 		}
 		pause, more := p.next()
 		if !more {
 			return fmt.Errorf("%w (retried for %s)", err, atMost)
 		}
 		logger.Info("Trying again", "what", what, "err", err, "pause", pause)
-		if err := sleep(ctx, pause); err != nil {
-			return fmt.Errorf("%s: %w", what, err)
+		if stopped := sleep(ctx, pause); stopped != nil {
+			return fmt.Errorf("%s: %w", what, Because(stopped, err))
 		}
+		before = err
 	}
 }
 

@@ -79,6 +79,9 @@ func TestTry(t *testing.T) {
 				if !errors.Is(err, tc.want) || tc.want == nil && err != nil {
 					t.Errorf("got %v, want %v", err, tc.want)
 				}
+				if tc.stop > 0 && !strings.Contains(fmt.Sprint(err), busy.Error()) {
+					t.Errorf("%v does not say what was tried again", err)
+				}
 				if tries < tc.atLeast || tries > tc.atMost || time.Since(began) > time.Minute+2*longestPause {
 					t.Errorf("%d tries in %s", tries, time.Since(began))
 				}
@@ -142,6 +145,8 @@ func TestLookups(t *testing.T) {
 				}
 				if err == nil {
 					response.Body.Close()
+				} else if tc.stop && !strings.Contains(err.Error(), "/api/v1/configmaps/a was answered with 503") {
+					t.Errorf("%v does not say what was tried again", err)
 				}
 				if tc.asked > 0 && server.asked != tc.asked || tc.asked == 0 && server.asked < 3 {
 					t.Errorf("asked %d times", server.asked)

@@ -53,6 +53,9 @@ type Answer struct {
 	Objects []Object `json:"objects"`
 	// LeftOut is what is below an object beyond what is shown.
 	LeftOut []LeftOut `json:"leftOut,omitempty"`
+	// Nearest are objects of the kind that a cache holds, those with the most similar names
+	// first, when it does not hold the one that was asked for.
+	Nearest []Asked `json:"nearest,omitempty"`
 }
 
 // Asked is the object that the question named, its kind as the API server names it.
@@ -71,8 +74,12 @@ type Process struct {
 	Leading bool      `json:"leading"`
 	// Leader is the identity of the holder of the lease.
 	Leader string `json:"leader,omitempty"`
-	// LeaderAt is where that process may be, as far as its identity says it.
-	LeaderAt string `json:"leaderAt,omitempty"`
+	// LeaderAt is the host of that process, as its identity has it, and LeaderAddress the
+	// address of the node with that name, where there is one.
+	LeaderAt      string `json:"leaderAt,omitempty"`
+	LeaderAddress string `json:"leaderAddress,omitempty"`
+	// LeaseError is why the last request of this process for the lease failed.
+	LeaseError string `json:"leaseError,omitempty"`
 }
 
 // Owner names an object of the same answer.
@@ -84,6 +91,7 @@ type Owner struct {
 // Object is one object of the chain.
 type Object struct {
 	Kind      string    `json:"kind"`
+	Group     string    `json:"group,omitempty"`
 	Namespace string    `json:"namespace,omitempty"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid,omitempty"`
@@ -118,6 +126,8 @@ type Controller struct {
 	LastLook time.Time `json:"lastLook,omitzero"`
 	NextTry  time.Time `json:"nextTry,omitzero"`
 	NextLook time.Time `json:"nextLook,omitzero"`
+	// Braked is why some deletions wait for their turn, which is at NextTry.
+	Braked string `json:"braked,omitempty"`
 	// WaitingFor is what it wrote and its caches do not show yet.
 	WaitingFor []string       `json:"waitingFor,omitempty"`
 	Decisions  []act.Decision `json:"decisions,omitempty"`
@@ -143,4 +153,6 @@ type Problem struct {
 	Message string `json:"message"`
 	// Kinds are those that can be asked for, when the kind was the problem.
 	Kinds []string `json:"kinds,omitempty"`
+	// Process is who answers. A standby, which knows no objects, names the leader in it.
+	Process Process `json:"process"`
 }

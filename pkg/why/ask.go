@@ -68,19 +68,18 @@ func QuestionOf(values url.Values) (Question, *Problem) {
 	return Question{values.Get("kind"), values.Get("namespace"), values.Get("name")}, nil
 }
 
+// problem is filled with who answers by Answer.
 func problem(code int, message string, kinds ...string) *Problem {
 	return &Problem{APIVersion: APIVersion, Kind: ProblemKind, Code: code, Message: message, Kinds: kinds}
 }
 
-// Ask answers a question, or says why it cannot be answered.
-func (w *World) Ask(q Question) (*Answer, *Problem) {
+// Ask answers a question, or says why it cannot be answered. By is who answers.
+func (w *World) Ask(q Question, by Process) (*Answer, *Problem) {
 	now := w.Now().UTC()
-	a := &Answer{APIVersion: APIVersion, Kind: AnswerKind, At: now, Process: w.Process(), Objects: []Object{},
-		Asked: Asked(q)}
+	a := &Answer{APIVersion: APIVersion, Kind: AnswerKind, At: now, Process: by, Objects: []Object{}, Asked: Asked(q)}
 	kinds := w.Kinds()
 	if kinds == nil {
-		a.Verdict, a.Sentence = Unknown, standby(a.Process)
-		return a, nil
+		return nil, problem(http.StatusServiceUnavailable, standby(a.Process))
 	}
 	kind, ok := kinds.Find(q.Kind)
 	switch {
@@ -97,20 +96,34 @@ func (w *World) Ask(q Question) (*Answer, *Problem) {
 	for i := range items {
 		a.Objects = append(a.Objects, items[i].Object)
 	}
-	a.LeftOut = l.left
+	a.LeftOut, a.Nearest = l.left, l.nearest
 	a.Verdict, a.Sentence = conclusion(items)
 	return a, nil
 }
 
-// standby says who can answer in place of a process that does not lead.
+// standby says who can answer in place of a process that knows no objects.
 func standby(p Process) string {
+	said := "This process waits for leadership and knows no objects; nobody leads."
 	switch {
 	case p.Leading:
-		return "This process has only begun to look: it does not know yet what the API server serves."
+		return "This process leads and has not filled its caches yet: ask again in some seconds."
 	case p.Leader != "":
-		return fmt.Sprintf("This process waits for leadership and knows no objects: ask the leader, %s.", p.Leader)
+		said = fmt.Sprintf("This process waits for leadership and knows no objects: ask the leader, %s, on %s.", p.Leader, p.where())
+	case p.Identity == "":
+		said = "This process starts and knows no objects yet: ask again in some seconds."
 	}
-	return "This process waits for leadership and knows no objects."
+	if p.LeaseError != "" {
+		said += " Its last request for the lease failed: " + short(p.LeaseError)
+	}
+	return said
+}
+
+// where is the place of the leader.
+func (p Process) where() string {
+	if p.LeaderAddress == "" {
+		return p.LeaderAt
+	}
+	return p.LeaderAt + " (" + p.LeaderAddress + ")"
 }
 
 // conclusion is the verdict of all, and the sentence of what is decisive.

@@ -32,6 +32,8 @@ type look struct {
 	seen  map[string]bool // kind and name of what is in the answer
 	made  int
 	left  []LeftOut
+	// nearest is set when no cache holds what was asked for.
+	nearest []Asked
 }
 
 // relative is an object that belongs to another one. Its object is nil when no cache has it.
@@ -53,7 +55,7 @@ type row struct {
 func (l *look) chain(kind Kind, namespace, name string) []item {
 	object, found := l.get(kind.GroupKind, namespace, name)
 	if !found {
-		return []item{l.absent(relative{kind: kind.GroupKind, namespace: namespace, name: name}, nil, 0)}
+		return []item{l.missing(kind, relative{kind: kind.GroupKind, namespace: namespace, name: name})}
 	}
 	owners := l.above(object)
 	var owner *Owner
@@ -175,7 +177,7 @@ func (l *look) one(r relative, owner *Owner, depth int) item {
 	if r.object == nil {
 		return l.absent(r, owner, depth)
 	}
-	i := item{Object: Object{Kind: r.kind.Kind, Namespace: r.namespace, Name: r.name, Owner: owner, Depth: depth, Known: true}}
+	i := item{Object: Object{Kind: r.kind.Kind, Group: r.kind.Group, Namespace: r.namespace, Name: r.name, Owner: owner, Depth: depth, Known: true}}
 	if o, ok := r.object.(metav1.Object); ok {
 		i.UID = o.GetUID()
 	}
@@ -202,7 +204,7 @@ func (l *look) judge(r relative, views []Controller) finding {
 
 // absent says what is known of an object that no cache holds.
 func (l *look) absent(r relative, owner *Owner, depth int) item {
-	i := item{Object: Object{Kind: r.kind.Kind, Namespace: r.namespace, Name: r.name, Owner: owner, Depth: depth, Verdict: Unknown}}
+	i := item{Object: Object{Kind: r.kind.Kind, Group: r.kind.Group, Namespace: r.namespace, Name: r.name, Owner: owner, Depth: depth, Verdict: Unknown}}
 	i.Controllers = l.views(r.kind, Reference{Namespace: r.namespace, Name: r.name}, false)
 	kind, served := l.kinds.of(r.kind)
 	caches := l.Caches(kind)

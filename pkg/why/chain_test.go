@@ -56,7 +56,7 @@ func newWorld(t *testing.T, loops map[string]loop, objects ...metav1.Object) *Wo
 	t.Helper()
 	informers := map[schema.GroupKind]toolscache.SharedIndexInformer{}
 	for kind, like := range map[schema.GroupKind]runtime.Object{podKind: &corev1.Pod{}, deployments: &appsv1.Deployment{}, replicaSets: &appsv1.ReplicaSet{}} {
-		informers[kind] = toolscache.NewSharedIndexInformer(&toolscache.ListWatch{}, like, 0, toolscache.Indexers{})
+		informers[kind] = toolscache.NewSharedIndexInformer(&toolscache.ListWatch{}, like, 0, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
 		if err := cache.Ensure(informers[kind], cache.ByController); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func rollout(want, there, ready int32) []metav1.Object {
 
 func ask(t *testing.T, w *World, kind, name string) *Answer {
 	t.Helper()
-	a, problem := w.Ask(Question{kind, "default", name})
+	a, problem := w.Ask(Question{kind, "default", name}, w.Process())
 	if problem != nil {
 		t.Fatal(problem.Message)
 	}
@@ -208,7 +208,10 @@ func TestWhatAControllerMakesOfIt(t *testing.T) {
 		"it waits":         {started, &runner.Known{WaitingFor: []string{"pods at 7"}}, Waiting, "c waits for its caches: pods at 7"},
 		"it failed once":   {started, &runner.Known{Failures: 1, LastError: "no"}, Blocked, "c has failed once, and tries again now: no"},
 		"it gave up":       {started, &runner.Known{LastError: "bad", GaveUp: true}, Blocked, "c has failed, and does not try again until the object changes: bad"},
-		"it is paused":     {Running{Controller: started.Controller, Paused: "by jane"}, &runner.Known{LastError: "paused"}, Paused, "c is paused: by jane"},
+		"it is paused":     {Running{Controller: started.Controller, Paused: "c is paused by jane"}, &runner.Known{LastError: "no"}, Paused, "c is paused by jane"},
+		"its write is":     {started, &runner.Known{Paused: "namespace b is paused"}, Paused, "namespace b is paused"},
+		"it is held back":  {started, &runner.Known{Braked: "60 a minute"}, Waiting, "c waits for its turn: 60 a minute"},
+		"paused, and new":  {Running{Controller: started.Controller, Paused: "c is paused by jane"}, nil, Paused, "c is paused by jane"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := Work{Controller: "c"}.view(Reference{Name: "a"}, tc.running, tc.known, noon.Add(-time.Hour), noon)
@@ -260,20 +263,5 @@ func TestBadQuestions(t *testing.T) {
 	w.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, "/debug/why?kind=pod", nil))
 	if rec.Code != http.StatusMethodNotAllowed {
 		t.Errorf("a POST is answered with %d", rec.Code)
-	}
-}
-
-func TestAStandbyNamesTheLeader(t *testing.T) {
-	w := newWorld(t, nil)
-	w.Kinds = func() *Kinds { return nil }
-	for says, process := range map[string]Process{
-		"knows no objects: ask the leader, node-b_7.": {Leader: "node-b_7"},
-		"waits for leadership and knows no objects.":  {},
-		"has only begun to look":                      {Leading: true},
-	} {
-		w.Process = func() Process { return process }
-		if a := ask(t, w, "pod", "p"); a.Verdict != Unknown || !strings.Contains(a.Sentence, says) {
-			t.Errorf("%s: %s", a.Verdict, a.Sentence)
-		}
 	}
 }

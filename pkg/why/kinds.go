@@ -67,10 +67,24 @@ func (k *Kinds) add(group string, r *metav1.APIResource) {
 	}
 	delete(names, "")
 	kind.names = slices.Sorted(maps.Keys(names))
+	k.put(kind)
+}
+
+func (k *Kinds) put(kind Kind) {
 	at := len(k.all)
 	k.all, k.byKind[kind.GroupKind] = append(k.all, kind), at
 	for _, name := range kind.names {
 		k.byName[name] = append(k.byName[name], at)
+	}
+}
+
+// Keep adds the kinds of an earlier answer, for groups whose server does not answer now.
+// It is called before anybody else has k.
+func (k *Kinds) Keep(earlier *Kinds) {
+	for _, kind := range earlier.all {
+		if _, known := k.byKind[kind.GroupKind]; !known {
+			k.put(kind)
+		}
 	}
 }
 

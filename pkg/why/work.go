@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -71,6 +72,10 @@ func (w Work) view(r Reference, running Running, known *runner.Known, since, now
 	c.Page = "/debug/controllers/" + w.Controller + "?key=" + url.QueryEscape(key)
 	if known == nil {
 		c.Page, c.Why = "", "it remembers nothing of it"
+		if running.Paused != "" {
+			c.Verdict, c.Why = Paused, running.Paused
+			return c
+		}
 		if !since.IsZero() {
 			c.Why = fmt.Sprintf("it remembers nothing of it; it has looked for %s", inWords(now.Sub(since)))
 		}
@@ -78,13 +83,16 @@ func (w Work) view(r Reference, running Running, known *runner.Known, since, now
 	}
 	c.Failures, c.LastError, c.GaveUp = known.Failures, known.LastError, known.GaveUp
 	c.LastLook, c.NextTry, c.NextLook = known.LastLook.UTC(), known.NextTry.UTC(), known.NextLook.UTC()
+	c.Braked = known.Braked
 	c.WaitingFor, c.Decisions = known.WaitingFor, decisions(known.Decisions)
 	c.Why = reason(c.Decisions, known.Plan)
 	switch {
-	case running.Paused != "":
-		c.Verdict, c.Why = Paused, running.Paused
+	case known.Paused != "" || running.Paused != "":
+		c.Verdict, c.Why = Paused, cmp.Or(known.Paused, running.Paused)
 	case c.LastError != "":
 		c.Verdict = Blocked
+	case c.Braked != "":
+		c.Verdict = Waiting
 	case len(c.WaitingFor) > 0:
 		c.Verdict = Waiting
 	case !known.InFlightSince.IsZero() || underWay(c.Decisions):
@@ -137,8 +145,11 @@ func (c *Controller) trouble(now time.Time) string {
 	case Blocked:
 		return c.Name + " " + c.failed(now) + ": " + short(c.LastError)
 	case Paused:
-		return c.Name + " is paused: " + c.Why
+		return c.Why
 	case Waiting:
+		if c.Braked != "" {
+			return c.Name + " waits for its turn: " + c.Braked
+		}
 		return c.Name + " waits for its caches: " + strings.Join(c.WaitingFor, ", ")
 	}
 	return ""
@@ -187,7 +198,7 @@ func (o *Object) conclude(f finding, now time.Time) {
 	c := &o.Controllers[at]
 	o.Verdict = c.Verdict
 	o.Sentence += "; " + c.trouble(now)
-	if c.Verdict == Blocked {
+	if c.Verdict == Blocked || c.Braked != "" {
 		o.Until = c.NextTry
 	}
 }
