@@ -40,6 +40,15 @@ func TestCommandLine(t *testing.T) {
 		"arguments are refused": {
 			args: []string{"extra-arg"}, code: 1,
 			stderr: []string{"Error: \"kube-controller-manager\" does not take any arguments, got [\"extra-arg\"]\n"}, not: []string{usage}},
+		"so are those that name no subcommand of ours": {
+			args: []string{"help"}, code: 1, stderr: []string{"Error: \"kube-controller-manager\" does not take any arguments, got [\"help\"]\n"}},
+		"the value of a flag is no subcommand": {
+			args: []string{"--kubeconfig", "plan-split"}, code: 1, stderr: []string{"--kubeconfig=plan-split: stat plan-split: no such file or directory"}},
+		"a split is planned": {
+			args: []string{"plan-split", "--move=job"}, stdout: []string{"  --controllers=*,-job-controller\n", "  --controllers=job-controller\n"}},
+		"a split that cannot be is refused, without a log": {
+			args: []string{"plan-split", "--move=foo"}, code: 1,
+			stderr: []string{"Error: --move: \"foo\" is not in the list of known controllers\n"}, not: []string{"command failed"}},
 		"the version is printed": {
 			args: []string{"--version"}, stdout: []string{"Kubernetes v"}, not: []string{"kcm"}},
 		"so is all that is known of it": {

@@ -60,25 +60,25 @@ func autoscalerReaderOf(ctx context.Context, cc ControllerContext, config *rest.
 		return r, fmt.Errorf("make the discovery client of %s: %w", cc.row.Account, err)
 	}
 	// Scales are read in protobuf where the API server has that.
-	scales := rest.CopyConfig(config)
+	scales := cc.another(config)
 	scales.AcceptContentTypes, scales.ContentType = runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	if r.scales, err = scale.NewForConfig(scales, cc.RESTMapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(served)); err != nil {
 		return r, fmt.Errorf("make the scale client of %s: %w", cc.row.Account, err)
 	}
-	config = rest.CopyConfig(config)
+	config = cc.another(config)
 	config.Timeout = metricsPatience
 	if r.pods, err = resourceclient.NewForConfig(config); err != nil {
 		return r, fmt.Errorf("make the metrics client of %s: %w", cc.row.Account, err)
 	}
-	if r.external, err = external_metrics.NewForConfig(config); err != nil {
+	if r.external, err = external_metrics.NewForConfig(cc.another(config)); err != nil {
 		return r, fmt.Errorf("make the external metrics client of %s: %w", cc.row.Account, err)
 	}
-	if served, err = discovery.NewDiscoveryClientForConfig(config); err != nil {
+	if served, err = discovery.NewDiscoveryClientForConfig(cc.another(config)); err != nil {
 		return r, fmt.Errorf("make the discovery client of the metrics of %s: %w", cc.row.Account, err)
 	}
 	cached := memory.NewMemCacheClient(served)
 	versions := &servedVersions{custom_metrics.NewAvailableAPIsGetter(cached), cached}
-	r.custom = custom_metrics.NewForConfig(config, cc.RESTMapper, versions)
+	r.custom = custom_metrics.NewForConfig(cc.another(config), cc.RESTMapper, versions)
 	period := cc.Config.HPAController.HorizontalPodAutoscalerSyncPeriod.Duration
 	cc.background(ctx, func(ctx context.Context) {
 		custom_metrics.PeriodicallyInvalidate(versions, max(period, time.Second), ctx.Done())

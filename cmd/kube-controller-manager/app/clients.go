@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/controller-manager/pkg/clientbuilder"
@@ -59,21 +60,23 @@ func waitForAPIServer(ctx context.Context, client kubernetes.Interface, host str
 
 // controllerClients gives every controller the identity of its own service
 // account when the flag asks for it, and else that of --kubeconfig.
-func controllerClients(ctx context.Context, p *process, root clientbuilder.ControllerClientBuilder, fence *election.Fence) clientbuilder.ControllerClientBuilder {
-	if !p.ComponentConfig.KubeCloudShared.UseServiceAccountCredentials {
-		return root
+func controllerClients(ctx context.Context, p *process, root clientbuilder.ControllerClientBuilder, accounts typedcorev1.CoreV1Interface, fence *election.Fence) clientbuilder.ControllerClientBuilder {
+	if !p.ComponentConfig.KubeCloudShared.UseServiceAccountCredentials || p.shadow != nil {
+		return root // a shadow may ask for no tokens
 	}
 	if p.ComponentConfig.SAController.ServiceAccountKeyFile == "" {
 		klog.FromContext(ctx).Info("--use-service-account-credentials is set without --service-account-private-key-file: token Secrets get no tokens; controllers get theirs from the API server")
 	}
-	each := clientbuilder.NewDynamicClientBuilder(transport.Finishing(rest.AnonymousClientConfig(p.Kubeconfig), fence.Check), p.Client.CoreV1(), metav1.NamespaceSystem)
-	return &patientClients{each, ctx}
+	tokens := newTokens(accounts)
+	each := clientbuilder.NewDynamicClientBuilder(transport.Finishing(rest.AnonymousClientConfig(p.Kubeconfig), fence.Check), tokens, metav1.NamespaceSystem)
+	return &patientClients{each, tokens, ctx}
 }
 
 // patientClients makes clients for which the API server is asked, for a service
 // account, and asks again when it refuses for now.
 type patientClients struct {
 	clientbuilder.ControllerClientBuilder
+	tokens *tokens
 	// ctx ends the tries; the library's interface has no place for it.
 	ctx context.Context
 }
@@ -84,16 +87,19 @@ func (c *patientClients) Config(name string) (config *rest.Config, err error) {
 		config, err = c.ControllerClientBuilder.Config(name)
 		return err
 	})
+	if err == nil {
+		config.Wrap(c.tokens.because(name))
+	}
 	return config, err
 }
 
 // Client returns a client of the service account.
 func (c *patientClients) Client(name string) (client kubernetes.Interface, err error) {
-	err = transport.Try(c.ctx, "service account of "+name, startPatience, func() error {
-		client, err = c.ControllerClientBuilder.Client(name)
-		return err
-	})
-	return client, err
+	config, err := c.Config(name)
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(config)
 }
 
 // DiscoveryClient returns a client of the service account for discovery.
@@ -117,7 +123,7 @@ func (cc ControllerContext) Client(serviceAccount string) (kubernetes.Interface,
 // Recorder makes a recorder whose events are written with client and flushed
 // when the term ends.
 func (cc ControllerContext) Recorder(ctx context.Context, client kubernetes.Interface, source string) record.EventRecorder {
-	events := newEvents(ctx, client.CoreV1(), source)
+	events := newEvents(ctx, cc.process.sendsEvents(client.CoreV1()), source)
 	cc.term.addEvents(events)
 	return events.recorder
 }

@@ -60,7 +60,7 @@ func (cc *ControllerContext) addCloud(ctx context.Context) (err error) {
 	}
 	// Under leader migration there are two terms, which end together.
 	cc.process.cloudOnce.Do(func() {
-		provider.Initialize(cc.Clients, ctx.Done())
+		provider.Initialize(cc.cloudClients(), ctx.Done())
 		if user, ok := provider.(cloudprovider.InformerUser); ok {
 			user.SetInformers(cc.wholes)
 		}

@@ -29,7 +29,9 @@ workloads, keeps endpoints for services, binds volumes, judges the health of nod
 and cleans up after objects that are gone.
 
 Several instances may run at a time. One of them leads and runs the loops, the
-others wait for its lease to end.`
+others wait for its lease to end.
+
+"plan-split", as the first argument, plans how this binary runs beside the original.`
 
 // NewControllerManagerCommand returns the command with all its flags. It runs
 // until the context of the command ends or something fails; it claims no signals
@@ -48,7 +50,7 @@ func newCommand(run func(context.Context, *config.CompletedConfig) error) *cobra
 			if o.PrintRelease {
 				return printRelease(cmd.OutOrStdout())
 			}
-			if err := settle(o); err != nil {
+			if ended, err := prepare(cmd, o); ended || err != nil {
 				return err
 			}
 			cliflag.PrintFlags(cmd.Flags())
@@ -59,12 +61,13 @@ func newCommand(run func(context.Context, *config.CompletedConfig) error) *cobra
 				return nil
 			}
 			if err != nil {
-				return err
+				return o.Located(err)
 			}
 			return run(ctx, c.Complete())
 		},
 	}
 	addFlags(cmd, o)
+	addSubcommands(cmd)
 	return cmd
 }
 
@@ -83,6 +86,7 @@ func addFlags(cmd *cobra.Command, o *options.KubeControllerManagerOptions) {
 		columns = 0 // not a terminal: lines stay as long as they are
 	}
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
+	addCompletion(cmd, o)
 }
 
 // settle makes the parsed feature gates, the emulated version and the logging

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,6 +31,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/monitor"
 	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 	"github.com/kube-kcm/kube-controller-manager/pkg/why"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
@@ -79,7 +81,8 @@ type ControllerContext struct {
 	live        consistency.List
 	kinds       meta.RESTMapper                 // of the built-in kinds, as served at the start of the term
 	wholes      informers.SharedInformerFactory // what the loops of a cloud read; nil without a provider
-	served      *why.Kinds                      // what questions may be about
+	served      *atomic.Pointer[why.Kinds]      // what questions may be about, as discovery says it now
+	limits      *act.Limits                     // what holds writes back; nil for nothing
 }
 
 func newControllerContext(ctx context.Context, p *process, termName string, fence *election.Fence) (ControllerContext, error) {
@@ -94,11 +97,21 @@ func newControllerContext(ctx context.Context, p *process, termName string, fenc
 		term:          newRunning(p.ControllerShutdownTimeout),
 		process:       p,
 		narrow:        &[]informers.SharedInformerFactory{},
+		served:        &atomic.Pointer[why.Kinds]{},
 	}
+	p.crews.enter(cc.term)
+	cc.term.onClose(func() { p.crews.leave(cc.term) })
 	if err := waitForAPIServer(ctx, p.Client, p.Kubeconfig.Host, apiServerTimeout, startPatience); err != nil {
 		return cc, fmt.Errorf("failed to wait for apiserver being healthy: %w", err)
 	}
-	cc.Clients = controllerClients(ctx, p, root, fence)
+	if err := cc.addPause(ctx); err != nil {
+		return cc, err
+	}
+	accounts, err := cc.accounts()
+	if err != nil {
+		return cc, err
+	}
+	cc.Clients = controllerClients(ctx, p, root, accounts, fence)
 	if err := cc.addInformers(ctx, termName); err != nil {
 		return cc, err
 	}
@@ -120,6 +133,7 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 	if err != nil {
 		return fmt.Errorf("configure the client of the shared caches: %w", err)
 	}
+	config = cc.process.rates.Limited(config, 1, 1)
 	if config, err = cc.process.Watches.Caches(transport.Reads(config, klog.FromContext(ctx))); err != nil {
 		return fmt.Errorf("make the connections of the shared caches: %w", err)
 	}
@@ -137,8 +151,9 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 	cc.term.onClose(name.Release)
 	cc.cacheClient = client
 	cc.caches = listed(informers.NewSharedInformerFactoryWithOptions(client, cc.Resync(),
-		informers.WithTransform(cache.Trim), informers.WithInformerName(name)))
+		informers.WithTransform(cc.process.trim()), informers.WithInformerName(name)))
 	cc.Informers = cc.caches
+	cc.followNamespaces()
 	return nil
 }
 
@@ -148,6 +163,7 @@ func (cc *ControllerContext) addMonitors(ctx context.Context, client discovery.D
 	if err != nil {
 		return fmt.Errorf("configure the client of the metadata caches: %w", err)
 	}
+	config = cc.process.rates.Limited(config, 1, 1)
 	if config, err = cc.process.Watches.Caches(transport.Reads(config, klog.FromContext(ctx))); err != nil {
 		return fmt.Errorf("make the connections of the metadata caches: %w", err)
 	}
@@ -156,7 +172,7 @@ func (cc *ControllerContext) addMonitors(ctx context.Context, client discovery.D
 		return fmt.Errorf("make the client of the metadata caches: %w", err)
 	}
 	cc.monitors = monitor.New(monitor.Options{
-		Discover: client.ServerGroupsAndResources, Metadata: metadataClient,
+		Discover: cc.noting(client.ServerGroupsAndResources), Metadata: metadataClient,
 		Whole: wholeCaches(cc.Informers), Reads: cc.reads, Clock: cc.Clock,
 	})
 	return nil
@@ -178,6 +194,7 @@ func (cc ControllerContext) whole(ctx context.Context, of cache.Narrow) (informe
 	if err != nil {
 		return nil, fmt.Errorf("configure the client of a cache of whole objects: %w", err)
 	}
+	config = cc.process.rates.Limited(config, 1, 1)
 	if config, err = cc.process.Watches.WholeCaches(transport.Reads(config, klog.FromContext(ctx))); err != nil {
 		return nil, fmt.Errorf("make the connections of a cache of whole objects: %w", err)
 	}
@@ -204,7 +221,8 @@ func (cc *ControllerContext) addDiscovery(ctx context.Context) error {
 	if cc.Available, served, err = availableResources(ctx, client); err != nil {
 		return err
 	}
-	cc.kinds, cc.served = kindsOf(served), why.KindsOf(served)
+	cc.kinds = kindsOf(served)
+	cc.served.Store(why.KindsOf(served))
 	return cc.addMonitors(ctx, client)
 }
 

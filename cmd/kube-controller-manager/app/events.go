@@ -28,7 +28,8 @@ type eventStream struct {
 	passed      chan struct{}
 }
 
-// newEvents returns a stream whose events come from source and are written with client.
+// newEvents returns a stream whose events come from source and are written with client;
+// with none they are logged only.
 func newEvents(ctx context.Context, client typedcorev1.EventsGetter, source string) *eventStream {
 	broadcaster := record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx)))
 	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: source})
@@ -45,9 +46,22 @@ func startEvents(ctx context.Context, b record.EventBroadcaster, r record.EventR
 				"kind", e.InvolvedObject.Kind, "type", e.Type, "reason", e.Reason, "message", e.Message)
 		}
 	})
-	b.StartRecordingToSink(&markedSink{EventSink: &typedcorev1.EventSinkImpl{Interface: client.Events("")}, stream: s})
+	sink := record.EventSink(unwritten{})
+	if client != nil {
+		sink = &typedcorev1.EventSinkImpl{Interface: client.Events("")}
+	}
+	b.StartRecordingToSink(&markedSink{EventSink: sink, stream: s})
 	return s
 }
+
+// unwritten takes events and drops them.
+type unwritten struct{}
+
+func (unwritten) Create(e *corev1.Event) (*corev1.Event, error) { return e, nil }
+
+func (unwritten) Update(e *corev1.Event) (*corev1.Event, error) { return e, nil }
+
+func (unwritten) Patch(e *corev1.Event, _ []byte) (*corev1.Event, error) { return e, nil }
 
 // flush returns when all events recorded so far have been written or given up,
 // or the timeout is over. It can be called once.

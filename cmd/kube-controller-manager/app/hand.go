@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -12,9 +13,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
@@ -28,9 +26,6 @@ func (cc ControllerContext) handFor(ctx context.Context, c Controller) (reconcil
 	config, err := cc.configOf(c)
 	if err != nil {
 		return reconcile.Hand{}, err
-	}
-	if config.RateLimiter == nil && config.QPS > 0 {
-		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst)
 	}
 	connections, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -47,7 +42,10 @@ func (cc ControllerContext) handFor(ctx context.Context, c Controller) (reconcil
 	if writer, err = transport.PodMetadata(writer, config, connections); err != nil {
 		return reconcile.Hand{}, fmt.Errorf("make the client of %s: %w", c.Account, err)
 	}
-	hand := reconcile.Hand{Client: writer, OnWrite: countWrite, Clock: cc.Clock}
+	hand := reconcile.Hand{Client: writer, OnWrite: countWrite, Clock: cc.Clock, Limits: cc.limits}
+	if cc.process.shadow != nil {
+		hand.Shadow = cc.process.shadow
+	}
 	if c.Events == "" {
 		return hand, nil
 	}
@@ -59,7 +57,7 @@ func (cc ControllerContext) handFor(ctx context.Context, c Controller) (reconcil
 	return hand, nil
 }
 
-// configOf is how clients of the controller of a row are made.
+// configOf is how a client of the controller of a row is made; with several, they share one rate.
 func (cc ControllerContext) configOf(c Controller) (*rest.Config, error) {
 	clients := cc.Clients
 	if c.Root {
@@ -71,7 +69,13 @@ func (cc ControllerContext) configOf(c Controller) (*rest.Config, error) {
 	}
 	config.QPS *= float32(max(c.QPS, 1))
 	config.Burst *= max(c.Burst, 1)
-	return config, nil
+	return cc.withholding(cc.process.rates.Limited(config, max(c.QPS, 1), max(c.Burst, 1)), cmp.Or(c.Name, cc.name)), nil
+}
+
+// another is the same configuration for one more client of the controller that is made
+// now, with a rate of its own.
+func (cc ControllerContext) another(config *rest.Config) *rest.Config {
+	return cc.process.rates.Limited(config, max(cc.row.QPS, 1), max(cc.row.Burst, 1))
 }
 
 // discovery makes a client of the controller that is made now, for what is served.
@@ -85,24 +89,6 @@ func (cc ControllerContext) discovery() (discovery.DiscoveryInterface, error) {
 		return nil, fmt.Errorf("make the discovery client of %s: %w", cc.row.Account, err)
 	}
 	return served, nil
-}
-
-// writes counts what controllers ask the API server to write.
-var writes = metrics.NewCounterVec(&metrics.CounterOpts{
-	Subsystem:      "controller",
-	Name:           "writes_total",
-	Help:           "Write requests of controllers, by verb and result.",
-	StabilityLevel: metrics.ALPHA,
-}, []string{"name", "verb", "result"})
-
-func init() { legacyregistry.MustRegister(writes) }
-
-func countWrite(w act.Write) {
-	result := "success"
-	if w.Err != nil {
-		result = "error"
-	}
-	writes.WithLabelValues(w.Controller, w.Verb, result).Inc()
 }
 
 // kindsOf maps the kinds that were served at the start of the term to their resources.

@@ -20,7 +20,7 @@ func (cc *ControllerContext) addLiveReads() error {
 	if err != nil {
 		return fmt.Errorf("configure the client of live reads: %w", err)
 	}
-	client, err := metadata.NewForConfig(config)
+	client, err := metadata.NewForConfig(cc.process.rates.Limited(config, 1, 1))
 	if err != nil {
 		return fmt.Errorf("make the client of live reads: %w", err)
 	}

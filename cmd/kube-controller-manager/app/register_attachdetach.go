@@ -18,7 +18,9 @@ func newAttachDetach(ctx context.Context, cc ControllerContext, hand reconcile.H
 		SyncPeriod:   config.ReconcilerSyncLoopPeriod.Duration,
 		WithoutSync:  config.DisableAttachDetachReconcilerSync,
 	}
-	if drivers, err := flex.Open(ctx, cc.Config.PersistentVolumeBinderController.VolumeConfiguration.FlexVolumePluginDir); err != nil {
+	if cc.process.shadow != nil {
+		klog.FromContext(ctx).Info("A shadow runs no FlexVolume drivers")
+	} else if drivers, err := flex.Open(ctx, cc.Config.PersistentVolumeBinderController.VolumeConfiguration.FlexVolumePluginDir); err != nil {
 		klog.FromContext(ctx).Error(err, "There are no FlexVolume drivers")
 	} else {
 		options.Drivers = drivers

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/tools/leaderelection"
@@ -22,6 +23,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/election"
 	"github.com/kube-kcm/kube-controller-manager/pkg/features"
 	"github.com/kube-kcm/kube-controller-manager/pkg/release"
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
 
@@ -44,6 +46,16 @@ type process struct {
 	debug  *debug.Registry
 	events *eventStream
 	why    *explainer
+	// leading is how many terms have begun, terms are those that can be asked.
+	leading atomic.Int32
+	terms   terms
+	// shadow compares what would be written; nil for a process that writes.
+	shadow *shadowing
+	// rates limit the requests of all clients.
+	rates *transport.Rates
+	crews *crews
+	// shownFlags serves /flagz; nil when nothing is shown there.
+	shownFlags *shownFlags
 	// cloud is the cloud provider; nil for none. It is initialized once.
 	cloud     cloudprovider.Interface
 	cloudOnce sync.Once
@@ -55,13 +67,21 @@ type process struct {
 func Run(ctx context.Context, c *config.CompletedConfig) error {
 	logger := klog.FromContext(ctx)
 	logger.Info("Starting", "version", version.Get().String(), "release", release.Version())
-	if err := publishConfig(c); err != nil {
+	shown, err := publishConfig(c)
+	if err != nil {
 		return err
 	}
 	defer configz.Delete(configzName)
 
 	p := newProcess(ctx, c)
 	defer p.events.shutdown()
+	watched.of.Store(p)
+	stopTracing, err := p.startTracing(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopTracing()
+	defer p.followFile(ctx, shown)()
 	for _, line := range p.warnings() {
 		klog.Warning(line)
 	}
@@ -89,9 +109,18 @@ func newProcess(ctx context.Context, c *config.CompletedConfig) *process {
 		live:            newChecks("/livez"),
 		ready:           newChecks("/readyz"),
 		debug:           debug.NewRegistry(debugPrefix),
+		rates:           c.Rates,
+		crews:           newCrews(),
+	}
+	if p.rates == nil {
+		p.rates = transport.NewRates(c.Kubeconfig.QPS, c.Kubeconfig.Burst)
+	}
+	if c.Flagz != nil {
+		p.shownFlags = newShownFlags(c.Flagz)
 	}
 	p.why = newExplainer(p)
-	p.events = startEvents(ctx, c.EventBroadcaster, c.EventRecorder, c.Client.CoreV1())
+	p.shadow = newShadow(p)
+	p.events = startEvents(ctx, c.EventBroadcaster, c.EventRecorder, p.sendsEvents(c.Client.CoreV1()))
 	return p
 }
 
@@ -109,19 +138,19 @@ func (p *process) gates() featuregate.FeatureGate {
 }
 
 // publishConfig shows the component configuration at /configz.
-func publishConfig(c *config.CompletedConfig) error {
+func publishConfig(c *config.CompletedConfig) (*configz.Config, error) {
 	shown, err := configz.New(configzName)
 	if err != nil {
-		return fmt.Errorf("register configz: %w", err)
+		return nil, fmt.Errorf("register configz: %w", err)
 	}
 	if err := shown.Set(&c.ComponentConfig); err != nil {
-		return fmt.Errorf("set configz: %w", err)
+		return nil, fmt.Errorf("set configz: %w", err)
 	}
-	return nil
+	return shown, nil
 }
 
 func (p *process) leaderElect() bool {
-	return ptr.Deref(p.ComponentConfig.Generic.LeaderElection.LeaderElect, true)
+	return p.shadow == nil && ptr.Deref(p.ComponentConfig.Generic.LeaderElection.LeaderElect, true)
 }
 
 // runControllers runs them under the lock or locks that the flags ask for, or
@@ -139,6 +168,7 @@ func (p *process) runControllers(ctx context.Context, watchdog *leaderelection.H
 	if err != nil {
 		return err
 	}
+	p.why.elections.Store(e)
 	var background sync.WaitGroup
 	defer background.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -172,9 +202,12 @@ type term struct {
 // lead runs the controllers of a term until ctx ends, and returns when their
 // work has ended and their events are written. What they write stops at the fence.
 func (p *process) lead(ctx context.Context, t term, fence *election.Fence) error {
+	p.leading.Add(1)
+	defer p.leading.Add(-1)
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	cc, err := newControllerContext(running, p, t.name, fence)
+	p.terms.add(cc.term)
 	defer cc.close()
 	if err == nil {
 		err = StartControllers(running, cc, t.token, t.controllers)
@@ -187,6 +220,9 @@ func (p *process) lead(ctx context.Context, t term, fence *election.Fence) error
 		return errors.Join(err, cc.drain(running))
 	}
 	cc.startCaches(running)
+	if p.shadow != nil {
+		cc.background(running, p.shadow.Run)
+	}
 	if t.started != nil {
 		t.started()
 	}

@@ -66,10 +66,12 @@ func (cc ControllerContext) Go(ctx context.Context, loop Loop) {
 	if l, ok := loop.(looksLive); ok && cc.live != nil {
 		l.LookLive(cc.live)
 	}
+	cc.heed(loop)
 	cc.term.mu.Lock()
 	cc.term.loops[cc.name] = append(cc.term.loops[cc.name], loop)
 	cc.term.mu.Unlock()
-	cc.term.run(cc.name, func() { loop.Run(ctx) })
+	cc.process.crews.join(cc.name, loop)
+	cc.term.run(cc.name, func() { loop.Run(cc.process.shadowed(ctx)) })
 }
 
 // run ends most InitFuncs: it runs the controller that was made, unless making it failed.

@@ -26,6 +26,8 @@ const (
 	debugPrefix = "/debug/controllers/"
 	// whyPath is where the process says why an object is as it is.
 	whyPath = "/debug/why"
+	// shadowPath is where a shadow reports what it has compared.
+	shadowPath = "/debug/shadow"
 	// serverShutdown bounds how long requests in flight keep a stopping process.
 	serverShutdown = time.Second
 )
@@ -67,9 +69,12 @@ func (p *process) endpoints() *mux.PathRecorderMux {
 	paths.Handle(strings.TrimSuffix(debugPrefix, "/"), p.debug)
 	paths.HandlePrefix(debugPrefix, p.debug)
 	paths.Handle(whyPath, p.why)
+	if p.shadow != nil {
+		paths.Handle(shadowPath, p.shadow)
+	}
 	gates := p.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent)
-	if gates.Enabled(zpagesfeatures.ComponentFlagz) && p.Flagz != nil {
-		flagz.Install(paths, component, p.Flagz)
+	if gates.Enabled(zpagesfeatures.ComponentFlagz) && p.shownFlags != nil {
+		paths.Handle(flagz.DefaultFlagzPath, p.shownFlags)
 	}
 	if gates.Enabled(zpagesfeatures.ComponentStatusz) {
 		effective := p.ComponentGlobalsRegistry.EffectiveVersionFor(compatibility.DefaultKubeComponent)

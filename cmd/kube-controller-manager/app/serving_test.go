@@ -70,7 +70,7 @@ var ours = map[string]string{
 
 func TestEndpointsAreAsInTheFacts(t *testing.T) {
 	c := testConfig(t)
-	if err := publishConfig(c); err != nil {
+	if _, err := publishConfig(c); err != nil {
 		t.Fatal(err)
 	}
 	defer configz.Delete(configzName)

@@ -1,12 +1,16 @@
 package app
 
 import (
+	"cmp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/election"
 	"github.com/kube-kcm/kube-controller-manager/pkg/why"
 )
 
@@ -15,6 +19,9 @@ import (
 type explainer struct {
 	*why.World
 	process *process
+	// elections has what is known of the lease; nil without leader election.
+	elections atomic.Pointer[election.Elections]
+	nodes     whereabouts
 
 	mu    sync.Mutex
 	terms []*explained
@@ -23,12 +30,13 @@ type explainer struct {
 // explained is a term as far as questions need it.
 type explained struct {
 	since  time.Time
-	served *why.Kinds
+	served func() *why.Kinds
+	paused func(controller, namespace string) string
 	caches func(why.Kind) []why.Cache
 }
 
 func newExplainer(p *process) *explainer {
-	e := &explainer{process: p}
+	e := &explainer{process: p, nodes: whereabouts{client: p.Client}}
 	e.World = &why.World{
 		Now: time.Now, Process: e.self, Kinds: e.kinds, Caches: e.caches, Works: worksOn, Running: e.running,
 	}
@@ -38,7 +46,7 @@ func newExplainer(p *process) *explainer {
 // explain lets questions see the caches of the term until it is closed.
 func (cc ControllerContext) explain() {
 	e := cc.process.why
-	t := &explained{since: cc.Clock.Now(), served: cc.served, caches: cc.cachesOf()}
+	t := &explained{since: cc.Clock.Now(), served: cc.served.Load, paused: cc.paused, caches: cc.cachesOf()}
 	e.mu.Lock()
 	e.terms = append(e.terms, t)
 	e.mu.Unlock()
@@ -88,6 +96,24 @@ func startedIn(factory informers.SharedInformerFactory, part bool) func(why.Kind
 	}
 }
 
+// discovers asks what is served.
+type discovers = func() ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
+
+// noting lets questions be about what each look at discovery finds.
+func (cc ControllerContext) noting(discover discovers) discovers {
+	return func() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+		groups, lists, err := discover()
+		if len(lists) > 0 {
+			kinds := why.KindsOf(lists)
+			if err != nil {
+				kinds.Keep(cc.served.Load())
+			}
+			cc.served.Store(kinds)
+		}
+		return groups, lists, err
+	}
+}
+
 func (e *explainer) led() []*explained {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -103,6 +129,22 @@ func (e *explainer) self() why.Process {
 			p.Since = t.since.UTC()
 		}
 	}
+	elections := e.elections.Load()
+	if elections == nil {
+		return p
+	}
+	lease := e.process.mainLease()
+	p.Identity, p.Leader = elections.Identity(), elections.Holder(lease)
+	p.Leading = p.Leading || p.Leader == p.Identity
+	if err := elections.Failing(lease); err != nil {
+		p.LeaseError = err.Error()
+	}
+	if p.Leader != "" {
+		p.LeaderAt = election.Host(p.Leader)
+	}
+	if p.Leader != "" && !p.Leading {
+		p.LeaderAddress = e.nodes.address(p.LeaderAt)
+	}
 	return p
 }
 
@@ -111,7 +153,7 @@ func (e *explainer) kinds() *why.Kinds {
 	if len(terms) == 0 {
 		return nil
 	}
-	return terms[0].served
+	return terms[0].served()
 }
 
 func (e *explainer) caches(kind why.Kind) (all []why.Cache) {
@@ -121,8 +163,12 @@ func (e *explainer) caches(kind why.Kind) (all []why.Cache) {
 	return all
 }
 
-func (e *explainer) running(controller, _ string) why.Running {
+func (e *explainer) running(controller, namespace string) why.Running {
 	state, handler := e.process.debug.Find(controller)
 	loop, _ := handler.(why.Loop)
-	return why.Running{Controller: state, Loop: loop}
+	running := why.Running{Controller: state, Loop: loop}
+	for _, t := range e.led() {
+		running.Paused = cmp.Or(running.Paused, t.paused(controller, namespace))
+	}
+	return running
 }

@@ -33,11 +33,11 @@ func TestAStandbyAnswersThatItKnowsNothing(t *testing.T) {
 	paths := testProcess(t, testConfig(t)).endpoints()
 	w := httptest.NewRecorder()
 	paths.ServeHTTP(w, httptest.NewRequest(http.MethodGet, whyPath+"?kind=pod&namespace=a&name=b", nil))
-	var answer why.Answer
-	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != http.StatusOK {
+	var answer why.Problem
+	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != http.StatusServiceUnavailable {
 		t.Fatalf("%d %s: %v", w.Code, w.Body, err)
 	}
-	if answer.APIVersion != why.APIVersion || answer.Verdict != why.Unknown || answer.Process.Leading {
+	if answer.APIVersion != why.APIVersion || answer.Kind != why.ProblemKind || answer.Process.Leading {
 		t.Errorf("got %+v", answer)
 	}
 }

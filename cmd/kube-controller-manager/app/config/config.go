@@ -5,15 +5,18 @@ package config
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	apiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/flagz"
 	clientset "k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/compatibility"
+	tracingapi "k8s.io/component-base/tracing/api/v1"
 	kcmv1alpha1 "k8s.io/kube-controller-manager/config/v1alpha1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // Config is the process before Run.
@@ -49,6 +52,18 @@ type Config struct {
 	// NodeOutageBrakeThreshold is the share of nodes above which silence is not believed
 	// while the process has trouble itself; 0 for none.
 	NodeOutageBrakeThreshold float32
+	// Tracing says where traces are sent; nil for none.
+	Tracing *tracingapi.TracingConfiguration
+	// Shadow says that nothing is written, and what is compared; nil: it is written.
+	Shadow *Shadow
+	// Rates limit the requests of all clients; nil limits them by Kubeconfig, at all times.
+	Rates *transport.Rates
+	// File is what --config names; nil for none.
+	File File
+	// PauseConfigMap says at run time what is paused; the zero value for none.
+	PauseConfigMap types.NamespacedName
+	// MaxDeletesPerMinute are the rates that deletions are held to; none for no limit.
+	MaxDeletesPerMinute []act.DeleteRate
 	// Watches says how the watches of the caches are made cheap.
 	Watches transport.Watches
 
@@ -56,6 +71,14 @@ type Config struct {
 	ComponentGlobalsRegistry compatibility.ComponentGlobalsRegistry
 	// Flagz gives the flags as they were set, for /flagz; nil shows none.
 	Flagz flagz.Reader
+}
+
+// Shadow is how a process compares what it would write with what another one does.
+type Shadow struct {
+	// Window is how long the other one has for what this one would write.
+	Window time.Duration
+	// Gate is in all clients of the process: it lets no write pass.
+	Gate *transport.Gate
 }
 
 type completedConfig struct {

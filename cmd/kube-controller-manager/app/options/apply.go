@@ -88,6 +88,7 @@ func (o *KubeControllerManagerOptions) applyServing(ctx context.Context, c *conf
 	wrap, over := transport.Lookups(ctx, startPatience)
 	defer over()
 	o.Authentication.WithCustomRoundTripper(wrap)
+	o.shadowServing(c, wrap)
 	if err := o.Authentication.ApplyTo(&c.Authentication, c.SecureServing, nil); err != nil {
 		return err
 	}

@@ -68,6 +68,9 @@ func outcome(t *testing.T, when string, args []string) (stage, message string) {
 	if err != nil {
 		return "parse", err.Error()
 	}
+	if err := c.ReadConfigFile(); err != nil {
+		return "check", err.Error()
+	}
 	if err := c.checked(); err != nil {
 		return "check", strings.ReplaceAll(err.Error(), "\n", `\n`)
 	}

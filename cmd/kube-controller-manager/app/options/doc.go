@@ -9,6 +9,9 @@
 // flags, bound straight to the controller's part of the component configuration,
 // and the check of what they were set to. options.go joins the sections.
 //
+// A configuration file (--config) sets the flags that the command line does not set. So it
+// has what the flags have, fields.tsv says where, and the same checks hold for both.
+//
 // Files that a flag names are read while checking and not kept: who uses them reads
 // them again. A file is checked only when a controller that is enabled uses it, so
 // that a flag left over for a disabled controller stops nobody.

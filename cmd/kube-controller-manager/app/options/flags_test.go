@@ -23,12 +23,20 @@ type flagRow struct {
 
 func TestFlagsAreThoseOfTheInterface(t *testing.T) {
 	want := map[string]flagRow{
+		"shadow":                         {Section: ownSection, Type: "bool", Default: "false"},
+		"shadow-window":                  {Section: ownSection, Type: "duration", Default: "30s"},
 		"rejected-pod-backoff":           {Section: ownSection, Type: "bool", Default: "false"},
 		"prune-watch-events":             {Section: ownSection, Type: "bool", Default: "true"},
 		"batch-watch-reads":              {Section: ownSection, Type: "bool", Default: "true"},
 		"concurrent-volume-binder-syncs": {Section: ownSection, Type: "int32", Default: "10"},
 		"node-outage-brake-threshold":    {Section: ownSection, Type: "float32", Default: "0"},
+		"max-deletes-per-minute":         {Section: ownSection, Type: "rates", Default: ""},
+		"pause-configmap":                {Section: ownSection, Type: "namespace/name", Default: ""},
 		"print-release":                  {Section: ownSection, Type: "bool", Default: "false"},
+		"tracing-config-file":            {Section: ownSection, Type: "string"},
+		"config":                         {Section: ownSection, Type: "string"},
+		"write-config-to":                {Section: ownSection, Type: "string"},
+		"validate-config":                {Section: ownSection, Type: "bool", Default: "false"},
 	}
 	for _, r := range readTable(t, "flags.tsv") {
 		want[r[1]] = flagRow{

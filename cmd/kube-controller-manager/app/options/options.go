@@ -28,6 +28,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
 	_ "github.com/kube-kcm/kube-controller-manager/pkg/features" // every gate that --feature-gates takes
+	"github.com/kube-kcm/kube-controller-manager/pkg/strictyaml"
 	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
@@ -69,8 +70,22 @@ type KubeControllerManagerOptions struct {
 	// NodeOutageBrakeThreshold is the share of nodes above which silence is not believed
 	// while the process has trouble itself; 0 for none.
 	NodeOutageBrakeThreshold float32
+	// Shadow compares, and writes nothing.
+	Shadow ShadowOptions
+	// ConfigFile is where the settings come from that no flag gives; "" for nowhere.
+	ConfigFile string
+	// WriteConfigTo is where the settings are written to before the process ends; "" for nowhere.
+	WriteConfigTo string
+	// ValidateConfig checks all settings, and ends.
+	ValidateConfig bool
+	// PauseConfigMap says at run time what is paused; empty for none.
+	PauseConfigMap string
+	// MaxDeletesPerMinute holds deletions back; empty for none.
+	MaxDeletesPerMinute string
 	// PrintRelease prints what the binary is, and ends.
 	PrintRelease bool
+	// TracingConfigFile says where traces are sent; "" for none.
+	TracingConfigFile string
 	// Watches says how the watches of the caches are made cheap.
 	Watches transport.Watches
 
@@ -79,6 +94,11 @@ type KubeControllerManagerOptions struct {
 	ComponentGlobalsRegistry compatibility.ComponentGlobalsRegistry
 	// ParsedFlags are the flag sets that Flags made last, for /flagz.
 	ParsedFlags *cliflag.NamedFlagSets
+
+	names controllerNames
+	file  fromFile
+	// given is what the command line has set, by flag.
+	given map[string]strictyaml.Value
 }
 
 // NewKubeControllerManagerOptions returns the defaults, on the feature gates of
@@ -97,6 +117,7 @@ func newOptions(registry compatibility.ComponentGlobalsRegistry) (*KubeControlle
 		Logs:                      logs.NewOptions(),
 		ControllerShutdownTimeout: shutdownTimeout,
 		VolumeBinderWorkers:       volumeBinderWorkers,
+		Shadow:                    ShadowOptions{Window: shadowWindow},
 		Watches:                   transport.Watches{Prune: true, Batch: true},
 		ComponentGlobalsRegistry:  registry,
 	}
@@ -119,6 +140,7 @@ func newOptions(registry compatibility.ComponentGlobalsRegistry) (*KubeControlle
 // --controllers; aliases are accepted there and not shown.
 func (o *KubeControllerManagerOptions) Flags(all, disabledByDefault []string, aliases map[string]string) cliflag.NamedFlagSets {
 	flags := cliflag.NamedFlagSets{}
+	o.names = controllerNames{all, disabledByDefault, aliases}
 	o.Generic.AddFlags(&flags, all, disabledByDefault, aliases)
 	generic := flags.FlagSet("generic")
 	o.KubeCloudShared.AddFlags(generic)
@@ -199,6 +221,13 @@ func (o *KubeControllerManagerOptions) Config(ctx context.Context, all, disabled
 		NodeOutageBrakeThreshold:  o.NodeOutageBrakeThreshold,
 		Watches:                   o.Watches,
 		ComponentGlobalsRegistry:  o.ComponentGlobalsRegistry,
+		File:                      o.configFile(),
+	}
+	if c.PauseConfigMap, err = pauseConfigMap(o.PauseConfigMap); err != nil {
+		return nil, err
+	}
+	if c.MaxDeletesPerMinute, err = deleteRates(o.MaxDeletesPerMinute); err != nil {
+		return nil, err
 	}
 	if o.ParsedFlags != nil {
 		c.Flagz = flagz.NamedFlagSetsReader{FlagSets: *o.ParsedFlags}
@@ -206,8 +235,13 @@ func (o *KubeControllerManagerOptions) Config(ctx context.Context, all, disabled
 	if c.Kubeconfig, err = o.clientConfig(); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.clientFlags(), err)
 	}
-	if c.Client, err = kubernetes.NewForConfig(rest.AddUserAgent(c.Kubeconfig, leaseName)); err != nil {
+	o.applyShadow(c)
+	c.Rates = transport.NewRates(c.Kubeconfig.QPS, c.Kubeconfig.Burst)
+	if c.Client, err = kubernetes.NewForConfig(c.Rates.Limited(rest.AddUserAgent(c.Kubeconfig, leaseName), 1, 1)); err != nil {
 		return nil, err
+	}
+	if c.Tracing, err = o.applyTracing(); err != nil {
+		return nil, fmt.Errorf("--tracing-config-file=%s: %w", o.TracingConfigFile, err)
 	}
 	if err := o.applyComponentConfig(&c.ComponentConfig, aliases); err != nil {
 		return nil, err

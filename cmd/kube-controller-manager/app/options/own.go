@@ -10,16 +10,21 @@ const ownSection = "beyond the original"
 // addOwnFlags binds them.
 func (o *KubeControllerManagerOptions) addOwnFlags(fs *pflag.FlagSet) {
 	o.addReleaseFlags(fs)
+	o.addTracingFlags(fs)
+	o.addShadowFlags(fs)
+	o.addConfigFlags(fs)
+	o.addPauseFlags(fs)
+	o.addBrakeFlags(fs)
 	fs.BoolVar(&o.RejectedPodBackoff, "rejected-pod-backoff", o.RejectedPodBackoff,
 		"Pods that their nodes reject as soon as they get them (for instance with reason OutOfcpu) are replaced at growing intervals: the first at once, the next after 10 s, 20 s and so on, up to 5 minutes, "+
 			"until one is accepted. The condition ReplacementBackoff on the owner says until when. Without this flag every rejected pod is replaced at once. "+
 			"It applies to ReplicaSets (including those of Deployments), ReplicationControllers, StatefulSets, DaemonSets and Jobs.")
 	fs.BoolVar(&o.Watches.Prune, "prune-watch-events", o.Watches.Prune,
 		"Fields that no controller reads are cut out of watch events before these are decoded. This saves CPU time, and what the controllers see is the same without it. "+
-			"The metric watch_event_bytes_total says how much is cut out.")
+			"The metric kcm_watch_event_bytes_total says how much is cut out.")
 	fs.BoolVar(&o.Watches.Batch, "batch-watch-reads", o.Watches.Batch,
 		"The connection that brings the watch events is read at most every 20 ms while it is busy, and that of node leases every 200 ms. This saves CPU time; an event is seen that much later at most. "+
-			"The metric watch_connection_reads_total says how many reads came later.")
+			"The metric kcm_watch_connection_reads_total says how many reads came later.")
 	fs.Int32Var(&o.VolumeBinderWorkers, "concurrent-volume-binder-syncs", o.VolumeBinderWorkers,
 		"How many claims, and how many volumes, are bound at once. Which volume a claim gets is decided one after the other in any case.")
 	fs.Float32Var(&o.NodeOutageBrakeThreshold, "node-outage-brake-threshold", o.NodeOutageBrakeThreshold,
@@ -28,8 +33,12 @@ func (o *KubeControllerManagerOptions) addOwnFlags(fs *pflag.FlagSet) {
 }
 
 func (o *KubeControllerManagerOptions) checkOwn(p *problems) {
+	o.checkTracing(p)
 	p.workers("concurrent-volume-binder-syncs", o.VolumeBinderWorkers)
+	o.checkPause(p)
+	o.checkBrake(p)
 	if t := o.NodeOutageBrakeThreshold; !(t >= 0 && t <= 1) {
 		p.addf("node-outage-brake-threshold must be between 0 and 1, but got %g", t)
 	}
+	o.checkShadow(p)
 }
