@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"regexp"
 	"testing"
 	"time"
@@ -22,6 +23,9 @@ type ManagerOptions struct {
 	Kubeconfig string
 	// Log is the file to append output to; empty means a new one.
 	Log string
+	// ConfigFile has all arguments go through a configuration file of this name, which the
+	// manager is then started with alone; empty for arguments.
+	ConfigFile string
 }
 
 // Manager is a controller manager process, which may be restarted.
@@ -92,7 +96,14 @@ func (m *Manager) Start() error {
 		"--kube-api-qps=500", "--kube-api-burst=1000",
 		"--v=2",
 	}
-	m.process, err = startProcess("controller manager", m.options.Binary, append(args, m.options.Args...), m.options.Log)
+	args = append(args, m.options.Args...)
+	if file := m.options.ConfigFile; file != "" {
+		if out, err := exec.Command(m.options.Binary, append(args, "--write-config-to="+file)...).CombinedOutput(); err != nil {
+			return fmt.Errorf("write the manager's configuration: %w\n%s", err, out)
+		}
+		args = []string{"--config=" + file}
+	}
+	m.process, err = startProcess("controller manager", m.options.Binary, args, m.options.Log)
 	if err != nil {
 		return err
 	}
@@ -110,23 +121,31 @@ func (m *Manager) Start() error {
 }
 
 // Get asks the manager's own server, without credentials.
-func (m *Manager) Get(path string) (code int, body string, err error) { return m.get(path, nil) }
+func (m *Manager) Get(path string) (code int, body string, err error) { return m.get(path, "", nil) }
 
 // GetAsAdmin asks as the control plane's administrator.
 func (m *Manager) GetAsAdmin(path string) (code int, body string, err error) {
+	return m.GetFormAsAdmin(path, "")
+}
+
+// GetFormAsAdmin asks for one form of an answer, such as text/html.
+func (m *Manager) GetFormAsAdmin(path, accept string) (code int, body string, err error) {
 	pair, err := tls.X509KeyPair(m.cp.pki.admin.cert, m.cp.pki.admin.key)
 	if err != nil {
 		return 0, "", fmt.Errorf("read the administrator's key: %w", err)
 	}
-	return m.get(path, []tls.Certificate{pair})
+	return m.get(path, accept, []tls.Certificate{pair})
 }
 
-func (m *Manager) get(path string, identity []tls.Certificate) (code int, body string, err error) {
+func (m *Manager) get(path, accept string, identity []tls.Certificate) (code int, body string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.URL()+path, nil)
 	if err != nil {
 		return 0, "", fmt.Errorf("get %s: %w", path, err)
+	}
+	if accept != "" {
+		request.Header.Set("Accept", accept)
 	}
 	// The manager signs its own certificate, anew in every test.
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: identity}, DisableKeepAlives: true}}
