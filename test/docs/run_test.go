@@ -27,8 +27,11 @@ func TestThePagesRun(t *testing.T) {
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	lead(t, cp)
 	bin := t.TempDir()
-	if err := os.Symlink(harness.BuiltBinary(t), filepath.Join(bin, program)); err != nil {
-		t.Fatal(err)
+	built := harness.BuiltBinary(t)
+	for name, path := range map[string]string{program: built, "kubectl-kcm": filepath.Join(filepath.Dir(built), "kubectl-kcm")} {
+		if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	tools, err := harness.FindTools()
 	if err != nil {
@@ -54,7 +57,7 @@ func lead(t *testing.T, cp *harness.ControlPlane) {
 	manager, err := harness.StartProcess(program, harness.BuiltBinary(t), []string{
 		"--kubeconfig=" + cp.ManagerKubeconfig, "--authentication-kubeconfig=" + cp.ManagerKubeconfig, "--authorization-kubeconfig=" + cp.ManagerKubeconfig,
 		"--client-ca-file=" + cp.File("ca.crt"), "--root-ca-file=" + cp.File("ca.crt"), "--service-account-private-key-file=" + cp.File("sa.key"),
-		"--bind-address=127.0.0.1", "--use-service-account-credentials=true", "--kube-api-qps=500", "--kube-api-burst=1000"}, log)
+		"--bind-address=127.0.0.1", "--use-service-account-credentials=true", "--pause-configmap=kube-system/kcm-pause", "--kube-api-qps=500", "--kube-api-burst=1000"}, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -151,8 +151,8 @@ func TestABrokenWebhookFreezesOnlyTheNumbersThatCountItsKind(t *testing.T) {
 	})
 	t.Logf("counted again %s after it was healed", uses(t, client, "default", thingsCount, 0).Round(time.Millisecond))
 	harness.Eventually(t, patient, func(context.Context) error {
-		if code, text, err := manager.Get("/metrics"); err != nil || code != http.StatusOK || strings.Contains(text, "resource_quota_controller_frozen_quotas{") {
-			return fmt.Errorf("the metric still tells of frozen quotas: %v", err)
+		if code, text, err := manager.Get("/metrics"); err != nil || code != http.StatusOK || strings.Contains(text, "kcm_frozen_quotas{") {
+			return fmt.Errorf("the metric still shows frozen quotas: %v", err)
 		}
 		return nil
 	})
@@ -170,7 +170,7 @@ func saysWhatIsFrozen(ctx context.Context, client kubernetes.Interface, manager 
 		return fmt.Errorf("no event says it: %v", events.Items)
 	}
 	_, text, err := manager.Get("/metrics")
-	if line := `resource_quota_controller_frozen_quotas{group="quota.example.com",resource="things"} 1`; err != nil || !strings.Contains(text, line) {
+	if line := `kcm_frozen_quotas{group="quota.example.com",resource="things"} 1`; err != nil || !strings.Contains(text, line) {
 		return fmt.Errorf("the metrics lack %s: %v", line, err)
 	}
 	_, text, err = manager.GetAsAdmin("/debug/controllers/resourcequota-controller?key=default/q")

@@ -1,0 +1,213 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
+)
+
+// The manifests of a split, and the names by which the two programs run, which are how
+// their user agents begin.
+const (
+	theirPod, ourPod = "kube-controller-manager", "kube-controller-manager-split"
+	theirs, ours     = "the-original", "ours-beside-it"
+)
+
+// splitStages are what ours runs, one after the other. The last is what it began with.
+var splitStages = [][]string{
+	nil,
+	{"deployment-controller", "replicaset-controller"},
+	{"deployment-controller", "replicaset-controller", "job-controller", "cronjob-controller"},
+	{"all"},
+	{"deployment-controller", "replicaset-controller"},
+	nil,
+}
+
+// TestASplitMovesControllersThereAndBack runs the original and ours side by side with the
+// static pods that plan-split writes, and moves controllers to ours and back, as
+// docs/operate/split.md says, while a Deployment rolls and Jobs run. No object may be
+// written by both for one controller, none twice, and none may be lost.
+func TestASplitMovesControllersThereAndBack(t *testing.T) {
+	t.Parallel()
+	s := newSplit(t)
+	churn := startChurn(t, s.cp, s.client)
+	var stages []splitStage
+	for i, moved := range splitStages {
+		if i > 0 {
+			s.move(t, splitStages[i-1], moved)
+		} else {
+			s.run(t, theirPod, s.manifest)
+		}
+		stage := splitStage{moved: moved, from: time.Now()}
+		churn.goesOn(t, i)
+		stage.to = time.Now()
+		stages = append(stages, stage)
+	}
+	churn.finish(t)
+	churn.judge(t)
+	judgeWriters(t, s.cp.Audit, stages)
+	for pod, p := range s.running {
+		if err := p.Terminate(patient); err != nil {
+			t.Errorf("%s: %v", pod, err)
+		}
+	}
+}
+
+// split is a control plane with the kubelet of two static pods.
+type split struct {
+	cp     *harness.ControlPlane
+	client kubernetes.Interface
+	dir    string
+	// manifest is the static pod of the original when nothing has moved.
+	manifest string
+	port     int
+	binaries map[string]string
+	running  map[string]*harness.Process
+	holders  map[string]string
+}
+
+func newSplit(t *testing.T) *split {
+	t.Helper()
+	tools, err := harness.FindTools()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{Tools: tools})
+	s := &split{cp: cp, client: clientOf(t, cp), dir: t.TempDir(), binaries: map[string]string{}, running: map[string]*harness.Process{}, holders: map[string]string{}}
+	for pod, binary := range map[string][2]string{theirPod: {theirs, tools.ReferenceManager}, ourPod: {ours, harness.BuiltBinary(t)}} {
+		s.binaries[pod] = filepath.Join(s.dir, binary[0])
+		if err := os.Symlink(binary[1], s.binaries[pod]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.port, err = harness.FreePort(); err != nil {
+		t.Fatal(err)
+	}
+	port, err := harness.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Their lease is short, as the original keeps it when it ends.
+	args := append(kubeadmArgs(cp), fmt.Sprintf("--secure-port=%d", port), "--kube-api-qps=500", "--kube-api-burst=1000",
+		"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=500ms")
+	pod := corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: theirPod, Namespace: "kube-system"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: theirPod, Image: "original", Command: append([]string{"kube-controller-manager"}, args...)}}}}
+	content, err := yaml.Marshal(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.manifest = filepath.Join(s.dir, theirPod+".yaml")
+	if err := os.WriteFile(s.manifest, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for pod, p := range s.running {
+			p.Kill()
+			if t.Failed() {
+				t.Logf("%s said:\n%s", pod, harness.Tail(s.log(pod), 0, 40))
+			}
+		}
+	})
+	return s
+}
+
+func (s *split) log(pod string) string { return filepath.Join(s.dir, pod+".log") }
+
+// move takes the steps from one stage to the next in the order of the procedure: whoever
+// is to run less comes first, and the other when the first runs so.
+func (s *split) move(t *testing.T, from, to []string) {
+	t.Helper()
+	dir := s.plan(t, to)
+	order := []string{theirPod, ourPod}
+	if len(to) < len(from) && !slices.Contains(to, "all") || slices.Contains(from, "all") {
+		order = []string{ourPod, theirPod}
+	}
+	for _, pod := range order {
+		s.run(t, pod, filepath.Join(dir, pod+".yaml"))
+	}
+	t.Logf("ours runs %s", strings.Join(to, ","))
+}
+
+// plan returns where the manifests of a stage are. One that is not there is of a pod that
+// is not to run.
+func (s *split) plan(t *testing.T, moved []string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if len(moved) == 0 {
+		content, err := os.ReadFile(s.manifest)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, theirPod+".yaml"), content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	out, err := exec.CommandContext(t.Context(), s.binaries[ourPod], "plan-split", "--move="+strings.Join(moved, ","),
+		"--manifest="+s.manifest, "--write-manifests="+dir, fmt.Sprintf("--secure-port=%d", s.port)).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
+}
+
+// run does what a kubelet does when a manifest changes, comes or goes: it ends the pod,
+// and starts what the manifest says. It returns when that leads.
+func (s *split) run(t *testing.T, pod, manifest string) {
+	t.Helper()
+	if p := s.running[pod]; p != nil {
+		if err := p.Terminate(patient); err != nil {
+			t.Fatal(err)
+		}
+		delete(s.running, pod)
+	}
+	content, err := os.ReadFile(manifest)
+	if os.IsNotExist(err) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made corev1.Pod
+	if err := yaml.UnmarshalStrict(content, &made); err != nil {
+		t.Fatal(err)
+	}
+	p, err := harness.StartProcess(pod, s.binaries[pod], made.Spec.Containers[0].Command[1:], s.log(pod))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.running[pod] = p
+	if err := p.Until(2*patient, func() error { return s.leads(t.Context(), pod) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// leads fails until another process than the last one holds the lease of a pod.
+func (s *split) leads(ctx context.Context, pod string) error {
+	lease, err := s.client.CoordinationV1().Leases("kube-system").Get(ctx, pod, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	holder := ""
+	if lease.Spec.HolderIdentity != nil {
+		holder = *lease.Spec.HolderIdentity
+	}
+	if holder == "" || holder == s.holders[pod] {
+		return fmt.Errorf("the lease %s is held by %q", pod, holder)
+	}
+	s.holders[pod] = holder
+	return nil
+}
