@@ -107,8 +107,8 @@ type turn struct {
 
 type turnKey struct{}
 
-// Withhold takes what an actor would write.
-func (l *Ledger) Withhold(ctx context.Context, controller string, step act.Step) {
+// Take takes what an actor would write.
+func (l *Ledger) Take(ctx context.Context, controller string, step act.Step) {
 	w, is := wishOf(controller, step)
 	if is && w.what.Verb == creates && l.o.Ending(step.About().GetNamespace()) {
 		is = false
@@ -136,7 +136,7 @@ func (l *Ledger) Around(ctx context.Context, of runner.Reconciling, sync func(co
 	result := sync(context.WithValue(ctx, turnKey{}, t))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.kept == 0 && result.Err() != nil && !isWithheld(result.Err()) {
+	if t.kept == 0 && result.Err() != nil && !isShadowed(result.Err()) {
 		return result // it could not look
 	}
 	again := l.planned(of, t.wishes)

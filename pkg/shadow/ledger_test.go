@@ -53,10 +53,10 @@ func newWorld(t *testing.T) *world {
 func (w *world) plans(steps ...act.Step) runner.Result {
 	return w.Around(w.t.Context(), runner.Reconciling{Loop: "loop", Key: "ns/web"}, func(ctx context.Context) runner.Result {
 		for _, step := range steps {
-			w.Withhold(ctx, "maker", step)
+			w.Take(ctx, "maker", step)
 		}
 		if len(steps) > 0 {
-			return runner.Done(act.ErrWithheld)
+			return runner.Done(act.ErrShadowed)
 		}
 		return runner.Done()
 	})
@@ -201,7 +201,7 @@ func TestWhatIsNotCompared(t *testing.T) {
 	w.plans(act.Ask{Question: pod("a", "")})
 	w.ending["ns"] = true
 	w.plans(act.Create{Object: pod("a", "")})
-	w.Withhold(t.Context(), "maker", act.Delete{Of: pod("a", "1")})
+	w.Take(t.Context(), "maker", act.Delete{Of: pod("a", "1")})
 	w.comesTo(0, 0, 0, 0, 0)
 	if got := w.Report(); got.Aside != 4 || got.Agreement != nil {
 		t.Errorf("reports %+v", got)
@@ -224,7 +224,7 @@ func TestAReconcileThatCouldNotLookSettlesNothing(t *testing.T) {
 	}
 	w.clock.Step(settled)
 	w.comesTo(0, 0, 0, 0, 1)
-	gone := w.Around(t.Context(), runner.Reconciling{Loop: "loop", Key: "ns/web"}, func(context.Context) runner.Result { return runner.Done(act.ErrWithheld).LookAgain(time.Second) })
+	gone := w.Around(t.Context(), runner.Reconciling{Loop: "loop", Key: "ns/web"}, func(context.Context) runner.Result { return runner.Done(act.ErrShadowed).LookAgain(time.Second) })
 	if gone.Err() != nil || gone.After() != time.Second {
 		t.Errorf("came to %v, and looks again after %s", gone.Err(), gone.After())
 	}

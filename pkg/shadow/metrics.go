@@ -21,4 +21,4 @@ var comparisons = metrics.NewCounterVec(&metrics.CounterOpts{
 // registerMetrics is called by a shadow only: any other process does not show them.
 var registerMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(comparisons) })
 
-func isWithheld(err error) bool { return errors.Is(err, act.ErrWithheld) }
+func isShadowed(err error) bool { return errors.Is(err, act.ErrShadowed) }

@@ -87,9 +87,9 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		decision := a.history.begin(key, p)
 		from := len(results)
 		results = append(results, h.stages(ctx, p.Stages)...)
-		if results[from:].withheld() {
+		if results[from:].shadowed() {
 			a.history.end(key, decision, results[from:])
-			return runner.Done(ErrWithheld).LookAgain(p.requeueAfter(h.clock.Now()))
+			return runner.Done(ErrShadowed).LookAgain(p.requeueAfter(h.clock.Now()))
 		}
 		next := p.Then
 		if !results[from:].complete() {
@@ -179,7 +179,7 @@ func (r Results) complete() bool {
 // ends reports whether nothing that comes after the step may begin.
 func (r Result) ends() bool {
 	switch r.Became {
-	case Refused, Uncertain, NotBegun, Ending, Taken, Withheld, OnHold:
+	case Refused, Uncertain, NotBegun, Ending, Taken, Shadowed, OnHold:
 		return true
 	}
 	return false
@@ -236,7 +236,7 @@ func (h *hand) stage(ctx context.Context, stage Stage, of Results) {
 		}
 		return nil
 	}
-	switch stage = h.shadowed(stage); stage.way {
+	switch stage = h.forShadow(stage); stage.way {
 	case together:
 		_, _ = batch.Parallel(ctx, len(of), take)
 	case slowStart:

@@ -32,7 +32,7 @@ func (Part) sealed() {}
 
 // next is what follows from the results of a part so far.
 func (s Part) next(results Results) []Stage {
-	if s.Then == nil || results.withheld() {
+	if s.Then == nil || results.shadowed() {
 		return nil
 	}
 	return s.Then(results)
@@ -44,7 +44,7 @@ func (h *hand) part(ctx context.Context, s Part) Result {
 	for more := s.next(whole.part); len(more) > 0; more = s.next(whole.part) {
 		whole.part = append(whole.part, h.stages(ctx, more)...)
 	}
-	if s.Last != nil && !whole.part.withheld() {
+	if s.Last != nil && !whole.part.shadowed() {
 		if step := s.Last(whole.part); step != nil {
 			whole.part = append(whole.part, h.take(ctx, step))
 		}

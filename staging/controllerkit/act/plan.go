@@ -271,7 +271,7 @@ func (r Result) asked() bool {
 	case Event, Check, Look, List, Ask, WaitFor, Call, Part:
 		return false
 	}
-	return r.Became != Unchanged && r.Became != PutOff && r.Became != Withheld && r.Became != OnHold
+	return r.Became != Unchanged && r.Became != PutOff && r.Became != Shadowed && r.Became != OnHold
 }
 
 // Soonest returns the shorter of two waits. Zero means no wait.

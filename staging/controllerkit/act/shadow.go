@@ -9,17 +9,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Withheld: a shadow would have written it.
-const Withheld Outcome = "withheld"
+// Shadowed: a shadow would have written it.
+const Shadowed Outcome = "shadowed"
 
-// ErrWithheld is the error of a step that a shadow did not carry out.
-var ErrWithheld = errors.New("a shadow does not write")
+// ErrShadowed is the error of a step that a shadow did not carry out.
+var ErrShadowed = errors.New("a shadow does not write")
 
 // Shadow gets what an actor would write, in place of the API server. It is called for
 // several steps at once.
 type Shadow interface {
-	// Withhold takes a step of a controller. A Patch has the data that would be sent.
-	Withhold(ctx context.Context, controller string, step Step)
+	// Take takes a step of a controller. A Patch has the data that would be sent.
+	Take(ctx context.Context, controller string, step Step)
 }
 
 // KindOf is the name of the kind of an object, or of its resource where only that is known.
@@ -28,16 +28,16 @@ func KindOf(o client.Object) string { return kindOf(o) }
 // unlessShadow carries out a step, unless it is for the shadow.
 func (h *hand) unlessShadow(ctx context.Context, step Step) Result {
 	if h.shadow != nil {
-		if result, kept := h.withhold(ctx, step); kept {
+		if result, kept := h.leaveToShadow(ctx, step); kept {
 			return result
 		}
 	}
 	return h.carryOut(ctx, step)
 }
 
-// withhold hands a step to the shadow, and reports whether it was one that writes or acts
+// leaveToShadow hands a step to the shadow, and reports whether it was one that writes or acts
 // outside. What would turn out to need no write is found out by reading.
-func (h *hand) withhold(ctx context.Context, step Step) (Result, bool) {
+func (h *hand) leaveToShadow(ctx context.Context, step Step) (Result, bool) {
 	switch s := step.(type) {
 	case Check, Look, List, WaitFor, Part, Event:
 		return Result{}, false
@@ -60,11 +60,11 @@ func (h *hand) withhold(ctx context.Context, step Step) (Result, bool) {
 		}
 		step = patched
 	}
-	h.shadow.Withhold(ctx, h.controller, step)
-	return withheld(), true
+	h.shadow.Take(ctx, h.controller, step)
+	return left(), true
 }
 
-func withheld() Result { return Result{Became: Withheld, Err: ErrWithheld} }
+func left() Result { return Result{Became: Shadowed, Err: ErrShadowed} }
 
 // existing is what becomes of a create whose object is there already: for the caches of a
 // shadow, somebody else has made it a moment ago.
@@ -81,7 +81,7 @@ func (h *hand) existing(ctx context.Context, s Create) (Result, bool) {
 	case s.MayExist:
 		return Result{Became: Existed, Object: live}, true
 	}
-	return withheld(), true
+	return left(), true
 }
 
 // asRead is the patch that would be sent to the object as it is. With an outcome, nothing
@@ -105,20 +105,20 @@ func (h *hand) asRead(ctx context.Context, s Patch) (Patch, Result) {
 	return s, Result{}
 }
 
-// shadowed is how a shadow takes a stage: all steps that could be carried out are looked
+// forShadow is how a shadow takes a stage: all steps that could be carried out are looked
 // at, where a refusal of one would end the others early.
-func (h *hand) shadowed(stage Stage) Stage {
+func (h *hand) forShadow(stage Stage) Stage {
 	if h.shadow != nil && stage.way == slowStart {
 		stage.way = each
 	}
 	return stage
 }
 
-// withheld reports whether a shadow has kept back any of the steps, so that nothing
+// shadowed reports whether a shadow has taken any of the steps, so that nothing
 // follows from them.
-func (r Results) withheld() bool {
+func (r Results) shadowed() bool {
 	for _, result := range r {
-		if result.Became == Withheld {
+		if result.Became == Shadowed {
 			return true
 		}
 	}

@@ -17,13 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// withholding is a shadow that notes what it gets.
-type withholding struct {
+// shadowing is a shadow that notes what it gets.
+type shadowing struct {
 	mu  sync.Mutex
 	got []string
 }
 
-func (w *withholding) Withhold(_ context.Context, controller string, step Step) {
+func (w *shadowing) Take(_ context.Context, controller string, step Step) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	said := describe(step)
@@ -36,15 +36,15 @@ func (w *withholding) Withhold(_ context.Context, controller string, step Step) 
 	}
 }
 
-func (w *withholding) all() string {
+func (w *shadowing) all() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	slices.Sort(w.got)
 	return strings.Join(w.got, ", ")
 }
 
-func shadowRig(t *testing.T, objects ...client.Object) (*rig, *withholding) {
-	w := &withholding{}
+func shadowRig(t *testing.T, objects ...client.Object) (*rig, *shadowing) {
+	w := &shadowing{}
 	return newRig(t, func(o *Options[types.NamespacedName]) { o.Shadow = w }, objects...), w
 }
 
@@ -60,33 +60,33 @@ func TestAShadowKeepsBackWhatWritesAndReadsWhatIsRead(t *testing.T) {
 		became Outcome
 		got    string
 	}{
-		"a new object":                    {create("a"), Withheld, "create Pod ns/a"},
-		"one with a generated name":       {Create{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", GenerateName: "a-"}}}, Withheld, "create Pod ns/a-*"},
-		"one that somebody has made":      {create("there"), Withheld, ""},
+		"a new object":                    {create("a"), Shadowed, "create Pod ns/a"},
+		"one with a generated name":       {Create{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", GenerateName: "a-"}}}, Shadowed, "create Pod ns/a-*"},
+		"one that somebody has made":      {create("there"), Shadowed, ""},
 		"one that may be there, and is":   {Create{Object: pod("there"), MayExist: true}, Existed, ""},
 		"one whose name is taken":         {Create{Object: pod("there"), Same: func(client.Object) bool { return false }}, Taken, ""},
-		"an update":                       {Update{Object: pod("there")}, Withheld, "update Pod ns/there"},
-		"a patch":                         {Patch{Of: pod("there"), Type: types.MergePatchType, Data: []byte(`{}`)}, Withheld, "patch Pod ns/there {}"},
-		"a patch of what is read":         {Patch{Of: there, AsRead: labelled}, Withheld, `patch Pod ns/there {"a":1}`},
-		"a patch of what is read live":    {Patch{Of: unread, AsRead: labelled}, Withheld, `patch Pod ns/there {"a":1}`},
+		"an update":                       {Update{Object: pod("there")}, Shadowed, "update Pod ns/there"},
+		"a patch":                         {Patch{Of: pod("there"), Type: types.MergePatchType, Data: []byte(`{}`)}, Shadowed, "patch Pod ns/there {}"},
+		"a patch of what is read":         {Patch{Of: there, AsRead: labelled}, Shadowed, `patch Pod ns/there {"a":1}`},
+		"a patch of what is read live":    {Patch{Of: unread, AsRead: labelled}, Shadowed, `patch Pod ns/there {"a":1}`},
 		"a patch that changes nothing":    {Patch{Of: there, AsRead: func(metav1.Object) []byte { return nil }}, NotCalledFor, ""},
 		"a patch of what is gone":         {Patch{Of: pod("gone"), AsRead: labelled}, WasGone, ""},
-		"a configuration":                 {Apply{Of: pod("there")}, Withheld, "apply Pod ns/there"},
-		"a question":                      {Ask{Question: pod("there")}, Withheld, "ask Pod ns/there"},
-		"a deletion":                      {Delete{Of: pod("there")}, Withheld, "delete Pod ns/there"},
-		"a deletion of many":              {DeleteAll{Of: pod("")}, Withheld, "deletecollection Pod ns/*"},
-		"an adoption":                     {Adopt{Child: pod("there"), Owner: owner()}, Withheld, "adopt Pod ns/there"},
-		"a release":                       {Release{Child: pod("there"), Owner: owner()}, Withheld, "release Pod ns/there"},
-		"a status":                        {Status{Of: pod("there"), Set: running}, Withheld, "report Pod ns/there"},
+		"a configuration":                 {Apply{Of: pod("there")}, Shadowed, "apply Pod ns/there"},
+		"a question":                      {Ask{Question: pod("there")}, Shadowed, "ask Pod ns/there"},
+		"a deletion":                      {Delete{Of: pod("there")}, Shadowed, "delete Pod ns/there"},
+		"a deletion of many":              {DeleteAll{Of: pod("")}, Shadowed, "deletecollection Pod ns/*"},
+		"an adoption":                     {Adopt{Child: pod("there"), Owner: owner()}, Shadowed, "adopt Pod ns/there"},
+		"a release":                       {Release{Child: pod("there"), Owner: owner()}, Shadowed, "release Pod ns/there"},
+		"a status":                        {Status{Of: pod("there"), Set: running}, Shadowed, "report Pod ns/there"},
 		"a status that is so":             {Status{Of: pod("there"), Set: func(client.Object) {}}, Unchanged, ""},
-		"what acts outside of the API":    {Call{Of: pod("there"), What: "attach", Do: func(context.Context) (any, error) { called = true; return nil, nil }}, Withheld, "attach Pod ns/there"},
+		"what acts outside of the API":    {Call{Of: pod("there"), What: "attach", Do: func(context.Context) (any, error) { called = true; return nil, nil }}, Shadowed, "attach Pod ns/there"},
 		"a live look":                     {Check{Of: pod("there"), Is: func(metav1.Object) error { return nil }}, Done, ""},
-		"a part of which nothing follows": {Part{Of: there, Stages: Stages(create("a")), Then: followed, Last: lasts}, Withheld, "create Pod ns/a"},
+		"a part that nothing follows": {Part{Of: there, Stages: Stages(create("a")), Then: followed, Last: lasts}, Shadowed, "create Pod ns/a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, shadow := shadowRig(t, pod("there"))
 			result := r.Take(t.Context(), web, tc.step)
-			if result.Became != tc.became || errors.Is(result.Err, ErrWithheld) != (tc.became == Withheld) || shadow.all() != tc.got {
+			if result.Became != tc.became || errors.Is(result.Err, ErrShadowed) != (tc.became == Shadowed) || shadow.all() != tc.got {
 				t.Errorf("became %s: %v; it got %q", result.Became, result.Err, shadow.all())
 			}
 			asked := r.did()
@@ -131,10 +131,10 @@ func TestAPlanOfAShadowGoesAsFarAsItsFirstStageOfWrites(t *testing.T) {
 				p.Status = func(Results) Step { panic("no status is computed") }
 			}
 			result := r.Do(t.Context(), web, p)
-			if errors.Is(result.Err(), ErrWithheld) != (tc.got != "") || shadow.all() != tc.got {
+			if errors.Is(result.Err(), ErrShadowed) != (tc.got != "") || shadow.all() != tc.got {
 				t.Errorf("ended with %v; it got %q", result.Err(), shadow.all())
 			}
-			if tc.got != "" && (result.After() != time.Minute || !strings.Contains(fmt.Sprint(r.Decisions(web)), string(Withheld))) {
+			if tc.got != "" && (result.After() != time.Minute || !strings.Contains(fmt.Sprint(r.Decisions(web)), string(Shadowed))) {
 				t.Errorf("looks again after %s; decided %v", result.After(), r.Decisions(web))
 			}
 		})
