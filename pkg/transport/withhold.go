@@ -45,6 +45,9 @@ type withholder struct {
 func (w *withholder) RoundTrip(req *http.Request) (*http.Response, error) {
 	if target, writes := w.target(req); writes {
 		if err := w.hold(req.Context(), target); err != nil {
+			if req.Body != nil { // as every RoundTripper must
+				_ = req.Body.Close()
+			}
 			return nil, err
 		}
 	}
