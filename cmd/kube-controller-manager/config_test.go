@@ -59,12 +59,15 @@ jobControler:
 garbageCollectorController:
   concurrentGCSyncs: -1
 garbageCollectorController: {}
+nodeLifecycleController:
+  nodeMonitorGracePeriod: 50
 `})
 	problems := []string{
 		"kcm.yaml:5: generic.minResyncPeriod: 12: time: missing unit in duration \"12\"",
 		"kcm.yaml:6: jobControler: there is no such field: is jobController meant?",
 		"kcm.yaml:9: garbageCollectorController.concurrentGCSyncs: concurrent-gc-syncs must be greater than 0, but got -1",
 		"kcm.yaml:10: duplicate field \"garbageCollectorController\": line 8 has it already",
+		"kcm.yaml:12: nodeLifecycleController.nodeMonitorGracePeriod: 50: time: missing unit in duration \"50\"",
 		"concurrent-rc-syncs must be greater than 0, but got 0",
 	}
 	code, stdout, stderr := command(t, dir, "--config=kcm.yaml", "--concurrent-rc-syncs=0", "--validate-config")
@@ -76,7 +79,7 @@ garbageCollectorController: {}
 			t.Errorf("no line is %q:\n%s", problem, stderr)
 		}
 	}
-	if !strings.Contains(stderr, "problems in the configuration: 5") {
+	if !strings.Contains(stderr, "problems in the configuration: 6") {
 		t.Errorf("they are not counted:\n%s", stderr)
 	}
 	code, _, stderr = command(t, dir, "--config=kcm.yaml", "--concurrent-rc-syncs=0")

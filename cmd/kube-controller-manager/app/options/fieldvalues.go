@@ -164,7 +164,11 @@ func (s *setter) scalar(v strictyaml.Value, kinds ...strictyaml.Kind) {
 		if v.Kind == strictyaml.Float { // .inf of YAML is inf elsewhere
 			text = strings.NewReplacer(".inf", "inf", ".nan", "nan").Replace(strings.ToLower(text))
 		}
-		s.check(v, s.flag.Value.Set(text))
+		before := s.flag.Value.String()
+		if err := s.flag.Value.Set(text); err != nil {
+			s.check(v, err)
+			_ = s.flag.Value.Set(before) // some flags keep what they refuse, which would be named twice
+		}
 	}
 }
 
