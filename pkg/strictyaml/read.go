@@ -18,7 +18,7 @@ type Problem struct {
 	Text string
 }
 
-// ErrSyntax is of a document of which nothing can be read.
+// ErrSyntax says that nothing of a document can be read.
 var ErrSyntax = errors.New("not YAML")
 
 // Read returns the mapping that a document holds, and all its problems. What is wrong is

@@ -41,7 +41,7 @@ func (r *Rates) Limited(config *rest.Config, qps, burst int) *rest.Config {
 	return config
 }
 
-// Set changes the rates of all clients. Requests that wait are counted anew.
+// Set changes the rates of all clients. Requests that wait follow the new rates.
 func (r *Rates) Set(qps float32, burst int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -47,8 +47,8 @@ func (cp *ControlPlane) UserKubeconfig(t testing.TB, user string, groups ...stri
 	return path
 }
 
-// ForwardPorts makes a node whose kubelet does nothing but forward ports of its pods, all
-// of which share the loopback address of this machine.
+// ForwardPorts makes a node whose kubelet only forwards ports. Its pods all share the
+// loopback address of this machine.
 func (cp *ControlPlane) ForwardPorts(t testing.TB, name string) {
 	t.Helper()
 	kubelet := httptest.NewTLSServer(http.HandlerFunc(forwardPorts))

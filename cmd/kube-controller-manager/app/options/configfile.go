@@ -15,7 +15,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/strictyaml"
 )
 
-// ErrUnreadable is of a configuration file of which no field could be read.
+// ErrUnreadable says that no field of a configuration file could be read.
 var ErrUnreadable = errors.New("the configuration file cannot be read")
 
 // fromFile is what is known of the file that was read.
@@ -82,7 +82,7 @@ func (o *KubeControllerManagerOptions) inFile(problems []strictyaml.Problem) err
 	return utilerrors.NewAggregate(errs)
 }
 
-// wrongVersion returns an error for a file of which nothing is known, such as one of a
+// wrongVersion returns an error for a file that cannot be understood, such as one of a
 // later release.
 func wrongVersion(root strictyaml.Value) (problems []strictyaml.Problem, err error) {
 	for _, want := range [][2]string{{"apiVersion", fileVersion}, {"kind", fileKind}} {

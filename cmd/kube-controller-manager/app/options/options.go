@@ -72,9 +72,9 @@ type KubeControllerManagerOptions struct {
 	NodeOutageBrakeThreshold float32
 	// Shadow compares, and writes nothing.
 	Shadow ShadowOptions
-	// ConfigFile is where the settings come from that no flag gives; "" for nowhere.
+	// ConfigFile is where the settings come from that no flag gives; empty if there is no such file.
 	ConfigFile string
-	// WriteConfigTo is where the settings are written to before the process ends; "" for nowhere.
+	// WriteConfigTo is where the settings are written to before the process ends; empty if they are not.
 	WriteConfigTo string
 	// ValidateConfig checks all settings, and ends.
 	ValidateConfig bool
