@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agext/levenshtein"
+
 	"github.com/kube-kcm/kube-controller-manager/pkg/strictyaml"
 )
 
@@ -92,24 +94,7 @@ func (w *walk) meant(path, name string) string {
 // nearly is how many letters of a name may be wrong.
 func nearly(name string) int { return min(3, len(name)/4) }
 
-// distance is how many letters have to be put in, taken out or changed.
+// distance is how many letters have to be put in, taken out or changed, in any case.
 func distance(a, b string) int {
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		left := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			changed := left
-			if a[i] != b[j] {
-				changed++
-			}
-			left = row[j+1]
-			row[j+1] = min(changed, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return levenshtein.Distance(strings.ToLower(a), strings.ToLower(b), nil)
 }
