@@ -2,9 +2,8 @@ package integration
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -24,48 +23,6 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/why"
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
-
-const (
-	// mark is in each value of the Secrets of the test, and nowhere else.
-	mark = "hushhush"
-	// open is in names and in a flag: a search that does not find it looks at nothing.
-	open = "openopen"
-)
-
-// forms are how a text may show up: as it is, within base64 that begins anywhere, in hex,
-// and as Go prints bytes.
-func forms(text string) []string {
-	all := []string{text, hex.EncodeToString([]byte(text)), strings.ToUpper(hex.EncodeToString([]byte(text))),
-		strings.Trim(fmt.Sprint([]byte(text)), "[]"), strings.Trim(fmt.Sprintf("%#v", []byte(text)), "[]byte{}")}
-	for before := range 3 {
-		encoded := base64.StdEncoding.EncodeToString(append(make([]byte, before), text...))
-		all = append(all, encoded[(before*8+5)/6:(before+len(text))*8/6])
-	}
-	return all
-}
-
-// shows reports whether a text is in what was read, in some form.
-func shows(in, text string) bool {
-	return slices.ContainsFunc(forms(text), func(form string) bool { return strings.Contains(in, form) })
-}
-
-func TestAMarkIsFoundInEveryForm(t *testing.T) {
-	for _, before := range []string{"", "a", "ab", "abc"} {
-		value := []byte(before + mark + "and more")
-		for _, in := range []string{string(value), base64.StdEncoding.EncodeToString(value), hex.EncodeToString(value),
-			fmt.Sprint(value), fmt.Sprintf("%#v", value), fmt.Sprintf("%X", value), fmt.Sprintf("%q", value)} {
-			if !shows(in, mark) {
-				t.Errorf("not found in %s", in)
-			}
-		}
-	}
-	if shows("hush, hush", mark) {
-		t.Error("found where it is not")
-	}
-}
-
-// marked is a value that no other Secret has. It can stand for the secret of a bootstrap token.
-func marked(n int) string { return fmt.Sprintf("%s%08d", mark, n) }
 
 // markedSecrets has Secrets of every type, in order and not, by namespace and name.
 func markedSecrets() map[string]*corev1.Secret {
@@ -117,8 +74,10 @@ func TestAskingWhyShowsNoValueOfASecret(t *testing.T) {
 	client := clientOf(t, cp)
 	secrets := markedSecrets()
 	prepare(t, client, secrets)
-	m := cp.StartManager(t, harness.ManagerOptions{Binary: harness.BuiltBinary(t), Args: []string{"--v=7", "--cluster-name=" + open,
-		"--controllers=*,bootstrap-signer-controller,token-cleaner-controller", "--concurrent-serviceaccount-token-syncs=2"}})
+	spans, address := startReceiver(t)
+	args := []string{"--v=7", "--cluster-name=" + open, "--controllers=*,bootstrap-signer-controller,token-cleaner-controller"}
+	m := cp.StartManager(t, harness.ManagerOptions{Binary: harness.BuiltBinary(t), Args: append(args, "--concurrent-serviceaccount-token-syncs=2", tracingTo(t, address))})
+	beside := startShadow(t, cp, client, args...)
 	// Names of what fails are in events, on pages and in the log.
 	if _, err := client.AppsV1().Deployments("default").Create(t.Context(), harness.Deployment(open, 2), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -142,6 +101,13 @@ func TestAskingWhyShowsNoValueOfASecret(t *testing.T) {
 		t.Error("no token was made")
 	}
 	places := everywhere(t, client, m, secrets)
+	ofShadow(t, places, beside, secrets)
+	harness.Eventually(t, patient, func(context.Context) error {
+		if places["spans"] = spans.text(); !shows(places["spans"], open) {
+			return errors.New("no span is about the Deployment")
+		}
+		return nil
+	})
 	for name, text := range places {
 		for _, value := range hidden {
 			if shows(text, value) {
@@ -152,7 +118,7 @@ func TestAskingWhyShowsNoValueOfASecret(t *testing.T) {
 	if len(places) < 200 {
 		t.Errorf("only %d places were looked at", len(places))
 	}
-	for _, name := range []string{"log", "events", "/configz", "/flagz", whyOf("deployment", "default/"+open), "page " + whyOf("deployment", "default/"+open),
+	for _, name := range []string{"log", "shadow log", "shadow /configz", "events", "/configz", "/flagz", whyOf("deployment", "default/"+open), "page " + whyOf("deployment", "default/"+open),
 		"/debug/controllers/deployment-controller?key=default%2F" + open, "/debug/controllers/replicaset-controller"} {
 		if !shows(places[name], open) {
 			t.Errorf("%s does not show a name that is there: %s", name, places[name][:min(len(places[name]), 500)])
@@ -270,12 +236,22 @@ func asked(t *testing.T, m *harness.Manager, path, accept string) string {
 	return body
 }
 
-// around is what stands beside the first value in a text.
-func around(text, value string) string {
-	for _, form := range forms(value) {
-		if at := strings.Index(text, form); at >= 0 {
-			return text[max(0, at-300):min(len(text), at+100)]
+// ofShadow adds what a shadow beside the manager shows.
+func ofShadow(t *testing.T, places map[string]string, m *harness.Manager, secrets map[string]*corev1.Secret) {
+	t.Helper()
+	harness.Eventually(t, patient, func(context.Context) error {
+		report, err := reportOf(m)
+		if err == nil && report.Agreed == 0 {
+			err = errors.New("the shadow has agreed to nothing")
 		}
+		return err
+	})
+	paths := []string{"/debug/shadow", "/metrics", "/configz", "/flagz", "/statusz", "/readyz?verbose", "/debug/controllers"}
+	for key := range secrets {
+		paths = append(paths, whyOf("secret", key), "/debug/controllers/garbage-collector-controller?key="+url.QueryEscape(key), "/debug/controllers/token-cleaner-controller?key="+url.QueryEscape(key))
 	}
-	return ""
+	for _, path := range paths {
+		places["shadow "+path] = asked(t, m, path, "")
+	}
+	places["shadow log"] = m.Log(0)
 }

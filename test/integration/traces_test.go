@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,6 +29,7 @@ type receiver struct {
 	collector.UnimplementedTraceServiceServer
 	mu    sync.Mutex
 	spans []sent
+	whole strings.Builder
 }
 
 // sent is a span, with the words of its attributes.
@@ -54,6 +56,7 @@ func startReceiver(t *testing.T) (*receiver, string) {
 func (r *receiver) Export(_ context.Context, request *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	fmt.Fprintln(&r.whole, request)
 	for _, of := range request.ResourceSpans {
 		service := ""
 		for _, attribute := range of.Resource.Attributes {
@@ -68,6 +71,13 @@ func (r *receiver) Export(_ context.Context, request *collector.ExportTraceServi
 		}
 	}
 	return &collector.ExportTraceServiceResponse{}, nil
+}
+
+// text is all that was sent.
+func (r *receiver) text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.whole.String()
 }
 
 func sentSpan(span *tracev1.Span, service string) sent {
