@@ -127,7 +127,7 @@ func wroteNothing(t *testing.T, cp *harness.ControlPlane) {
 func shadowedFor(t *testing.T) time.Duration {
 	text := os.Getenv("SHADOW_FOR")
 	if text == "" {
-		return time.Minute
+		return 20 * time.Second
 	}
 	long, err := time.ParseDuration(text)
 	if err != nil {
@@ -138,6 +138,7 @@ func shadowedFor(t *testing.T) time.Duration {
 
 // TestAShadowAgrees runs a shadow beside the original while workloads come, change and go.
 func TestAShadowAgrees(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	tools, err := harness.FindTools()
 	if err != nil {
