@@ -6,11 +6,6 @@ import (
 )
 
 var (
-	pausedControllers = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Name:           "kcm_paused",
-		Help:           "1 for a controller that writes nothing, by --pause-configmap; * stands for every controller. One that may write somewhere has no series.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"controller"})
 	pausedNamespaces = metrics.NewGauge(&metrics.GaugeOpts{
 		Name:           "kcm_paused_namespaces",
 		Help:           "Namespaces in which some or all controllers write nothing, by --pause-configmap.",
@@ -23,13 +18,8 @@ var (
 	})
 )
 
-func init() { legacyregistry.MustRegister(pausedControllers, pausedNamespaces, notUnderstood) }
+func init() { legacyregistry.MustRegister(pausedNamespaces, notUnderstood) }
 
-// measure shows the rules in the metrics.
-func (r Rules) measure() {
-	pausedControllers.Reset()
-	for controller := range r.controllers {
-		pausedControllers.WithLabelValues(controller).Set(1)
-	}
-	pausedNamespaces.Set(float64(len(r.in)))
-}
+// measure shows in how many namespaces something is paused. Which controllers are is in
+// kcm_controller_state.
+func (r Rules) measure() { pausedNamespaces.Set(float64(len(r.in))) }

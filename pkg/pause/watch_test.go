@@ -138,8 +138,8 @@ func TestAPauseComesAndGoes(t *testing.T) {
 	}
 	w.put(map[string]string{"controllers": "deployment"})
 	w.until("Normal Paused Paused: deployment-controller")
-	if w.why() == "" || value(t, pausedControllers.WithLabelValues("deployment-controller")) != 1 {
-		t.Error("it is not paused, or the metric does not say so")
+	if w.why() == "" {
+		t.Error("it is not paused")
 	}
 	w.put(map[string]string{"controllers": "deployments", "namespaces": "Shop"})
 	w.until("Warning PauseNotUnderstood Not understood, and nothing is changed")

@@ -158,7 +158,7 @@ func (p *pauses) controllers() {
 		p.Error("the roll-out had ended before it was paused: nothing is shown by this")
 	}
 	p.told("Paused", "deployment-controller, replicaset-controller (incident 4711)")
-	p.says("/metrics", `kcm_paused{controller="deployment-controller"} 1`)
+	p.says("/metrics", `kcm_controller_state{controller="deployment-controller",state="paused"} 1`)
 	p.says("/debug/controllers", `"paused": "replicaset-controller is paused by ConfigMap kube-system/kcm-pause: incident 4711"`)
 	p.says("/debug/controllers/deployment-controller?key=default/web", "deployment-controller is paused by ConfigMap")
 	p.says("/debug/why?kind=deployment&namespace=default&name=web", `"verdict": "paused"`, "deployment-controller is paused by ConfigMap kube-system/kcm-pause: incident 4711")

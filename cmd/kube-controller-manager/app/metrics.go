@@ -9,6 +9,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -82,7 +83,11 @@ func (m *controllerMetrics) CollectWithStability(ch chan<- metrics.Metric) {
 		ch <- metrics.NewLazyConstMetric(d, kind, value, labels...)
 	}
 	for _, c := range p.debug.List() {
-		show(stateDesc, metrics.GaugeValue, 1, c.Name, string(c.State))
+		state := string(c.State)
+		if c.State == debug.Started && c.PausedBy != "" {
+			state = "paused"
+		}
+		show(stateDesc, metrics.GaugeValue, 1, c.Name, state)
 	}
 	show(leaderDesc, metrics.GaugeValue, float64(min(p.leading.Load(), 1)))
 	for _, term := range p.terms.list() {

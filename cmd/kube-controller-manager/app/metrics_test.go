@@ -79,6 +79,10 @@ func TestAControllerHasAtMostTwelveSeries(t *testing.T) {
 	if len(got) > 12 || len(got) != len(want) {
 		t.Errorf("%d series: %v", len(got), got)
 	}
+	cc.process.debug.PausedBy(func(string) string { return "maintenance" })
+	if got := seriesOf(t, name); got["kcm_controller_state paused"] != 1 || len(got) != len(want) {
+		t.Errorf("while it is paused: %v", got)
+	}
 	cc.close()
 	if got := seriesOf(t, name); slices.ContainsFunc([]string{"kcm_failing_keys", "kcm_held_keys"}, func(s string) bool { _, there := got[s]; return there }) {
 		t.Errorf("after the end of the term: %v", got)
