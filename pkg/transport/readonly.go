@@ -10,19 +10,19 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// ErrReadOnly is the error of a request that a gate has refused.
+// ErrReadOnly is the error of a request that was refused.
 var ErrReadOnly = errors.New("a shadow does not write")
 
-// Gate lets reads pass and nothing else. It is safe for concurrent use.
-type Gate struct{ refused atomic.Int64 }
+// ReadOnly lets reads pass and nothing else. It is safe for concurrent use.
+type ReadOnly struct{ refused atomic.Int64 }
 
 // Refused is how many requests it has refused.
-func (g *Gate) Refused() int64 { return g.refused.Load() }
+func (o *ReadOnly) Refused() int64 { return o.refused.Load() }
 
-// ReadOnly returns a copy of the configuration with which nothing but reads is sent.
-func (g *Gate) ReadOnly(config *rest.Config) *rest.Config {
+// Config returns a copy of the configuration with which nothing but reads is sent.
+func (o *ReadOnly) Config(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.Wrap(g.Wrap())
+	config.Wrap(o.Wrap())
 	return config
 }
 
@@ -34,36 +34,36 @@ const (
 
 // Wrap returns a wrapper of a transport that lets reads pass, and what may be posted to
 // these paths.
-func (g *Gate) Wrap(questions ...string) func(http.RoundTripper) http.RoundTripper {
-	return func(next http.RoundTripper) http.RoundTripper { return &gated{g, next, questions} }
+func (o *ReadOnly) Wrap(questions ...string) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper { return &reader{o, next, questions} }
 }
 
-type gated struct {
-	*Gate
+type reader struct {
+	*ReadOnly
 	next      http.RoundTripper
 	questions []string
 }
 
 // RoundTrip sends a request that does not write.
-func (g *gated) RoundTrip(req *http.Request) (*http.Response, error) {
-	if g.passes(req) {
-		return g.next.RoundTrip(req)
+func (r *reader) RoundTrip(req *http.Request) (*http.Response, error) {
+	if r.passes(req) {
+		return r.next.RoundTrip(req)
 	}
 	if req.Body != nil {
 		_ = req.Body.Close()
 	}
-	g.refused.Add(1)
+	r.refused.Add(1)
 	err := fmt.Errorf("%w: %s %s", ErrReadOnly, req.Method, req.URL.Path)
 	klog.Background().Error(err, "A request was kept back that should not have been made")
 	return nil, err
 }
 
-func (g *gated) passes(req *http.Request) bool {
+func (r *reader) passes(req *http.Request) bool {
 	switch req.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, "":
 		return true
 	case http.MethodPost:
-		for _, path := range g.questions {
+		for _, path := range r.questions {
 			if req.URL.Path == path {
 				return true
 			}
@@ -73,4 +73,4 @@ func (g *gated) passes(req *http.Request) bool {
 }
 
 // WrappedRoundTripper is the transport below, for those who look for its connections.
-func (g *gated) WrappedRoundTripper() http.RoundTripper { return g.next }
+func (r *reader) WrappedRoundTripper() http.RoundTripper { return r.next }

@@ -38,26 +38,26 @@ func TestAGateLetsReadsPass(t *testing.T) {
 		"the path of one, with a write": {http.MethodPut, TokenReviews, []string{TokenReviews}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			gate, next := &Gate{}, &passed{}
+			only, next := &ReadOnly{}, &passed{}
 			req, err := http.NewRequest(tc.method, "https://server"+tc.path, strings.NewReader("{}"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			req.Method = tc.method
-			response, err := gate.Wrap(tc.questions...)(next).RoundTrip(req)
+			response, err := only.Wrap(tc.questions...)(next).RoundTrip(req)
 			if response != nil {
 				defer response.Body.Close()
 			}
-			if passes := err == nil; passes != tc.passes || passes != (len(next.requests) == 1) || (gate.Refused() == 0) != passes || !passes && !errors.Is(err, ErrReadOnly) {
-				t.Errorf("ended with %v after %v; %d refused", err, next.requests, gate.Refused())
+			if passes := err == nil; passes != tc.passes || passes != (len(next.requests) == 1) || (only.Refused() == 0) != passes || !passes && !errors.Is(err, ErrReadOnly) {
+				t.Errorf("ended with %v after %v; %d refused", err, next.requests, only.Refused())
 			}
 		})
 	}
 }
 
 func TestAReadOnlyConfigurationIsACopy(t *testing.T) {
-	gate, config := &Gate{}, &rest.Config{Host: "https://server"}
-	only := gate.ReadOnly(config)
+	writesNothing, config := &ReadOnly{}, &rest.Config{Host: "https://server"}
+	only := writesNothing.Config(config)
 	if config.WrapTransport != nil || only.WrapTransport == nil || only.Host != config.Host {
 		t.Errorf("made %v of %v", only, config)
 	}

@@ -22,7 +22,7 @@ type Target struct {
 }
 
 // Withholding returns a copy of the configuration that sends no write while hold returns
-// an error for it. It is the last gate: whoever makes a request, by whatever
+// an error for it. It is the last check: whoever makes a request, by whatever
 // library, comes by here, after the limits of the client's own rate.
 //
 // Events are sent, and questions that the API server answers without storing anything:

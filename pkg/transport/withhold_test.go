@@ -71,7 +71,7 @@ func TestOnlyWritesAreWithheld(t *testing.T) {
 	}
 }
 
-// TestNoOneIsAskedForCredentialsInVain has the gate before what fetches a token.
+// TestNoOneIsAskedForCredentialsInVain has it before what fetches a token.
 func TestNoOneIsAskedForCredentialsInVain(t *testing.T) {
 	config := &rest.Config{Host: "https://server"}
 	config.Wrap(func(http.RoundTripper) http.RoundTripper { return refuser{} })

@@ -88,7 +88,7 @@ func (cc ControllerContext) paused(controller, namespace string) string {
 
 // heed has a loop wait while it is paused.
 func (cc ControllerContext) heed(loop Loop) {
-	if l, ok := loop.(interface{ Heed(string, runner.Gate) }); ok && cc.limits != nil {
+	if l, ok := loop.(interface{ Heed(string, runner.Pause) }); ok && cc.limits != nil {
 		l.Heed(cc.name, cc.limits)
 	}
 }

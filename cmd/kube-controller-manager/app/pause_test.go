@@ -146,14 +146,16 @@ func TestEveryControllerIsHeldBack(t *testing.T) {
 	}
 }
 
-// heeding is a loop that obeys a gate.
+// heeding is a loop that obeys a pause.
 type heeding struct {
 	pretendLoop
 	controller string
-	gate       runner.Gate
+	pause      runner.Pause
 }
 
-func (h *heeding) Heed(controller string, gate runner.Gate) { h.controller, h.gate = controller, gate }
+func (h *heeding) Heed(controller string, pause runner.Pause) {
+	h.controller, h.pause = controller, pause
+}
 
 func TestLoopsHeedThePauseOfTheirController(t *testing.T) {
 	cc, _ := pausedTerm(t)
@@ -162,14 +164,14 @@ func TestLoopsHeedThePauseOfTheirController(t *testing.T) {
 	cc.name = names.JobController
 	cc.Go(ctx, loop)
 	stop()
-	if loop.controller != names.JobController || loop.gate != cc.limits {
+	if loop.controller != names.JobController || loop.pause != cc.limits {
 		t.Errorf("the loop heeds %q", loop.controller)
 	}
 	cc.term.wait(deadline)
 	cc.limits, loop = nil, &heeding{}
 	cc.Go(ctx, loop)
-	if loop.gate != nil {
-		t.Error("without the flag the loop heeds a gate")
+	if loop.pause != nil {
+		t.Error("without the flag the loop heeds a pause")
 	}
 	cc.term.wait(deadline)
 }

@@ -29,7 +29,7 @@ func newShadow(p *process) *shadowing {
 	}
 	s := &shadowing{}
 	s.Ledger = shadow.New(shadow.Options{
-		Window: p.Shadow.Window, Maker: makerOf, Ending: s.ending, Refused: p.Shadow.Gate.Refused,
+		Window: p.Shadow.Window, Maker: makerOf, Ending: s.ending, Refused: p.Shadow.ReadOnly.Refused,
 		Running: func(controller string) bool {
 			state, _ := p.debug.Find(controller)
 			return state.State == debug.Started

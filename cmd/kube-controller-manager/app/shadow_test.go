@@ -23,7 +23,7 @@ import (
 )
 
 func TestAShadowTakesNoLeaseNoTokensAndWritesNoEvents(t *testing.T) {
-	for name, of := range map[string]*config.Shadow{"a shadow": {Window: time.Minute, Gate: &transport.Gate{}}, "a process that writes": nil} {
+	for name, of := range map[string]*config.Shadow{"a shadow": {Window: time.Minute, ReadOnly: &transport.ReadOnly{}}, "a process that writes": nil} {
 		t.Run(name, func(t *testing.T) {
 			c := testConfig(t)
 			c.Shadow = of

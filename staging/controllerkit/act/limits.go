@@ -15,7 +15,7 @@ import (
 type Pause func(controller, namespace string) string
 
 // Limits are what the writes of all controllers of a process are held to. The zero
-// value limits nothing. It is safe for concurrent use, and is a runner.Gate.
+// value limits nothing. It is safe for concurrent use, and is a runner.Pause.
 type Limits struct {
 	// Brake holds deletions back; nil holds back none. Set it before the first use.
 	Brake *Brake

@@ -17,7 +17,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
-var _ runner.Gate = &Limits{}
+var _ runner.Pause = &Limits{}
 
 // pausing pauses a controller, a namespace, or a controller in a namespace.
 func pausing(controller, namespace string) Pause {
@@ -84,8 +84,8 @@ func TestWhatIsPausedIsNotWritten(t *testing.T) {
 	}
 }
 
-// TestTheLastGateIsNoLostAnswer has the transport withhold what had been let through.
-func TestTheLastGateIsNoLostAnswer(t *testing.T) {
+// TestTheLastCheckIsNoLostAnswer has the transport withhold what had been let through.
+func TestTheLastCheckIsNoLostAnswer(t *testing.T) {
 	shut := &url.Error{Op: "Post", URL: "https://server", Err: &consistency.Withheld{Why: "maintenance"}}
 	for verb, step := range map[string]Step{
 		"create": create("a"), "delete": Delete{Of: pod("b"), Events: Events{On: owner(), FailedReason: "NotGone", Failed: "%v"}},

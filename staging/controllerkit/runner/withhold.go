@@ -10,9 +10,9 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
-// Gate says which controllers and namespaces are paused, and when that changes. It is
+// Pause says which controllers and namespaces are paused, and when that changes. It is
 // safe for concurrent use.
-type Gate interface {
+type Pause interface {
 	// Paused returns why nothing is written for a controller in a namespace; empty if it may
 	// write. The namespace is empty for objects without one.
 	Paused(controller, namespace string) string
@@ -22,33 +22,33 @@ type Gate interface {
 	OnChange(do func()) (stop func())
 }
 
-// Heed has the runner obey a gate, under the name of its controller; call it before Run.
+// Heed has the runner obey a pause, under the name of its controller; call it before Run.
 // A key that is paused is not reconciled, and one whose writes were withheld is no
-// failure: both wait for the next change of the gate, and none is lost.
-func (r *Runner[K]) Heed(controller string, gate Gate) {
-	r.withheld.controller, r.withheld.gate = controller, gate
+// failure: both wait for the next change of the pause, and none is lost.
+func (r *Runner[K]) Heed(controller string, pause Pause) {
+	r.withheld.controller, r.withheld.pause = controller, pause
 }
 
-// Heed has all loops obey a gate; call it before Run.
-func (g *Group) Heed(controller string, gate Gate) {
+// Heed has all loops obey a pause; call it before Run.
+func (g *Group) Heed(controller string, pause Pause) {
 	for _, loop := range g.loops {
-		if l, ok := loop.(interface{ Heed(string, Gate) }); ok {
-			l.Heed(controller, gate)
+		if l, ok := loop.(interface{ Heed(string, Pause) }); ok {
+			l.Heed(controller, pause)
 		}
 	}
 }
 
-// withheld are the keys that wait for a change of the gate, or for their turn, and why. Its
-// zero value has no gate.
+// withheld are the keys that wait for a change of the pause, or for their turn, and why. Its
+// zero value is never paused.
 type withheld[K comparable] struct {
-	gate       Gate
+	pause      Pause
 	controller string
 
 	mu   sync.Mutex
 	keys map[K]*consistency.Withheld
 }
 
-// keep notes a key that waits since the gate had made so many changes, and reports
+// keep notes a key that waits since the pause had so many changes, and reports
 // whether there is a newer one, which nobody else would tell the key.
 func (w *withheld[K]) keep(key K, why *consistency.Withheld, asOf uint64) (changed bool) {
 	w.mu.Lock()
@@ -75,12 +75,12 @@ func (w *withheld[K]) releaseAll() map[K]*consistency.Withheld {
 	return all
 }
 
-// changes is how many changes the gate has made.
+// changes is how many changes the pause has had.
 func (w *withheld[K]) changes() uint64 {
-	if w.gate == nil {
+	if w.pause == nil {
 		return 0
 	}
-	return w.gate.Changes()
+	return w.pause.Changes()
 }
 
 // of returns why a key waits; nil if it does not.
@@ -121,12 +121,12 @@ func (w *withheld[K]) count() (paused, braked int, why string) {
 	return paused, braked, why
 }
 
-// heed queues the keys that wait after each change of the gate, until stop is called.
+// heed queues the keys that wait after each change of the pause, until stop is called.
 func (r *Runner[K]) heed() (stop func()) {
-	if r.withheld.gate == nil {
+	if r.withheld.pause == nil {
 		return func() {}
 	}
-	return r.withheld.gate.OnChange(func() {
+	return r.withheld.pause.OnChange(func() {
 		for key := range r.withheld.releaseAll() {
 			r.queue.Add(key)
 		}
@@ -137,8 +137,8 @@ func (r *Runner[K]) heed() (stop func()) {
 func (r *Runner[K]) paused(ctx context.Context, key K) bool {
 	w, why := &r.withheld, ""
 	asOf := w.changes()
-	if w.gate != nil {
-		why = w.gate.Paused(w.controller, r.namespaceOf(key))
+	if w.pause != nil {
+		why = w.pause.Paused(w.controller, r.namespaceOf(key))
 	}
 	if why == "" {
 		w.release(key)
@@ -152,11 +152,11 @@ func (r *Runner[K]) paused(ctx context.Context, key K) bool {
 }
 
 // withhold reports whether the writes of a reconcile were withheld, and nothing else went
-// wrong. The key then waits for the next change of the gate after those that were counted
+// wrong. The key then waits for the next change of the pause after those that were counted
 // when it began, for its turn, or for the look that the result asks for.
 func (r *Runner[K]) withhold(ctx context.Context, key K, result Result, asOf uint64) bool {
 	said := consistency.WasWithheld(result.err)
-	if said == nil || said.Until.IsZero() && r.withheld.gate == nil {
+	if said == nil || said.Until.IsZero() && r.withheld.pause == nil {
 		return false
 	}
 	klog.FromContext(ctx).V(4).Info("Reconciled without some of its writes", "key", key, "why", said.Why, "until", said.Until)

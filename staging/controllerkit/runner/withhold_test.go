@@ -13,7 +13,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
-// pauses is a gate that pauses what the test says.
+// pauses is a Pause that pauses what the test says.
 type pauses struct {
 	mu      sync.Mutex
 	paused  map[string]bool // controllers and namespaces
@@ -163,7 +163,7 @@ func TestAWithheldReconcileIsNoFailure(t *testing.T) {
 	eventually(t, "the retry", func() bool { clock.Step(time.Second); return s.called() == 4 })
 }
 
-// TestAChangeIsNotMissed has the gate change while a reconcile is under way whose writes
+// TestAChangeIsNotMissed has the pause change while a reconcile is under way whose writes
 // were withheld by what was said before.
 func TestAChangeIsNotMissed(t *testing.T) {
 	g := &pauses{}
@@ -213,7 +213,7 @@ func TestAKeyComesBackWhenItIsItsTurn(t *testing.T) {
 		func() Result { return Done(turn).LookAgain(time.Hour) },
 		func() Result { return Done() },
 	}}
-	r := New(Options[string]{Name: "loop", Clock: clock}, s.sync) // without a gate
+	r := New(Options[string]{Name: "loop", Clock: clock}, s.sync) // without a pause
 	run(t, r)
 	r.Add("a")
 	eventually(t, "it waits", func() bool { return r.Snapshot().Braked == 1 })

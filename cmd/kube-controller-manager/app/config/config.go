@@ -77,8 +77,8 @@ type Config struct {
 type Shadow struct {
 	// Window is how long the other one has for what this one would write.
 	Window time.Duration
-	// Gate is in all clients of the process: it lets no write pass.
-	Gate *transport.Gate
+	// ReadOnly is in all clients of the process: it lets no write pass.
+	ReadOnly *transport.ReadOnly
 }
 
 type completedConfig struct {

@@ -59,8 +59,8 @@ func (o *KubeControllerManagerOptions) applyShadow(c *config.Config) {
 	if !o.Shadow.Enabled {
 		return
 	}
-	c.Shadow = &config.Shadow{Window: o.Shadow.Window, Gate: &kcmtransport.Gate{}}
-	c.Kubeconfig = c.Shadow.Gate.ReadOnly(c.Kubeconfig)
+	c.Shadow = &config.Shadow{Window: o.Shadow.Window, ReadOnly: &kcmtransport.ReadOnly{}}
+	c.Kubeconfig = c.Shadow.ReadOnly.Config(c.Kubeconfig)
 	c.Watches = kcmtransport.Watches{}
 }
 
@@ -69,7 +69,7 @@ func (o *KubeControllerManagerOptions) shadowServing(c *config.Config, lookups t
 	if c.Shadow == nil {
 		return
 	}
-	gate := c.Shadow.Gate.Wrap(kcmtransport.TokenReviews, kcmtransport.SubjectAccessReviews)
-	o.Authentication.WithCustomRoundTripper(func(next http.RoundTripper) http.RoundTripper { return gate(lookups(next)) })
-	o.Authorization.WithCustomRoundTripper(gate)
+	readOnly := c.Shadow.ReadOnly.Wrap(kcmtransport.TokenReviews, kcmtransport.SubjectAccessReviews)
+	o.Authentication.WithCustomRoundTripper(func(next http.RoundTripper) http.RoundTripper { return readOnly(lookups(next)) })
+	o.Authorization.WithCustomRoundTripper(readOnly)
 }

@@ -61,7 +61,7 @@ func TestNoClientOfAShadowWrites(t *testing.T) {
 	if _, err := c.Kubeconfig.WrapTransport(never{t}).RoundTrip(req); !errors.Is(err, kcmtransport.ErrReadOnly) {
 		t.Errorf("ended with %v", err)
 	}
-	if c.Shadow.Window != time.Minute || c.Shadow.Gate.Refused() != 1 || c.Watches != (kcmtransport.Watches{}) {
+	if c.Shadow.Window != time.Minute || c.Shadow.ReadOnly.Refused() != 1 || c.Watches != (kcmtransport.Watches{}) {
 		t.Errorf("is %+v, watches by %+v", c.Shadow, c.Watches)
 	}
 }
