@@ -60,22 +60,18 @@ func PerPort(subsets []corev1.EndpointSubset) []corev1.EndpointSubset {
 	return all
 }
 
-// Together joins the ports that the same addresses offer, each with a subset of its own.
-// Two subsets whose keys are equal have the same addresses.
+// Together joins the ports that the same addresses offer, each with a subset of its own. A
+// subset without ports adds nothing to one with the same addresses, and goes. Two subsets
+// whose keys are equal have the same addresses.
 func Together(perPort []corev1.EndpointSubset, key func(i int) string) []corev1.EndpointSubset {
-	type group struct {
-		addresses string
-		none      bool
-	}
 	joined := []corev1.EndpointSubset{}
-	at := map[group]int{}
+	at := map[string]int{}
 	for i, s := range perPort {
-		of := group{key(i), len(s.Ports) == 0}
-		if j, known := at[of]; known {
+		if j, known := at[key(i)]; known {
 			joined[j].Ports = append(joined[j].Ports, s.Ports...)
 			continue
 		}
-		at[of] = len(joined)
+		at[key(i)] = len(joined)
 		joined = append(joined, s)
 	}
 	return joined

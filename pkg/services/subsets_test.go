@@ -70,7 +70,8 @@ func TestPortsOfTheSameAddressesComeTogether(t *testing.T) {
 		"one is spoken":      {[]corev1.EndpointSubset{offering("spoken", "1"), {Ports: []corev1.EndpointPort{{Name: "spoken", Port: 80}}, Addresses: offering("", "2").Addresses}}, "spoken at 1; spoken at 2", "spoken at 1; spoken at 2"},
 		"another pod":        {[]corev1.EndpointSubset{offering("a", "1/x"), offering("b", "1/y")}, "a at 1/x; b at 1/y", "a at 1/x; b at 1/y"},
 		"no ports":           {[]corev1.EndpointSubset{offering("", "1"), offering("", "2")}, "at 1 2", "at 1 2"},
-		"no ports, and some": {[]corev1.EndpointSubset{offering("", "1"), offering("a", "1")}, "at 1; a at 1", "at 1; a at 1"},
+		"no ports, and some": {[]corev1.EndpointSubset{offering("", "1"), offering("a", "1")}, "at 1; a at 1", "a at 1"},
+		"some, and no ports": {[]corev1.EndpointSubset{offering("a", "1"), offering("", "1"), offering("", "2")}, "a at 1; at 1 2", "a at 1; at 1 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := inWords(tc.subsets)

@@ -76,6 +76,9 @@ func TestWhatMeansTheSameIsLeftAlone(t *testing.T) {
 		}, "update Endpoints web"},
 		"addresses without ports besides": {func(s []corev1.EndpointSubset) []corev1.EndpointSubset {
 			return append(s, corev1.EndpointSubset{Addresses: s[0].Addresses, NotReadyAddresses: s[0].NotReadyAddresses})
+		}, ""},
+		"another address without ports besides": {func(s []corev1.EndpointSubset) []corev1.EndpointSubset {
+			return append(s, corev1.EndpointSubset{Addresses: []corev1.EndpointAddress{{IP: "10.9.9.9"}}})
 		}, "update Endpoints web"},
 		"ports without addresses": {func(s []corev1.EndpointSubset) []corev1.EndpointSubset {
 			s[0].Addresses = nil

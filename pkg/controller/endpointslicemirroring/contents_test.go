@@ -74,7 +74,7 @@ func TestWhatIsMirrored(t *testing.T) {
 		"a subset without addresses":         {subsets: []corev1.EndpointSubset{offering(nil, nil, a)}},
 		"one":                                {subsets: []corev1.EndpointSubset{offering(at("10.0.0.1"), nil, a)}, want: "IPv4 [a:80] [10.0.0.1]"},
 		"without ports":                      {subsets: []corev1.EndpointSubset{offering(at("10.0.0.1"), nil)}, want: "IPv4 [] [10.0.0.1]"},
-		"with and without ports":             {subsets: []corev1.EndpointSubset{offering(at("10.0.0.1"), nil), offering(at("10.0.0.1"), nil, a)}, want: "IPv4 [] [10.0.0.1]; IPv4 [a:80] [10.0.0.1]"},
+		"with and without ports":             {subsets: []corev1.EndpointSubset{offering(at("10.0.0.1"), nil), offering(at("10.0.0.1"), nil, a)}, want: "IPv4 [a:80] [10.0.0.1]"},
 		"two ports of one subset":            {subsets: []corev1.EndpointSubset{offering(at("10.0.0.1"), nil, b, a)}, want: "IPv4 [a:80 b:81] [10.0.0.1]"},
 		"one address, two subsets":           {subsets: []corev1.EndpointSubset{offering(at("10.0.0.1"), nil, a), offering(at("10.0.0.1"), nil, b)}, want: "IPv4 [a:80 b:81] [10.0.0.1]"},
 		"the same ports twice":               {subsets: []corev1.EndpointSubset{offering(at("10.0.0.2"), nil, a), offering(at("10.0.0.1"), nil, a)}, want: "IPv4 [a:80] [10.0.0.1 10.0.0.2]"},
