@@ -39,7 +39,8 @@ func init() { legacyregistry.MustRegister(reloads, restartNeeded) }
 // follower takes up changes of the configuration file while the process runs.
 type follower struct {
 	*process
-	shown *configz.Config
+	logger klog.Logger
+	shown  *configz.Config
 	// content is the file as it was read last, and failure why it could not be.
 	content []byte
 	failure string
@@ -56,7 +57,7 @@ func (p *process) followFile(ctx context.Context, shown *configz.Config) (stop f
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
-	f := newFollower(p, shown)
+	f := newFollower(p, shown, klog.FromContext(ctx))
 	go func() {
 		defer close(ended)
 		ticker := time.NewTicker(fileLook)
@@ -76,8 +77,8 @@ func (p *process) followFile(ctx context.Context, shown *configz.Config) (stop f
 	}
 }
 
-func newFollower(p *process, shown *configz.Config) *follower {
-	return &follower{process: p, shown: shown, present: slices.Clone(p.File.Settings()), waiting: map[string]string{}}
+func newFollower(p *process, shown *configz.Config, logger klog.Logger) *follower {
+	return &follower{process: p, logger: logger, shown: shown, present: slices.Clone(p.File.Settings()), waiting: map[string]string{}}
 }
 
 // look reads the file, and takes it up when it has changed.
@@ -100,7 +101,7 @@ func (f *follower) look() {
 	}
 	if f.failure != "" {
 		f.failure = ""
-		klog.InfoS("The configuration file is in order again", "file", f.File.Path())
+		f.logger.Info("The configuration file is in order again", "file", f.File.Path())
 	}
 	if changed := f.take(settings); changed || !first {
 		reloads.WithLabelValues("success").Inc()
@@ -114,7 +115,7 @@ func (f *follower) refuse(err error) {
 	}
 	f.failure = err.Error()
 	reloads.WithLabelValues("error").Inc()
-	klog.ErrorS(err, "The configuration file cannot be used; what was read last stays in force", "file", f.File.Path())
+	f.logger.Error(err, "The configuration file cannot be used; what was read last stays in force", "file", f.File.Path())
 }
 
 // take puts in force what can be, and names what cannot. It reports whether anything has
@@ -127,11 +128,11 @@ func (f *follower) take(settings []config.Setting) (changed bool) {
 		case was == is:
 			delete(f.waiting, s.Flag)
 		case f.canTake(f.present[i]) && f.canTake(s):
-			klog.InfoS("Setting changed", "field", s.Field, "flag", s.Flag, "from", was, "to", is)
+			f.logger.Info("Setting changed", "field", s.Field, "flag", s.Flag, "from", was, "to", is)
 			f.present[i] = s
 			put = append(put, s)
 		case f.waiting[s.Flag] != is:
-			klog.InfoS("Setting changed in the configuration file: it needs a restart", "field", s.Field, "flag", s.Flag, "inForce", was, "inFile", is)
+			f.logger.Info("Setting changed in the configuration file: it needs a restart", "field", s.Field, "flag", s.Flag, "inForce", was, "inFile", is)
 			f.waiting[s.Flag] = is
 			changed = true
 		}
@@ -157,7 +158,7 @@ func (f *follower) put(changed []config.Setting) {
 		switch s.Flag {
 		case "v":
 			if _, err := logs.GlogSetter(s.Value.Text); err != nil {
-				klog.ErrorS(err, "Cannot change the verbosity of the log")
+				f.logger.Error(err, "Cannot change the verbosity of the log")
 			}
 		case "kube-api-qps", "kube-api-burst":
 			f.rates.Set(float32(number(f.setting("kube-api-qps"))), int(number(f.setting("kube-api-burst"))))
@@ -195,6 +196,6 @@ func (f *follower) show(changed []config.Setting) {
 		err = f.shown.Set(c)
 	}
 	if err != nil {
-		klog.ErrorS(err, "Cannot show the settings at /configz")
+		f.logger.Error(err, "Cannot show the settings at /configz")
 	}
 }

@@ -95,10 +95,8 @@ func (r *rig) logged(parts ...string) int {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	state := klog.CaptureState()
-	t.Cleanup(func() { state.Restore(); _, _ = logs.GlogSetter("0") })
+	t.Cleanup(func() { _, _ = logs.GlogSetter("0") })
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(10)))
-	klog.SetLogger(logger)
 
 	c := testConfig(t)
 	c.Kubeconfig.QPS, c.Kubeconfig.Burst = 20, 30
@@ -109,7 +107,7 @@ func newRig(t *testing.T) *rig {
 	}
 	t.Cleanup(func() { configz.Delete(configzName) })
 	p := testProcess(t, c)
-	r := &rig{follower: newFollower(p, shown), loop: &staffed{pretendLoop: pretendLoop{name: names.JobController}}, log: logger.GetSink().(ktesting.Underlier)}
+	r := &rig{follower: newFollower(p, shown, logger), loop: &staffed{pretendLoop: pretendLoop{name: names.JobController}}, log: logger.GetSink().(ktesting.Underlier)}
 	r.cc = ControllerContext{Config: &c.ComponentConfig, process: p, term: newRunning(0), name: names.JobController}
 	p.crews.enter(r.cc.term)
 	ctx, stop := context.WithCancel(t.Context())
