@@ -6,6 +6,7 @@ package names
 
 import (
 	"slices"
+	"strings"
 )
 
 // all lists every controller, in the order in which help shows them.
@@ -119,4 +120,20 @@ func KCMControllerAliases() map[string]string {
 		"ttl":                                  TTLController,
 		"ttl-after-finished":                   TTLAfterFinishedController,
 	}
+}
+
+// Canonical returns the values of --controllers with their aliases replaced, also behind a minus.
+func Canonical(chosen []string, aliases map[string]string) []string {
+	out := make([]string, 0, len(chosen))
+	for _, choice := range chosen {
+		name, minus := strings.CutPrefix(choice, "-")
+		if known, ok := aliases[name]; ok {
+			name = known
+		}
+		if minus {
+			name = "-" + name
+		}
+		out = append(out, name)
+	}
+	return out
 }

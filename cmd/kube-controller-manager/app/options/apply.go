@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"time"
 
 	cpconfig "k8s.io/cloud-provider/config"
@@ -107,20 +106,4 @@ func (o *KubeControllerManagerOptions) applyMetrics() {
 		metrics.SetShowHidden()
 	}
 	metrics.SetDisabledMetrics(m.DisabledMetrics)
-}
-
-// canonical replaces the aliases among the names of --controllers.
-func canonical(chosen []string, aliases map[string]string) []string {
-	out := make([]string, 0, len(chosen))
-	for _, choice := range chosen {
-		name, minus := strings.CutPrefix(choice, "-")
-		if known, ok := aliases[name]; ok {
-			name = known
-		}
-		if minus {
-			name = "-" + name
-		}
-		out = append(out, name)
-	}
-	return out
 }

@@ -27,6 +27,7 @@ import (
 	kcmv1alpha1 "k8s.io/kube-controller-manager/config/v1alpha1"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 	_ "github.com/kube-kcm/kube-controller-manager/pkg/features" // every gate that --feature-gates takes
 	"github.com/kube-kcm/kube-controller-manager/pkg/strictyaml"
 	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
@@ -197,7 +198,7 @@ func (o *KubeControllerManagerOptions) Validate(all, disabledByDefault []string,
 
 // enabled reports whether --controllers lets any of some controllers run.
 func (o *KubeControllerManagerOptions) enabled(disabledByDefault []string, aliases map[string]string) func(...string) bool {
-	chosen, off := canonical(o.Generic.Controllers, aliases), sets.NewString(disabledByDefault...)
+	chosen, off := names.Canonical(o.Generic.Controllers, aliases), sets.NewString(disabledByDefault...)
 	return func(controllers ...string) bool {
 		for _, controller := range controllers {
 			if genericapp.IsControllerEnabled(controller, off, chosen) {

@@ -208,19 +208,7 @@ func known(name string) bool { return slices.Contains(names.All(), name) }
 
 // canonical replaces aliases, also after a minus.
 func canonical(entries []string) []string {
-	aliases := names.KCMControllerAliases()
-	var found []string
-	for _, entry := range entries {
-		name, off := strings.CutPrefix(entry, "-")
-		if full, ok := aliases[name]; ok {
-			name = full
-		}
-		if off {
-			name = "-" + name
-		}
-		found = append(found, name)
-	}
-	return found
+	return names.Canonical(entries, names.KCMControllerAliases())
 }
 
 // partition sorts names into those that are moved and those that are not.

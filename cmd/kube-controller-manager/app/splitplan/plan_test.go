@@ -35,7 +35,7 @@ func TestWhatEachSideRuns(t *testing.T) {
 		ourKey      bool
 		warnings    []string
 	}{
-		"the original is told what it runs no more": {
+		"the original turns off what moves": {
 			theirs: "*", move: "deployment-controller,replicaset-controller",
 			left: "*,-deployment-controller,-replicaset-controller", given: "deployment-controller,replicaset-controller"},
 		"an alias is as good as a name, and naming it twice changes nothing": {
