@@ -1,10 +1,13 @@
 package transport
 
 import (
+	"bytes"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -38,7 +41,7 @@ func TestAConnectionIsLeftAloneAfterNews(t *testing.T) {
 						}
 					}
 				}()
-				later := count(t, readLater)
+				atOnce, later := count(t, readAtOnce), count(t, readLater)
 				for i, want := range tc.want {
 					began := time.Now()
 					if _, err := server.Write([]byte{1}); err != nil {
@@ -50,6 +53,9 @@ func TestAConnectionIsLeftAloneAfterNews(t *testing.T) {
 				}
 				if got, want := count(t, readLater)-later, slices.Max(tc.want); (got > 0) != (want > 0) {
 					t.Errorf("%v reads are counted as later", got)
+				}
+				if count(t, readAtOnce) == atOnce {
+					t.Error("no read is counted as at once")
 				}
 				<-time.After(tc.interval)
 				began := time.Now()
@@ -95,6 +101,62 @@ func TestHeartbeatsHaveAConnectionOfTheirOwn(t *testing.T) {
 	}
 	if got := from("/apis/apps/v1/leases"); got != others {
 		t.Error("other leases are no heartbeats")
+	}
+}
+
+// TestWhoPrunesGetsAPartOfAWatch reads a watch by the configurations of trimmed caches and of others.
+func TestWhoPrunesGetsAPartOfAWatch(t *testing.T) {
+	frame := event(t, usualPod())
+	short := framed(Event(nil, frame))
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf;stream=watch")
+		_, _ = w.Write(framed(frame))
+	}))
+	defer server.Close()
+	for name, tc := range map[string]struct {
+		of      func(*rest.Config) (*rest.Config, error)
+		want    []byte
+		batched bool // the connection is left alone while it is busy
+	}{
+		"trimmed":                     {Watches{Prune: true, Batch: true}.Caches, short, true},
+		"whole":                       {Watches{Prune: true, Batch: true}.WholeCaches, framed(frame), true},
+		"trimmed, not pruned":         {Watches{Batch: true}.Caches, framed(frame), true},
+		"trimmed, read as it comes":   {Watches{Prune: true}.Caches, short, false},
+		"trimmed, as in the original": {Watches{}.Caches, framed(frame), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cut, decoded := count(t, cutBytes), count(t, decodedBytes)
+			config, err := tc.of(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			client, err := rest.HTTPClientFor(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var over net.Conn
+			trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { over = info.Conn.(*tls.Conn).NetConn() }}
+			request, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodGet, server.URL+"/api/v1/pods?watch=true", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			if err != nil || !bytes.Equal(got, tc.want) {
+				t.Errorf("%d bytes, %v, want %d", len(got), err, len(tc.want))
+			}
+			cut, decoded = count(t, cutBytes)-cut, count(t, decodedBytes)-decoded
+			if pruned := len(tc.want) == len(short); pruned != (cut == float64(len(frame)+header-len(short))) || pruned != (decoded == float64(len(short))) {
+				t.Errorf("counted %v bytes as cut out and %v as decoded", cut, decoded)
+			}
+			if _, ok := over.(*batched); ok != tc.batched {
+				t.Errorf("read over a %T", over)
+			}
+		})
 	}
 }
 

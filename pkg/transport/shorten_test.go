@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -24,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 	"sigs.k8s.io/randfill"
@@ -234,56 +232,6 @@ func BenchmarkDecode(b *testing.B) {
 			trimmed(b, decode(b, short))
 		}
 	})
-}
-
-// TestWhoPrunesGetsAPartOfAWatch reads a watch by the configurations of trimmed caches and of others.
-func TestWhoPrunesGetsAPartOfAWatch(t *testing.T) {
-	frame := event(t, usualPod())
-	short := framed(Event(nil, frame))
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf;stream=watch")
-		_, _ = w.Write(framed(frame))
-	}))
-	defer server.Close()
-	for name, tc := range map[string]struct {
-		of    func(*rest.Config) (*rest.Config, error)
-		want  []byte
-		reads bool // of the connection are counted
-	}{
-		"trimmed":                     {Watches{Prune: true, Batch: true}.Caches, short, true},
-		"whole":                       {Watches{Prune: true, Batch: true}.WholeCaches, framed(frame), true},
-		"trimmed, not pruned":         {Watches{Batch: true}.Caches, framed(frame), true},
-		"trimmed, read as it comes":   {Watches{Prune: true}.Caches, short, false},
-		"trimmed, as in the original": {Watches{}.Caches, framed(frame), false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cut, decoded, read := count(t, cutBytes), count(t, decodedBytes), count(t, readAtOnce)
-			config, err := tc.of(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			client, err := rest.HTTPClientFor(config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			response, err := client.Get(server.URL + "/api/v1/pods?watch=true")
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := io.ReadAll(response.Body)
-			_ = response.Body.Close()
-			if err != nil || !bytes.Equal(got, tc.want) {
-				t.Errorf("%d bytes, %v, want %d", len(got), err, len(tc.want))
-			}
-			cut, decoded = count(t, cutBytes)-cut, count(t, decodedBytes)-decoded
-			if pruned := len(tc.want) == len(short); pruned != (cut == float64(len(frame)+header-len(short))) || pruned != (decoded == float64(len(short))) {
-				t.Errorf("counted %v bytes as cut out and %v as decoded", cut, decoded)
-			}
-			if read = count(t, readAtOnce) - read; (read > 0) != tc.reads {
-				t.Errorf("counted %v reads", read)
-			}
-		})
-	}
 }
 
 func count(t testing.TB, of metrics.CounterMetric) float64 {
