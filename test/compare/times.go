@@ -188,10 +188,10 @@ func (c *comparison) compareTimes() {
 	}
 }
 
-// lateWrite reports whether a time lies elsewhere to the birth of the object only
-// because the write came later on one side: both set it to the moment of the write.
+// lateWrite reports whether a time comes after another one only because the write came
+// later on one side: both set it to the moment of the write.
 func lateWrite(what string, ours, theirs []string) bool {
-	if what != "after metadata.creationTimestamp" {
+	if !strings.HasPrefix(what, "after ") {
 		return false
 	}
 	for _, said := range [][]string{ours, theirs} {

@@ -86,6 +86,7 @@ func TestWhatIsSaidOfATimeOfOursIsTrueOfTheReference(t *testing.T) {
 		"before, not after":                 {"after x", "before x", "before x"},
 		"nearer":                            {"after x", "at x", ""},
 		"a later write":                     {"at metadata.creationTimestamp, set at the write", "after metadata.creationTimestamp, set at the write", ""},
+		"a later end":                       {"at status.startTime, set at the write", "after status.startTime, set at the write", ""},
 		"later, and not that of the write":  {"at metadata.creationTimestamp, set before the write", "after metadata.creationTimestamp", "after metadata.creationTimestamp"},
 		"it moves alone":                    {"set at the write", "moves when nothing changes", "moves when nothing changes"},
 		"it stays where it should move":     {"moves when the status changes", "stays when the status changes", "stays when the status changes"},

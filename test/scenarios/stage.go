@@ -17,9 +17,9 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
-// quiet is how long the controllers must write nothing to have settled; over for a story to
-// be over: a status that can wait does so for up to two seconds while the API server is busy.
-const quiet, over, quietPatience = 1200 * time.Millisecond, 2300 * time.Millisecond, 10 * time.Second
+// quiet is how long the controllers must write nothing to have settled: a status that can wait
+// does so for up to two seconds while the API server is busy.
+const quiet, quietPatience = 2300 * time.Millisecond, 10 * time.Second
 
 // clusterWide are the resources without a namespace that controllers write.
 var clusterWide = []schema.GroupVersionResource{
@@ -69,7 +69,7 @@ func (s *Stage) Play(t testing.TB, story *Story, namespace string) Take {
 	s.suite.playIn(t, story, namespace, func(ctx context.Context, r *run) {
 		mark := s.suite.auditMark
 		take.Waits = r.waits
-		if err := s.suite.settle(ctx, over); err != nil {
+		if err := s.suite.settle(ctx); err != nil {
 			t.Errorf("%s: wait for the controllers to be done: %v", story.Path, err)
 		}
 		var err error
@@ -116,13 +116,13 @@ func (s *Stage) Roles(ctx context.Context) (map[string][]rbacv1.PolicyRule, erro
 // Manager is the one that the last story used.
 func (s *Stage) Manager() *harness.Manager { return s.suite.manager }
 
-func (r *run) settle(ctx context.Context, _ Step) error { return r.suite.settle(ctx, quiet) }
+func (r *run) settle(ctx context.Context, _ Step) error { return r.suite.settle(ctx) }
 
-// settle waits until the controllers have written nothing for so long.
-func (s *suite) settle(ctx context.Context, still time.Duration) error {
+// settle waits until the controllers are quiet.
+func (s *suite) settle(ctx context.Context) error {
 	audit := s.cp.Audit
 	mark, last := audit.Mark(), time.Now()
-	for end := last.Add(quietPatience); time.Since(last) < still && time.Now().Before(end); {
+	for end := last.Add(quietPatience); time.Since(last) < quiet && time.Now().Before(end); {
 		if err := wait(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
