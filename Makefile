@@ -28,6 +28,8 @@ UNIT    := ./cmd/... ./pkg/... ./hack/table ./hack/mutants ./build/examples/... 
 GO      := go
 # Executables are static. Only the race detector needs a C compiler.
 export CGO_ENABLED := 0
+# No path of this machine in what is built; and what vet has compiled, a build and a test need not compile again.
+export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
 
 .PHONY: help
 help: ## list the targets
@@ -36,12 +38,12 @@ help: ## list the targets
 .PHONY: build
 build: ## build the binary into _output/bin
 	@mkdir -p $(OUT)/bin
-	$(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BINARY) ./cmd/kube-controller-manager
+	$(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BINARY) ./cmd/kube-controller-manager
 
 .PHONY: plugin
 plugin: ## build the plugin of kubectl, kubectl kcm, into _output/bin
 	@mkdir -p $(OUT)/bin
-	$(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(OUT)/bin/kubectl-kcm ./cmd/kubectl-kcm
+	$(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o $(OUT)/bin/kubectl-kcm ./cmd/kubectl-kcm
 
 .PHONY: image
 image: ## write the image as an OCI archive, _output/image.tar, for amd64 and arm64; ARCHES=amd64 for one
@@ -49,7 +51,7 @@ image: ## write the image as an OCI archive, _output/image.tar, for amd64 and ar
 		echo "build for $$arch"; \
 		for program in ./cmd/kube-controller-manager k8s.io/component-base/logs/kube-log-runner; do \
 			name=$${program##*/}; \
-			GOOS=linux GOARCH=$$arch $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' \
+			GOOS=linux GOARCH=$$arch $(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' \
 				-o $(OUT)/image/$$arch/$${name/kube-log-runner/go-runner} $$program; \
 		done; \
 	done
@@ -67,7 +69,7 @@ release: image ## all files of a release into _output/release; the same commit a
 		for platform in $(ARCHES:%=linux/%) $(DESKTOPS); do \
 			echo "build kubectl-kcm for $$platform"; \
 			dir=$${platform/#linux\//}; \
-			GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(OUT)/image/$${dir/\//-}/kubectl-kcm ./cmd/kubectl-kcm; \
+			GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o $(OUT)/image/$${dir/\//-}/kubectl-kcm ./cmd/kubectl-kcm; \
 		done; \
 	fi
 	@platforms="$(foreach arch,$(ARCHES),-binaries linux/$(arch)=../../$(OUT)/image/$(arch))"; \
@@ -84,7 +86,7 @@ build-race: ## build the binary with the race detector, for scenarios
 .PHONY: build-examples
 build-examples: ## build the examples of build/examples into _output/bin
 	@mkdir -p $(OUT)/bin
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(OUT)/bin/ ./build/examples/...
+	$(GO) build -ldflags '$(LDFLAGS)' -o $(OUT)/bin/ ./build/examples/...
 
 .PHONY: tools
 tools: ## build etcd, kube-apiserver, kubectl, kwok and the rest into _output/tools/bin
@@ -103,7 +105,11 @@ stop: ## stop the local cluster that run left running
 	@hack/stop.sh
 
 .PHONY: test
-test: test-unit test-worlds scenarios test-integration test-image compare-quick test-e2e ## run all tests, quick ones first
+test: test-unit test-worlds test-image compare-quick test-clusters ## run all tests, quick ones first
+
+.PHONY: test-clusters
+test-clusters: tools build build-race plugin build-examples ## scenarios, test-integration and test-e2e, two of them at a time: they wait most of the time
+	@$(MAKE) --no-print-directory -j2 --output-sync=target scenarios test-integration test-e2e
 
 .PHONY: test-unit
 test-unit: ## unit tests, shuffled, with the race detector; verify vets them
@@ -123,8 +129,8 @@ scenarios: tools build-race ## the stories of test/scenarios on a real etcd and 
 	KCM_BINARY=$(CURDIR)/$(RACE) CGO_ENABLED=1 $(GO) test -count=1 -race -vet=off -timeout=60m ./test/scenarios/...
 
 .PHONY: test-integration
-test-integration: tools build plugin build-examples ## what a story cannot say, on a real etcd and kube-apiserver; what mostly waits, two at a time
-	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off -parallel=2 -timeout=30m -skip=TestRulesAndDashboardFit ./test/integration/...
+test-integration: tools build plugin build-examples ## what a story cannot say, on a real etcd and kube-apiserver; what mostly waits, three at a time
+	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off -parallel=3 -timeout=30m -skip=TestRulesAndDashboardFit ./test/integration/...
 
 .PHONY: test-monitoring
 test-monitoring: tools tools-monitoring build ## the rules and the dashboard of build/monitoring, by Prometheus, on their own and against the binary; not in CI

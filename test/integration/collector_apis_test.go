@@ -19,6 +19,7 @@ const deadAPI = `{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","
 // TestCollectorHalfDiscovered starts the process again and again while one more
 // API cannot be discovered: what belongs to it waits, all else is collected.
 func TestCollectorHalfDiscovered(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	client := clientOf(t, cp)
 	m := collectorOnly(t, cp)

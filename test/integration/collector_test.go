@@ -209,6 +209,7 @@ func each(t *testing.T, families []*family, do func(*family) error) {
 // TestCollectorAgainstModel deletes from hundreds of random graphs while the
 // process is killed again and again.
 func TestCollectorAgainstModel(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	client := clientOf(t, cp)
 	m := collectorOnly(t, cp)

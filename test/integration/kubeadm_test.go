@@ -37,6 +37,7 @@ func kubeadmArgs(cp *harness.ControlPlane) []string {
 }
 
 func TestRunsWithTheFlagsOfKubeadm(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	client := clientOf(t, cp)
 	pretendKubelet(t, cp)

@@ -119,6 +119,7 @@ func shape(family *dto.MetricFamily) string {
 // TestMetricsAreAsDocumented holds the page to what is served, in a cluster that gives
 // occasion to all of it.
 func TestMetricsAreAsDocumented(t *testing.T) {
+	t.Parallel()
 	_, manager := inTrouble(t)
 	want, always := documentedMetrics(t)
 	if len(always) < 10 {

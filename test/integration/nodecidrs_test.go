@@ -23,6 +23,7 @@ const (
 // TestNodesHaveTheirOwnCIDRsThroughKills lets nodes register while the process is killed
 // at random moments. Each gets a pod CIDR, and no two the same.
 func TestNodesHaveTheirOwnCIDRsThroughKills(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	unlimited := rest.CopyConfig(cp.Admin)
 	unlimited.QPS = -1

@@ -107,6 +107,7 @@ func uses(t *testing.T, client kubernetes.Interface, in string, name corev1.Reso
 // TestABrokenWebhookFreezesOnlyTheNumbersThatCountItsKind is where the original
 // stops for the whole cluster: after a start it counts nothing any more.
 func TestABrokenWebhookFreezesOnlyTheNumbersThatCountItsKind(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	client, custom := clientOf(t, cp), dynamic.NewForConfigOrDie(cp.Admin)
 	manager := cp.StartManager(t, harness.ManagerOptions{Binary: harness.BuiltBinary(t), Args: []string{"--controllers=resourcequota-controller,serviceaccount-controller"}})

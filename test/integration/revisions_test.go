@@ -51,6 +51,7 @@ func only(t *testing.T, client kubernetes.Interface, app string) *appsv1.Control
 // the same bytes, hashes and names from ours: a change of binary must not roll
 // anything out.
 func TestRevisionsAreThoseOfTheOriginal(t *testing.T) {
+	t.Parallel()
 	tools, err := harness.FindTools()
 	if err != nil {
 		t.Fatal(err)

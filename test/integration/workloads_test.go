@@ -40,6 +40,7 @@ const (
 // while the process is killed twenty times at random moments. Both must end the
 // same, and no pod may have been created twice for one place.
 func TestWorkloadsThroughKills(t *testing.T) {
+	t.Parallel()
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	unlimited := rest.CopyConfig(cp.Admin)
 	unlimited.QPS = -1
