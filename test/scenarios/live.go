@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +51,27 @@ func (s *Stage) Open(ctx context.Context, t testing.TB, story *Story, namespace 
 	if s.suite.manager != nil {
 		p.run.logMark = s.suite.manager.LogMark()
 	}
-	return p, p.run.begin(ctx)
+	if err := p.run.begin(ctx); err != nil || !story.Private {
+		return p, err
+	}
+	return p, p.run.bringUpFirst()
+}
+
+// bringUpFirst starts the manager that the lines before the first that acts ask for.
+func (r *run) bringUpFirst() error {
+	r.setup.Proxy = r.story.Setup.Proxy
+	for _, step := range r.story.Steps {
+		if !step.prepares() {
+			break
+		}
+		switch step.Command {
+		case "flags":
+			r.setup.Flags = append(r.setup.Flags, strings.Fields(step.Rest)...)
+		case "start":
+			r.setup.Controllers = strings.Fields(step.Rest)
+		}
+	}
+	return r.bringUp()
 }
 
 // Do carries out one line of a story, and waits no longer than that for what it
