@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -71,54 +70,6 @@ func NewRecord(namespace string, objects []map[string]any, requests []harness.Au
 	}
 	b.close()
 	return b.record
-}
-
-// generatedNames finds the objects whose names the server or a controller made
-// up from a prefix.
-func generatedNames(objects []map[string]any, requests []harness.AuditEvent) map[string]string {
-	names := map[string]string{}
-	add := func(o map[string]any) {
-		meta := fields(o, "metadata")
-		prefix, _ := meta["generateName"].(string)
-		name, _ := meta["name"].(string)
-		switch {
-		case o["kind"] == "VolumeAttachment":
-			// It is a hash of the volume, which may have the UID of its claim, and the node.
-			spec := fields(o, "spec")
-			names[name] = fmt.Sprintf("csi-%v-%v-", fields(spec, "source")["persistentVolumeName"], spec["nodeName"])
-		case o["kind"] == "Workload" || o["kind"] == "PodGroup":
-			// It ends with a hash that comes from the UID of a Job.
-			spec := fields(o, "spec")
-			from := fields(fields(spec, "podGroupTemplateRef"), "workload")["podGroupTemplateName"]
-			if job := fields(spec, "controllerRef"); job != nil {
-				from = job["name"]
-			}
-			if from != nil && name != "" {
-				names[name] = fmt.Sprint(from) + "-"
-			}
-		case prefix != "" && strings.HasPrefix(name, prefix):
-			names[name] = prefix
-		case prefix != "":
-			// A refused request has no name; the prefix alone helps.
-			names[prefix+"*"] = prefix
-		}
-	}
-	for _, object := range objects {
-		add(object)
-	}
-	for _, request := range requests {
-		add(decoded(request.RequestObject))
-		add(decoded(request.ResponseObject))
-	}
-	return names
-}
-
-func decoded(raw json.RawMessage) map[string]any {
-	var o map[string]any
-	if json.Unmarshal(raw, &o) != nil {
-		return nil
-	}
-	return o
 }
 
 // builder fills a record.

@@ -140,6 +140,19 @@ func TestRequestsOfAKilledProcessWereRefusedByNobody(t *testing.T) {
 	}
 }
 
+func TestNamesWhosePrefixIsNotSaidAreTheSame(t *testing.T) {
+	got := generatedNames([]map[string]any{
+		{"kind": "EndpointSlice", "metadata": map[string]any{"name": "web-x7k2p", "labels": map[string]any{"kubernetes.io/service-name": "web"}}},
+		{"kind": "EndpointSlice", "metadata": map[string]any{"name": "mine", "labels": map[string]any{"kubernetes.io/service-name": "web"}}},
+		{"kind": "Pod", "metadata": map[string]any{"name": "own"}, "status": map[string]any{"resourceClaimStatuses": []any{
+			map[string]any{"name": "gpu", "resourceClaimName": "own-gpu-h2vp9"}, map[string]any{"name": "none"}}}},
+	}, nil)
+	want := map[string]string{"web-x7k2p": "web-", "own-gpu-h2vp9": "own-gpu-"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestNamesThatComeFromTheUIDOfAJobAreTheSame(t *testing.T) {
 	got := generatedNames([]map[string]any{
 		{"kind": "Workload", "metadata": map[string]any{"name": "pi-668d464d5f"}, "spec": map[string]any{"controllerRef": map[string]any{"name": "pi"}}},
