@@ -67,7 +67,7 @@ func NewBook(of schema.GroupResource, growth Growth) *Book {
 func (b *Book) Len() int { return len(b.objects) }
 
 // Put notes what the object of that name uses now, and reports whether that
-// changed. Until tells of a change to come, so it is a change as well.
+// changed. A usage that will expire (Until) counts as changed.
 func (b *Book) Put(name string, u Usage) bool {
 	was, known := b.expiring[name]
 	expires := !u.Until.IsZero()

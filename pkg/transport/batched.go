@@ -13,18 +13,19 @@ import (
 )
 
 const (
-	// interval is how long a busy connection is left alone after it has brought news, so
-	// that what comes meanwhile is read at once. It delays news by as much, at most.
+	// interval is the read interval of a busy connection: what arrives within it is read
+	// together. An event is delayed by that much at most.
 	interval = 20 * time.Millisecond
-	// sooner is how many reads may come sooner before a connection is a busy one; they
-	// are granted again one by one, every interval. A change and what follows from it are
-	// fewer, and are read at once.
+	// sooner is the burst: how many reads a connection may do without waiting before it
+	// counts as busy. One more is granted every interval. A single change and what follows
+	// from it need fewer, so they are read at once.
 	sooner = 50
-	// heartbeatInterval is the interval of the connection that brings heartbeats only. A
-	// renewal that is seen later may be seen by a later pass over the nodes.
+	// heartbeatInterval is the read interval of the connection that brings heartbeats
+	// only. A renewal that is seen that much later may be seen by a later pass over the
+	// nodes.
 	heartbeatInterval = 200 * time.Millisecond
-	// filling is how long after its start a connection is not left alone: it brings
-	// the first state then, which everybody waits for.
+	// filling is how long a new connection is read without waiting: it brings the first
+	// lists, which everything waits for.
 	filling = 5 * time.Second
 	// keepAlive and dialing are those of client-go's own connections.
 	keepAlive = 30 * time.Second
@@ -35,9 +36,9 @@ const (
 type Watches struct {
 	// Prune cuts the fields that trimmed caches do not keep out of their events.
 	Prune bool
-	// Batch reads busy connections at intervals: each read wakes a chain of goroutines for
-	// every watch it has news of, which costs more than the news. Heartbeats, on which
-	// nobody acts one by one, have another connection and longer intervals.
+	// Batch reads busy connections at intervals. Each read wakes a chain of goroutines for
+	// every watch that has an event in it, which costs more than the events. Heartbeats,
+	// on which nobody acts one by one, have a connection and a longer interval of their own.
 	Batch bool
 }
 
@@ -81,7 +82,7 @@ func (a *apart) RoundTrip(req *http.Request) (*http.Response, error) {
 // WrappedRoundTripper is the transport below, for those who look for its connections.
 func (a *apart) WrappedRoundTripper() http.RoundTripper { return a.next }
 
-// heartbeat tells of the path of leases, which nodes renew one by one all the time.
+// heartbeat reports whether the path is that of leases, which nodes renew all the time.
 func heartbeat(path string) bool {
 	return strings.HasPrefix(path, "/apis/coordination.k8s.io/") && strings.HasSuffix(path, "/leases")
 }
@@ -96,13 +97,13 @@ func dialer(interval time.Duration, sooner int) func(ctx context.Context, networ
 	}
 }
 
-// batched is a connection that is left alone for a while after each read when it is busy.
+// batched is a connection that waits before it reads again when it is busy.
 type batched struct {
 	net.Conn
 	reads *rate.Limiter
-	// from is when that begins.
+	// from is when it may first wait.
 	from time.Time
-	// more tells that the last read has left something.
+	// more means that the last read filled its buffer, so that more is there already.
 	more   bool
 	closed chan struct{}
 	close  sync.Once
@@ -112,7 +113,7 @@ func newBatched(conn net.Conn, interval time.Duration, sooner int, filling time.
 	return &batched{Conn: conn, reads: rate.NewLimiter(rate.Every(interval), sooner), from: time.Now().Add(filling), closed: make(chan struct{})}
 }
 
-// Read reads what has come.
+// Read reads what has arrived, after a wait when the connection is busy.
 func (c *batched) Read(p []byte) (int, error) {
 	wait := time.Duration(0)
 	if now := time.Now(); !c.more && !now.Before(c.from) {
@@ -129,7 +130,7 @@ func (c *batched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wait lets the time pass, unless the connection is closed.
+// wait returns after that time, or when the connection is closed.
 func (c *batched) wait(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

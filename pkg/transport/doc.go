@@ -1,20 +1,18 @@
-// Package transport is what lies between the clients of the process and the API
-// server.
+// Package transport is what lies between the clients of the process and the API server.
 //
-// It lets the process outlast an API server that is away, or that refuses for a
-// while: reads of caches wait while nobody listens (Reads), watches that end at once
-// are opened ever more rarely, and what a start asks for is asked again when the
-// refusal is one that passes (Try).
+// It keeps the process going while the API server is down or refuses requests. Lists
+// and watches wait until it answers (Reads). Watches that end at once are opened again
+// after growing gaps. What the start of the process asks for is retried when the error
+// can pass (Try).
 //
-// It lets writes end that were sent before a stop, and sends none after it, nor
-// behind the fence of leader election (Finishing).
+// When the process stops, it lets the writes under way finish, and sends none after
+// them; nor does it send one when the lease may be lost (Finishing).
 //
-// It makes the watches of the caches cheap (Caches). Before a watch event becomes an
-// object, the bytes of the fields that cache.Trim would drop are cut out of it: they
-// are then neither allocated nor collected. The connections that bring the events are
-// read at intervals, those of heartbeats at longer ones. All of it only saves work;
-// what a cached object holds is for cache.Trim alone to say, and bytes that are not
-// understood are passed on as they came.
+// It makes the watches of the caches cheap (Caches). The fields that cache.Trim would
+// drop are cut out of the bytes of a watch event before it is decoded, so they are
+// neither allocated nor collected. Busy connections are read at intervals, those that
+// bring heartbeats at longer ones. This only saves work: cache.Trim alone decides what
+// a cached object holds, and bytes that are not understood are passed on unchanged.
 //
-// It asks for no more of the answers to writes of pods than is used (PodMetadata).
+// It asks for no more of the answer to a write of a pod than is used (PodMetadata).
 package transport

@@ -25,8 +25,8 @@ type finisher struct {
 	fence func() error
 }
 
-// Finishing returns a copy of the configuration whose writes are not torn off, and
-// of which none is sent when fence returns an error.
+// Finishing returns a copy of the configuration whose writes under way are not cut off
+// at a stop, and which sends no write while fence returns an error.
 func Finishing(config *rest.Config, fence func() error) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &finisher{next, answerGrace, fence} })

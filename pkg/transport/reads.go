@@ -11,13 +11,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// knock is about how often a cache tries to reach an API server that is away.
-const knock = 500 * time.Millisecond
+// retryEvery is about how often a cache tries to reach an API server that is down.
+const retryEvery = 500 * time.Millisecond
 
-// patient holds the reads of the caches while nobody listens at the API
-// server's address. Left to themselves the caches double their wait with every
-// refused connection, so that after an outage of some seconds a controller
-// would work on old news for up to a minute.
+// patient holds the reads of the caches while nobody listens at the API server's
+// address. Left to themselves the caches double their wait with every refused
+// connection, so a controller would work on old objects for up to a minute after an
+// outage of some seconds.
 type patient struct {
 	next   http.RoundTripper
 	server string
@@ -51,7 +51,7 @@ func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
 		if p.away.CompareAndSwap(false, true) {
 			p.logger.Info("The API server cannot be reached; the caches wait for it", "server", p.server, "err", err)
 		}
-		if sleep(req.Context(), knock+rand.N(knock)) != nil {
+		if sleep(req.Context(), retryEvery+rand.N(retryEvery)) != nil {
 			return nil, err
 		}
 	}

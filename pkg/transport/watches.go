@@ -16,9 +16,9 @@ const (
 	widestGap = 5 * time.Second
 )
 
-// spaced spaces out the watches of a client that end at once. A cache that is told
-// that its version is too old lists and watches again without a pause, and is
-// told the same for as long as the API server has trouble.
+// spaced leaves growing gaps between watches that end at once. A cache whose version is
+// too old lists and watches again without a pause, and gets the same answer for as long as
+// the API server has trouble.
 type spaced struct {
 	next http.RoundTripper
 
@@ -55,7 +55,7 @@ func (c *spaced) RoundTrip(req *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(req)
 	switch {
 	case err != nil:
-		// Nobody has answered: how often to knock is not decided here.
+		// Nobody has answered: the reflector decides when to try again.
 	case response.StatusCode == http.StatusGone, response.StatusCode >= http.StatusInternalServerError:
 		c.end(key, true)
 	case response.StatusCode == http.StatusOK:

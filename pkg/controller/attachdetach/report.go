@@ -24,8 +24,8 @@ type nodeView struct {
 	node *corev1.Node
 	// attached is what is to stand in its status, in order.
 	attached []corev1.AttachedVolume
-	// want is the number of the change that brought this. Unsure: what stands there now is
-	// not known.
+	// want is the number of the change that led to this. unsure means that what the status
+	// holds now is not known.
 	want   uint64
 	unsure bool
 	// verified is when its attachments were last compared, and lost are the volumes whose

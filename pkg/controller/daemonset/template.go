@@ -107,7 +107,7 @@ func nodeOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// selectsAll tells of a set that would claim every pod of its namespace.
+// selectsAll reports whether the set would claim every pod of its namespace.
 func selectsAll(ds *appsv1.DaemonSet) bool {
 	return apiequality.Semantic.DeepEqual(ds.Spec.Selector, &metav1.LabelSelector{})
 }

@@ -4,8 +4,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// resize is a decision on one ReplicaSet. With notes set, its scale notes are
-// brought up to date also where its size stays.
+// resize is a decision on one ReplicaSet. With notes set, its scale notes are updated
+// even if its size stays.
 type resize struct {
 	set   *appsv1.ReplicaSet
 	to    int32

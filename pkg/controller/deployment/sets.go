@@ -84,9 +84,9 @@ func divide(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) (newSet *appsv1.Rep
 }
 
 // sameTemplate compares two templates without the hash that a ReplicaSet's
-// carries. It is asked of every ReplicaSet whenever one of them reports, and of
-// the present one the answer is yes: encoded, equal specs are told so at a
-// fraction of what it costs to walk through them.
+// carries. It is called for every ReplicaSet whenever one of them reports, and the
+// answer is yes for the present one: comparing the encoded specs costs a fraction of
+// walking through them when they are equal.
 func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	x, y := a.ObjectMeta, b.ObjectMeta
 	x.Labels, y.Labels = withoutHash(x.Labels), withoutHash(y.Labels)

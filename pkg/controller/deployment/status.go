@@ -73,7 +73,7 @@ func failureCondition(status *appsv1.DeploymentStatus, newSet *appsv1.ReplicaSet
 	removeCondition(status, appsv1.DeploymentReplicaFailure)
 }
 
-// createFailure is what users are told when the new ReplicaSet cannot be made.
+// createFailure is the message when the new ReplicaSet cannot be created.
 func createFailure(name string, err any) string {
 	return fmt.Sprintf("Failed to create new replica set %q: %v", name, err)
 }

@@ -146,7 +146,7 @@ func (c *Controller) follow(e effects) {
 	}
 }
 
-// report tells of a reference to an owner in another namespace.
+// report sends the event about a reference to an owner in another namespace.
 func (c *Controller) report(m *mistake) {
 	d := m.dependent
 	on := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: d.name, UID: d.uid}}
@@ -216,8 +216,8 @@ func (c *Controller) servedChanged() {
 	}
 	c.mu.Lock()
 	waiting, held := slices.Collect(maps.Keys(c.waiting)), slices.Collect(maps.Keys(c.held))
-	more := news(served, c.served)
-	syncErrors.Add(float64(news(broken, c.broken)))
+	more := added(served, c.served)
+	syncErrors.Add(float64(added(broken, c.broken)))
 	c.served, c.broken = served, broken
 	c.mu.Unlock()
 	if more > 0 {
@@ -238,8 +238,8 @@ func (c *Controller) servedChanged() {
 	}
 }
 
-// news counts what was not there before.
-func news(now, before map[string]bool) int {
+// added counts what was not there before.
+func added(now, before map[string]bool) int {
 	n := 0
 	for id := range now {
 		if !before[id] {

@@ -12,11 +12,11 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
 )
 
-// A Job backs off by itself when pods fail, and gives up in the end. That leaves two
-// things unbounded: failures that its policy ignores or its limit allows while others
-// succeed, each of which makes it try again at once, and limits per index, with which
-// each index is tried on its own. The rejected pods of a Job stay, so they are judged
-// together as those of a ReplicaSet are.
+// A Job backs off by itself when pods fail, and gives up in the end. Two cases stay
+// unbounded. It tries again at once after failures that its policy ignores, or that its
+// limit allows while other pods succeed. And with a limit per index, each index is tried
+// on its own. The rejected pods of a Job stay, so they are judged together, as those of
+// a ReplicaSet are.
 
 // judge says what rejected pods mean for the next ones; nil when none is made.
 func (v *view) judge() *rejections.Verdict {

@@ -113,7 +113,7 @@ func (t *tally) event(kind, reason, message string) act.Event {
 	return act.Event{On: t.view.job, Type: kind, Reason: reason, Message: message}
 }
 
-// holdBack tells of pods that are held back, as long as the Job goes on.
+// holdBack notes that pods are held back, as long as the Job goes on.
 func (t *tally) holdBack(until time.Time) {
 	judged := t.view.judged
 	if t.verdict != nil {

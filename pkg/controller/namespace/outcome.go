@@ -151,7 +151,7 @@ func (o *outcome) why() string {
 // mostNamed is how many kinds, and how many finalizers, a reason names.
 const mostNamed = 5
 
-// left names the kinds of which most is left, and the finalizers that hold most of it.
+// left names the kinds with the most objects left, and the finalizers that hold most of them.
 func (o *outcome) left() string {
 	kinds := map[string]int{}
 	for gvr, n := range o.remaining {

@@ -178,7 +178,7 @@ func (c *cluster) end() *findings {
 	case entered:
 		c.clearTaints()
 	case left:
-		// While nothing was heard of anyone, silence meant nothing: all start anew.
+		// While no node was heard, silence meant nothing: the grace of all starts again.
 		for _, r := range c.nodes {
 			r.hear(c.now)
 		}

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory holds the histories of autoscalers. One that was created anew under its
-// name has none.
+// memory holds the histories of autoscalers. One that was deleted and created again
+// under its name starts without.
 type memory struct {
 	mu  sync.Mutex
 	all map[types.NamespacedName]remembered

@@ -118,7 +118,7 @@ func byUtilization(current, target int32, t tolerances, pods []*corev1.Pod, g gr
 	return recommend(current, g, t, ratio, full), used, nil
 }
 
-// utilized is of the pods of which both is known; false when there is none.
+// utilized counts the pods whose usage and request are both known; false without any.
 func utilized(s samples, asked map[string]int64) (utilization, bool) {
 	var usage, request, count int64
 	for name, one := range s {

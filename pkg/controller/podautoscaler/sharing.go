@@ -12,10 +12,9 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 )
 
-// selectors knows which pods each autoscaler has last seen its target select, so
-// that two that would fight over a pod are told. To ask it costs what the labels
-// of the pods and the autoscalers that may select them are, however many others
-// there are.
+// selectors knows which pods each autoscaler has last seen its target select, so that
+// two that would fight over a pod are found. A lookup costs as much as the pods have
+// labels and the autoscalers that may select them, however many others there are.
 type selectors struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]selected

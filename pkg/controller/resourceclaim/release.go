@@ -14,7 +14,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// sighting is what is known of an object of some name, of which only one UID counts.
+// sighting is what is known of the object of one name and one UID.
 type sighting struct {
 	uid types.UID
 	// deleted: it was seen to be deleted.

@@ -62,8 +62,8 @@ type charge struct {
 	by       corev1.ResourceList
 }
 
-// follow takes the next version of the quota. Those that are older than what is
-// known already, as a write brought it, change nothing.
+// follow takes the next version of the quota. One that is older than what our own write
+// has returned changes nothing.
 func (c *charges) follow(q *corev1.ResourceQuota, now time.Time) {
 	if c.quota == nil || c.quota.UID != q.UID {
 		*c = charges{quota: q, raised: corev1.ResourceList{}, lines: map[corev1.ResourceName]*line{}, patience: c.patience}

@@ -43,7 +43,7 @@ const (
 type Options struct {
 	// Workers is how many quotas are worked on at once, of each queue; 1 by default.
 	Workers int
-	// SyncPeriod is how often everything is counted anew; 0 never does.
+	// SyncPeriod is how often everything is counted again; 0 means never.
 	SyncPeriod time.Duration
 	// IgnorePodLevel leaves the resources of pods as a whole out.
 	IgnorePodLevel bool

@@ -35,7 +35,7 @@ type account struct {
 	claims map[string]map[string]*resourceapi.ResourceClaim
 }
 
-// reader is a quota: what it counts, and of which objects.
+// reader is a quota: the resources that it counts, and the scope of their objects.
 type reader struct {
 	counts map[schema.GroupResource]bool
 	scope  quota.Scope
@@ -130,7 +130,7 @@ func (l *ledger) counted() map[schema.GroupResource]bool {
 	return all
 }
 
-// close closes the books of a resource everywhere; they are opened anew when they are read.
+// close closes the books of a resource everywhere; they are opened again when they are read.
 func (l *ledger) close(of schema.GroupResource) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

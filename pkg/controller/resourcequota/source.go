@@ -14,7 +14,7 @@ const (
 	// before it reports the others.
 	loadingFor = 2 * time.Second
 	// brokenFor is how long a kind must be out of reach before an event says so:
-	// an API server that restarts is no news.
+	// an API server that restarts is not worth one.
 	brokenFor = 5 * time.Second
 )
 

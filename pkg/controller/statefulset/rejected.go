@@ -105,8 +105,8 @@ func (b *setback) wait(now time.Time) time.Duration {
 	return max(b.due[b.next.Name].Sub(now), 0)
 }
 
-// condition adds the condition that tells of rejected pods, or says its next time,
-// and removes it when there is nothing more to hold back.
+// condition adds the condition about rejected pods or updates its next time, and removes
+// it when there is nothing more to hold back.
 func (b *setback) condition(conditions []appsv1.StatefulSetCondition, now time.Time) []appsv1.StatefulSetCondition {
 	var told *appsv1.StatefulSetCondition
 	if b != nil && b.next != nil {

@@ -139,9 +139,9 @@ func (o observed) handovers(pod *corev1.Pod) (changes []handover, disputed []str
 	return changes, disputed
 }
 
-// settled adds to a step what gives the claims of its pod their owners. Those of
-// others are told of only when there is something to do besides: each time would
-// be at every look.
+// settled adds to a step what gives the claims of its pod their owners. Claims that
+// belong to others are announced only when the step writes something: without that
+// each reconcile would announce them.
 func (o observed) settled(s step) step {
 	if s.owners, s.disputed = o.handovers(s.pod); len(s.owners) == 0 {
 		s.disputed = nil

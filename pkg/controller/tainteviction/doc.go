@@ -9,12 +9,12 @@
 //     times is over, counted from when this process saw taint and pod together.
 //     Of several tolerations that match a taint, the first one counts.
 //   - A deletion that waits is cancelled when the taints go, when the pod comes
-//     to tolerate them for ever, or when the pod goes by itself.
+//     to tolerate them without a limit, or when the pod goes by itself.
 //   - A pod has the condition DisruptionTarget with reason
 //     DeletionByTaintManager before it is deleted.
 //
 // As in the original, a deletion that waits keeps its time when taints or
-// tolerations change to another finite time, waiting starts anew when the
+// tolerations change to another finite time, waiting starts again when the
 // process does, and it goes on when the node is deleted. A delete that fails is
 // retried by the loop, with backoff and until it succeeds.
 //

@@ -58,7 +58,7 @@ func report(o observed) act.Step {
 	for _, warning := range o.warnings {
 		checking.WithExpressionWarnings(admissionapply.ExpressionWarning().WithFieldRef(warning.FieldRef).WithWarning(warning.Warning))
 	}
-	// With the UID a policy that was made anew meanwhile does not count as checked.
+	// With the UID, a policy that was deleted and created again meanwhile does not count as checked.
 	return act.Apply{
 		Of: o.policy, Manager: fieldManager, Force: true, Subresource: "status",
 		Configuration: admissionapply.ValidatingAdmissionPolicy(o.policy.Name).WithUID(o.policy.UID).

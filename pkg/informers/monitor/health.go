@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// holds is how long an opened watch must last to count as good news: a broken
-// conversion lets it open and ends it with the first object.
+// holds is how long an opened watch must last to count as healthy: with a broken
+// conversion it opens and ends at the first object.
 const holds = 2 * time.Second
 
 // State is how the watch of a resource is doing.

@@ -90,8 +90,8 @@ func (c *catalog) add(version schema.GroupVersion, r *metav1.APIResource) {
 }
 
 // after completes the catalog with what an earlier one knew of groups that
-// cannot be discovered now, and keeps versions that are served still, so that
-// no watch is begun anew without need.
+// cannot be discovered now, and keeps versions that are still served, so that
+// no watch is restarted without need.
 func (c catalog) after(earlier catalog) catalog {
 	c.resources, c.served = maps.Clone(c.resources), maps.Clone(c.served)
 	for gvr := range earlier.served {

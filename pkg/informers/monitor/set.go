@@ -229,7 +229,7 @@ func (s *Set) wanted(r Resource) []Interest {
 	return wanted
 }
 
-// settle tells of changed states, and whether all is well.
+// settle announces changed states, and reports whether all is well.
 func (s *Set) settle(ctx context.Context) bool {
 	well := s.ready()
 	for _, w := range s.all() {

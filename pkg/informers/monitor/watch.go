@@ -175,8 +175,8 @@ func (w *resourceWatch) objects() []metav1.Object {
 	return objects
 }
 
-// release tells of the objects that the watch of another version had and this
-// one has not, once this one has listed.
+// release reports the objects that the watch of the earlier version had and this
+// one lacks, once this one has listed.
 func (w *resourceWatch) release() {
 	if w.before == nil || !w.listed() {
 		return

@@ -74,8 +74,8 @@ type Verdict struct {
 	Reason string
 }
 
-// Judge looks at all pods of an owner that are there, also those that have ended,
-// of which it wants so many to run.
+// Judge looks at all pods of an owner, also those that have ended. wanted is how many
+// of them the owner wants to run.
 func Judge(all []*corev1.Pod, wanted int, now time.Time) Verdict {
 	rejected := remembered(all, now)
 	streak, tried, pending, served := sinceAccepted(all, rejected)
@@ -155,8 +155,8 @@ func remembered(all []*corev1.Pod, now time.Time) []*corev1.Pod {
 }
 
 // sinceAccepted are the rejected pods that were made after the latest one that
-// was accepted, and when the last one was made that was not. It counts the active
-// pods of which it is not known yet, and those that run.
+// was accepted, and when the last one was made that was not. pending counts the active
+// pods that are neither accepted nor rejected yet, served those that run.
 func sinceAccepted(all, rejected []*corev1.Pod) (streak []*corev1.Pod, tried time.Time, pending, served int) {
 	var accepted time.Time
 	for _, pod := range all {

@@ -29,7 +29,7 @@ type Plan struct {
 	// Status is written last, also when a stage has failed, and is computed from all
 	// results. It is pure; a nil step writes nothing.
 	Status func(Results) Step
-	// Counts is what the metrics are told of the results of this plan. It is pure.
+	// Counts returns what the metrics count of the results of this plan. It is pure.
 	Counts func(Results) []Count
 	// Note returns what the controller remembers of this plan and its results, such as
 	// which other keys to wake. It is pure; nil notes nothing.

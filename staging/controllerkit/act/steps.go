@@ -174,7 +174,7 @@ type Status struct {
 	Events Events
 }
 
-// Event tells of something that is no write.
+// Event is an event about something other than a write of the plan.
 type Event struct {
 	On client.Object
 	// Type is Normal or Warning.
@@ -211,7 +211,7 @@ type Events struct {
 	DoneReason, Done string
 	// Failed is of type Warning; its format gets what the API server said.
 	FailedReason, Failed string
-	// Untold reports whether nothing is told of a failure. It is pure. Nil: all are told.
+	// Untold reports whether a failure gets no event. It is pure. Nil: every failure gets one.
 	Untold func(error) bool
 }
 

@@ -21,8 +21,8 @@ const (
 	// most a twentieth of the time, and a state that lasts is seen.
 	ReportShare   = 20
 	LongestReport = 2 * time.Second
-	// LookShare and LongestLook are for reconciles that change nothing: of a set of
-	// thousands of pods, of which each wakes it, they take a twentieth of the time.
+	// LookShare and LongestLook are for reconciles that change nothing. Every pod of a
+	// set wakes it; with thousands of pods, its reconciles take a twentieth of the time.
 	LookShare   = 20
 	LongestLook = 500 * time.Millisecond
 	// ServiceShare and LongestService are for the endpoints of a Service: one that

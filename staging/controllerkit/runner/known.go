@@ -14,7 +14,7 @@ type Known struct {
 	Loop, Key string
 	// InFlightSince is since when a worker has been on the key.
 	InFlightSince time.Time
-	// Failures counts those in a row, the last of which had LastError.
+	// Failures counts the failures in a row; LastError is the error of the last one.
 	Failures  int
 	LastError string
 	// GaveUp: the key is not tried again until its object changes.

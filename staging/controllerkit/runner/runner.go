@@ -44,7 +44,7 @@ type Options[K comparable] struct {
 	// Namespace is that in which a key is worked on, for a pause; by default that of a
 	// NamespacedName, and none of other keys.
 	Namespace func(K) string
-	// MaxRetries drops a key after so many failures in a row until an event wakes it; 0 retries for ever.
+	// MaxRetries drops a key after so many failures in a row until an event wakes it; 0 means no limit.
 	MaxRetries int
 	// Writes is where the controller records what a key wrote; nil checks nothing.
 	Writes *consistency.Tracker[K]
