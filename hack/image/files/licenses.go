@@ -3,7 +3,6 @@ package files
 import (
 	"debug/buildinfo"
 	"fmt"
-	"go/build"
 	"os"
 	"os/exec"
 	"path"
@@ -31,9 +30,16 @@ func (m Module) Ours() bool { return strings.HasPrefix(m.Path, project) }
 
 // GoLicenses are those of Go itself, which every executable has parts of.
 func GoLicenses() ([]File, error) {
-	found, err := licensesIn(build.Default.GOROOT, "go")
-	if err != nil || len(found) == 0 {
-		return nil, fmt.Errorf("no licence in %s: %w", build.Default.GOROOT, err)
+	root, err := goEnv("GOROOT") // a program built with -trimpath does not know it
+	if err != nil {
+		return nil, err
+	}
+	found, err := licensesIn(root, "go")
+	if err != nil {
+		return nil, fmt.Errorf("licence of Go: %w", err)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("no licence of Go in %s", root)
 	}
 	return found, nil
 }
@@ -41,7 +47,7 @@ func GoLicenses() ([]File, error) {
 // Modules returns what an executable says that it is built from: the module of its own,
 // and the others in the order of their paths. Each module of others has a licence.
 func Modules(program string) ([]Module, error) {
-	cache, err := moduleCache()
+	cache, err := goEnv("GOMODCACHE")
 	if err != nil {
 		return nil, err
 	}
@@ -115,10 +121,10 @@ func licensesIn(dir, name string) ([]File, error) {
 	return found, nil
 }
 
-func moduleCache() (string, error) {
-	out, err := exec.Command("go", "env", "GOMODCACHE").Output()
+func goEnv(name string) (string, error) {
+	out, err := exec.Command("go", "env", name).Output()
 	if err != nil {
-		return "", fmt.Errorf("go env GOMODCACHE: %w", err)
+		return "", fmt.Errorf("go env %s: %w", name, err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }
