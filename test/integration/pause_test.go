@@ -116,7 +116,7 @@ func (p *pauses) says(path string, words ...string) {
 	})
 }
 
-// pods are those of the newest template of a Deployment, and all of them.
+// pods counts those of the newest template of a Deployment, and all of them, without those that are going.
 func (p *pauses) pods(name, image string) (updated, all int) {
 	p.Helper()
 	list, err := p.client.CoreV1().Pods("default").List(p.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
@@ -124,11 +124,14 @@ func (p *pauses) pods(name, image string) (updated, all int) {
 		p.Fatal(err)
 	}
 	for _, pod := range list.Items {
-		if pod.Spec.Containers[0].Image == image {
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		if all++; pod.Spec.Containers[0].Image == image {
 			updated++
 		}
 	}
-	return updated, len(list.Items)
+	return updated, all
 }
 
 // controllers pauses two controllers in the middle of a roll-out.
