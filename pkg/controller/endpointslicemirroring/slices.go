@@ -10,6 +10,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	endpointsliceutil "k8s.io/endpointslice/util"
 	utilnet "k8s.io/utils/net"
 )
 
@@ -98,6 +99,7 @@ func slotOf(slice *discoveryv1.EndpointSlice) slot {
 	return slot{slice.AddressType, portsKey(ports)}
 }
 
+// portsOf returns the ports in the order in which every Kubernetes stores them.
 func portsOf(c content) []discoveryv1.EndpointPort {
 	ports := make([]discoveryv1.EndpointPort, 0, len(c.ports))
 	for _, p := range c.ports {
@@ -107,6 +109,7 @@ func portsOf(c content) []discoveryv1.EndpointPort {
 		}
 		ports = append(ports, port)
 	}
+	_ = endpointsliceutil.NewPortMapKey(ports) // brings them into that order
 	return ports
 }
 
