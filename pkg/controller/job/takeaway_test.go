@@ -290,3 +290,21 @@ func TestAWorldWithKillsAndChangesForgetsNoPod(t *testing.T) {
 		})
 	}
 }
+
+// TestOfEqualPodsTheLowestIndexGoesFirst has an Indexed Job with one pod too many.
+func TestOfEqualPodsTheLowestIndexGoesFirst(t *testing.T) {
+	for name, tc := range map[string]struct {
+		active []*corev1.Pod
+		want   string
+	}{
+		"all equal":          {[]*corev1.Pod{newPodOf("a", index(2)), newPodOf("b", index(1)), newPodOf("c", index(3))}, "b"},
+		"one is missed less": {[]*corev1.Pod{newPodOf("a", index(2), unready), newPodOf("b", index(1))}, "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gone := victims(&view{job: newJob(4, indexedMode), active: tc.active}, 1)
+			if len(gone) != 1 || gone[0].Name != tc.want {
+				t.Errorf("got %v, want %s", gone, tc.want)
+			}
+		})
+	}
+}

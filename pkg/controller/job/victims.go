@@ -50,9 +50,10 @@ func unindexed(v *view) (gone, left []*corev1.Pod) {
 	return gone, left
 }
 
-// missedLess orders pods by what is lost with them: first those that were being
-// taken away already, then those that have not been scheduled, have not started, are not ready or were not for long, restart
-// often, are young.
+// missedLess orders pods by what is lost with them: first those that were being taken away
+// already, then those that have not been scheduled, have not started, are not ready or were
+// not for long, restart often, are young. Of those that are equal in all this the lowest index
+// is first, as with the original.
 func missedLess(a, b *corev1.Pod) int {
 	restartsA, sidecarsA := pods.MaxRestarts(a)
 	restartsB, sidecarsB := pods.MaxRestarts(b)
@@ -65,6 +66,7 @@ func missedLess(a, b *corev1.Pod) int {
 		cmp.Compare(restartsB, restartsA),
 		cmp.Compare(sidecarsB, sidecarsA),
 		pods.NewestFirst(a.CreationTimestamp.Time, b.CreationTimestamp.Time),
+		cmp.Compare(indexOf(a), indexOf(b)),
 		cmp.Compare(a.UID, b.UID),
 	)
 }
