@@ -3,8 +3,11 @@ package explore
 import (
 	"context"
 	"flag"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +22,7 @@ var (
 	forFlag      = flag.Duration("for", 0, "explore for this long")
 	seedsFlag    = flag.Int("seeds", 1, "without -for: how many seeds of each family")
 	seedFlag     = flag.Int("seed", 1, "the first seed of each family")
+	pickFlag     = flag.String("pick", "", "play these seeds alone, such as job-17,hpa-3")
 	firstFlag    = flag.Bool("first", false, "end at the first difference")
 	lanesFlag    = flag.Int("lanes", 2, "how many pairs of control planes play side by side")
 	outFlag      = flag.String("out", "", "directory of the report and the stories; without it, _output/explore")
@@ -71,19 +75,17 @@ func TestExplore(t *testing.T) {
 		defer cancel()
 	}
 	tasks := make(chan Task)
+	all := rounds(t)
+	if *pickFlag != "" {
+		all = picked(t, *pickFlag)
+	}
 	go func() {
 		defer close(tasks)
-		for from := 0; *forFlag > 0 || from < *seedsFlag; from += batch {
-			for _, f := range chosen(t) {
-				task := Task{Family: f}
-				for i := from; i < from+batch && (*forFlag > 0 || i < *seedsFlag); i++ {
-					task.Seeds = append(task.Seeds, *seedFlag+i)
-				}
-				select {
-				case tasks <- task:
-				case <-ctx.Done():
-					return
-				}
+		for task := range all {
+			select {
+			case tasks <- task:
+			case <-ctx.Done():
+				return
 			}
 		}
 	}()
@@ -94,6 +96,40 @@ func TestExplore(t *testing.T) {
 	if n := len(e.report.Differences); n > 0 {
 		t.Errorf("%d differences; their stories are in %s", n, e.Out)
 	}
+}
+
+// rounds go over the chosen families again and again, with the next seeds each time.
+func rounds(t *testing.T) iter.Seq[Task] {
+	t.Helper()
+	all := chosen(t)
+	return func(yield func(Task) bool) {
+		for from := 0; *forFlag > 0 || from < *seedsFlag; from += batch {
+			for _, f := range all {
+				task := Task{Family: f}
+				for i := from; i < from+batch && (*forFlag > 0 || i < *seedsFlag); i++ {
+					task.Seeds = append(task.Seeds, *seedFlag+i)
+				}
+				if !yield(task) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// picked are seeds that are named: family, dash and number, with commas between them.
+func picked(t *testing.T, names string) iter.Seq[Task] {
+	t.Helper()
+	var all []Task
+	for name := range strings.SplitSeq(names, ",") {
+		family, number, _ := strings.Cut(name, "-")
+		seed, err := strconv.Atoi(number)
+		if err != nil || families[family] == nil {
+			t.Fatalf("-pick: %q is not a family and a seed, such as job-17", name)
+		}
+		all = append(all, Task{Family: families[family], Seeds: []int{seed}})
+	}
+	return slices.Values(all)
 }
 
 // TestReplay plays one story, such as one that the explorer has written.
