@@ -125,7 +125,7 @@ func (n *node) found(d *node, ref *metav1.OwnerReference) bool {
 
 // own gives the node these owners.
 func (g *graph) own(n *node, refs []metav1.OwnerReference, e *effects) {
-	before := n.owners
+	before, reported := n.owners, len(e.mistakes)
 	n.owners = refs
 	fewer := false
 	for i := range before {
@@ -148,6 +148,7 @@ func (g *graph) own(n *node, refs []metav1.OwnerReference, e *effects) {
 			e.lookAt(owner)
 		}
 	}
+	e.mistakes = e.mistakes[:min(len(e.mistakes), reported+1)] // as in the original, the first of them is reported
 	if fewer && len(g.doubtful(n)) > 0 {
 		e.lookAt(n) // what went may have been what kept it
 	}
