@@ -78,6 +78,32 @@ func TestDrawnObjectsReach(t *testing.T) {
 	}
 }
 
+// TestANodeGoesUnlessASetSurges holds what is left out of scripts.
+func TestANodeGoesUnlessASetSurges(t *testing.T) {
+	with := func(rolling Object) Object {
+		return Object{"spec": Object{"updateStrategy": Object{"rollingUpdate": rolling}}}
+	}
+	for name, tc := range map[string]struct {
+		set   Object
+		steps []string
+		step  string
+		leave bool
+	}{
+		"no surge":             {with(Object{"maxUnavailable": 1, "maxSurge": 0}), nil, "node b delete\npass 300ms", false},
+		"a surge":              {with(Object{"maxSurge": 1}), nil, "node b delete\npass 300ms", true},
+		"a share":              {with(Object{"maxSurge": "50%"}), nil, "node b delete", true},
+		"a surge in some step": {with(nil), []string{`patch daemonsets/web {"maxSurge":1}`}, "node b delete", true},
+		"another step":         {with(Object{"maxSurge": 1}), nil, "node b cordon", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &Script{Objects: map[string]Object{"web.yaml": tc.set}, Steps: tc.steps}
+			if got := families["daemonset"].Leave(s, nil, tc.step); got != tc.leave {
+				t.Errorf("left out: %t, want %t", got, tc.leave)
+			}
+		})
+	}
+}
+
 // TestASecondAutoscalerComesWhilePodsStopAtOnce holds what is left out of scripts.
 func TestASecondAutoscalerComesWhilePodsStopAtOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -91,7 +117,7 @@ func TestASecondAutoscalerComesWhilePodsStopAtOnce(t *testing.T) {
 		"nothing said of the pods": {nil, "apply second.yaml", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := families["hpa"].Leave(tc.before, tc.step); got != tc.leave {
+			if got := families["hpa"].Leave(nil, tc.before, tc.step); got != tc.leave {
 				t.Errorf("left out: %t, want %t", got, tc.leave)
 			}
 		})

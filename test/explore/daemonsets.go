@@ -2,6 +2,8 @@ package explore
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -49,7 +51,20 @@ func init() {
 			{2, Line("apply web.yaml")},
 			{1, Quota},
 		}, PodMoves("daemonsets/web"), Disturbances("pods", "daemonsets", "controllerrevisions")),
+		// The original stands still on a node that is gone, until its pods are collected.
+		Leave: func(s *Script, _ []string, step string) bool { return deletesNode.MatchString(step) && s.surges() },
 	})
+}
+
+var (
+	deletesNode = regexp.MustCompile(`^node \S+ delete`)
+	surge       = regexp.MustCompile(`"maxSurge":"?[1-9]`)
+)
+
+// surges reports whether a set of the script may ever have a surge.
+func (s *Script) surges() bool {
+	return surge.MatchString(strings.Join(s.Steps, "\n")) ||
+		slices.ContainsFunc(slices.Collect(maps.Values(s.Objects)), func(o Object) bool { return surge.MatchString(jsonOf(o)) })
 }
 
 // wakingNodeMove is something that happens to a node, and then to the set where

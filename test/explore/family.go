@@ -29,7 +29,7 @@ type Family struct {
 	Moves []Move
 	// Leave reports whether a step has no sense after those before it, because what
 	// both do then is known to differ.
-	Leave func(before []string, step string) bool
+	Leave func(s *Script, before []string, step string) bool
 }
 
 // Move is a kind of step.
@@ -88,7 +88,7 @@ func (f *Family) Script(schemas *Schemas, seed int) *Script {
 	if f.Leave != nil {
 		var kept []string
 		for _, step := range s.Steps {
-			if !f.Leave(kept, step) {
+			if !f.Leave(s, kept, step) {
 				kept = append(kept, step)
 			}
 		}

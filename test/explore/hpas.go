@@ -179,7 +179,9 @@ func init() {
 			{1, Line("kubelet slow-start", "kubelet slow-stop", "kubelet pending")},
 			{2, Line("kubelet on")},
 		}, Disturbances("deployments", "horizontalpodautoscalers")),
-		Leave: func(before []string, step string) bool { return step == "apply second.yaml" && stopsSlowly(before) },
+		Leave: func(_ *Script, before []string, step string) bool {
+			return step == "apply second.yaml" && stopsSlowly(before)
+		},
 	})
 }
 

@@ -42,7 +42,7 @@ func init() {
 				`status jobs/web {"conditions":null}`)},
 			{1, Quota},
 		}, PodMoves("jobs/web"), Disturbances("pods", "jobs")),
-		Leave: func(before []string, step string) bool {
+		Leave: func(_ *Script, before []string, step string) bool {
 			return step == "restart" && slices.ContainsFunc(before, failsPods)
 		},
 	})

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/shadow"
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
@@ -40,7 +41,8 @@ func startShadow(t *testing.T, cp *harness.ControlPlane, client kubernetes.Inter
 	if out, err := grant.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	token, err := client.CoreV1().ServiceAccounts("kube-system").CreateToken(t.Context(), "kcm-shadow", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := client.CoreV1().ServiceAccounts("kube-system").CreateToken(t.Context(), "kcm-shadow",
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(24 * 60 * 60))}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
