@@ -44,6 +44,7 @@ func TestAvailability(t *testing.T) {
 		"a ready pod that does not say since when never becomes so":            {readySince(time.Time{}), 10, false, 0},
 		"a ready pod that does not say since when is, without a minimum":       {readySince(time.Time{}), 0, true, 0},
 		"a pod of a node whose clock is ahead waits for more than the minimum": {readySince(noon.Add(time.Second)), 10, false, 11 * time.Second},
+		"a pod of a node whose clock is ahead is, without a minimum":           {readySince(noon.Add(time.Second)), 0, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := pods.Available(tc.pod, tc.min, noon); got != tc.available {
@@ -97,6 +98,9 @@ func TestWithCondition(t *testing.T) {
 		"another status takes the new time": {[]corev1.PodCondition{old},
 			corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: at(5)},
 			[]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: at(5)}}, true},
+		"another status within the second is another": {[]corev1.PodCondition{old},
+			corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: at(0)},
+			[]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: at(0)}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, changed := pods.WithCondition(tc.have, tc.set)
