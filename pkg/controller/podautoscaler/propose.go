@@ -144,9 +144,12 @@ func (p proposer) ofPods(m *autoscalingv2.PodsMetricSource, r reading) (proposal
 }
 
 func (p proposer) object(m *autoscalingv2.ObjectMetricSource, r reading) (proposal, *failure) {
+	// A value of another type than the target says is none.
+	ofAll := m.Target.Type == autoscalingv2.ValueMetricType && m.Target.Value != nil
+	byAverage := m.Target.Type == autoscalingv2.AverageValueMetricType && m.Target.AverageValue != nil
 	fail := func(err error) (proposal, *failure) {
 		told := err
-		if m.Target.Type == autoscalingv2.AverageValueMetricType && m.Target.AverageValue != nil {
+		if byAverage {
 			err = fmt.Errorf("failed to get %s object metric: %w", m.Metric.Name, err)
 		}
 		return proposal{}, &failure{"FailedGetObjectMetric", told, fmt.Errorf("failed to get object metric value: %w", err), false}
@@ -156,20 +159,18 @@ func (p proposer) object(m *autoscalingv2.ObjectMetricSource, r reading) (propos
 			Object: &autoscalingv2.ObjectMetricStatus{Metric: m.Metric, DescribedObject: m.DescribedObject, Current: now}}
 	}
 	switch {
-	case m.Target.Value == nil && m.Target.AverageValue == nil:
+	case !ofAll && !byAverage:
 		return fail(errNoObjectTarget)
 	case r.senseless:
 		return fail(r.err)
 	case r.err != nil:
 		return fail(fmt.Errorf("unable to get metric %s: %s on %s %s/%w", m.Metric.Name, m.DescribedObject.Kind, p.hpa.Namespace, m.DescribedObject.Name, r.err))
-	case m.Target.Type == autoscalingv2.ValueMetricType && m.Target.Value != nil:
+	case ofAll:
 		n, err := byTotal(p.current, r.value, m.Target.Value.MilliValue(), p.tolerances, p.pods)
 		if err != nil {
 			return fail(fmt.Errorf("unable to calculate ready pods: %w", err))
 		}
 		return proposal{n, fmt.Sprintf("%s metric %s", m.DescribedObject.Kind, m.Metric.Name), status(autoscalingv2.MetricValueStatus{Value: milli(r.value)})}, nil
-	case m.Target.AverageValue == nil:
-		return fail(errNoObjectTarget)
 	}
 	n, share := byShare(p.reported, r.value, m.Target.AverageValue.MilliValue(), p.tolerances)
 	return proposal{n, withSelector(m.Metric), status(autoscalingv2.MetricValueStatus{AverageValue: milli(share)})}, nil
