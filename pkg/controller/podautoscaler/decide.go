@@ -108,7 +108,7 @@ func (d *decision) measure(w world, s settings, now time.Time) {
 	if u := w.unselectable; u != nil {
 		d.refuse(u, autoscalingv2.ScalingActive, now)
 		d.warn(eventNoReplicas, u.err.Error())
-		d.status.CurrentReplicas, d.status.CurrentMetrics = w.current, nil
+		d.note(w, nil)
 		return
 	}
 	m := d.gather(w, proposer{w, s, s.tolerancesOf(w.hpa.Spec.Behavior), now})
@@ -116,7 +116,7 @@ func (d *decision) measure(w world, s settings, now time.Time) {
 	if !m.found {
 		d.say(autoscalingv2.ScalingActive, m.why, now)
 		d.warn(eventNoReplicas, m.err.Error())
-		d.status.CurrentReplicas, d.status.CurrentMetrics = w.current, m.statuses
+		d.note(w, m.statuses)
 		d.err = fmt.Errorf("failed to compute desired number of replicas based on listed metrics: %w", m.err)
 		return
 	}
@@ -207,5 +207,12 @@ func (d *decision) refuse(u *refusal, kind autoscalingv2.HorizontalPodAutoscaler
 // finish fills in the numbers.
 func (d *decision) finish(w world, metrics []autoscalingv2.MetricStatus) {
 	d.settled = true
-	d.status.CurrentReplicas, d.status.DesiredReplicas, d.status.CurrentMetrics = w.current, d.desired, metrics
+	d.status.DesiredReplicas = d.desired
+	d.note(w, metrics)
+}
+
+// note fills in what was seen. No generation is observed: one that is there is of
+// somebody else, and goes.
+func (d *decision) note(w world, metrics []autoscalingv2.MetricStatus) {
+	d.status.CurrentReplicas, d.status.CurrentMetrics, d.status.ObservedGeneration = w.current, metrics, nil
 }

@@ -1,10 +1,12 @@
 package podautoscaler
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/utils/ptr"
 )
 
 // An object metric goes by its type: a value of another type is none, and nothing
@@ -49,6 +51,30 @@ func TestAnObjectIsMeasuredByTheTypeOfItsTarget(t *testing.T) {
 			if notes := outcomeOf(p).Notes; !slices.Contains(notes, want) {
 				t.Errorf("%+v: got %v, want %s", tc.target, notes, want)
 			}
+		}
+	}
+}
+
+// A generation that was put into the status by somebody else stays only while
+// there is no scale.
+func TestNoGenerationIsObserved(t *testing.T) {
+	unscalable, shared := seen(2, nil), seen(2, nil)
+	unscalable.unscalable = &refusal{err: errors.New("gone")}
+	shared.unselectable = &refusal{err: errors.New("shared")}
+	for name, tc := range map[string]struct {
+		w    world
+		want *int64
+	}{
+		"no scale":       {unscalable, ptr.To(int64(7))},
+		"shared pods":    {shared, nil},
+		"no metric":      {seen(2, []reading{broken("none here")}), nil},
+		"nothing to do":  {seen(2, []reading{using(500, 500)}), nil},
+		"too many":       {seen(12, nil), nil},
+		"scaled to zero": {seen(0, nil), nil},
+	} {
+		tc.w.hpa.Status.ObservedGeneration = ptr.To(int64(7))
+		if got := decide(tc.w, history{}, usual, noon).status.ObservedGeneration; !ptr.Equal(got, tc.want) {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
