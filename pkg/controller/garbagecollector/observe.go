@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,8 +30,10 @@ type absentOwner struct {
 
 // readAt returns the metadata of an object as they are, and errAbsent if there is none.
 func readAt(ctx context.Context, live client.Reader, at location) (*metav1.PartialObjectMetadata, error) {
-	// A name with a slash would ask for something else.
-	if len(content.IsPathSegmentName(at.name)) > 0 {
+	switch {
+	case unaskable(at.name):
+		return nil, fmt.Errorf("get %s: %w", at, errNoName)
+	case len(content.IsPathSegmentName(at.name)) > 0: // no object can have it
 		return nil, fmt.Errorf("get %s: %w", at, errAbsent)
 	}
 	object := at.object("")
@@ -41,6 +45,18 @@ func readAt(ctx context.Context, live client.Reader, at location) (*metav1.Parti
 		return nil, fmt.Errorf("get %s: %w", at, err)
 	}
 	return object, nil
+}
+
+// unaskable reports whether the API server refuses to look for the name, or would
+// look for something else: a list, or what a path leads to.
+func unaskable(name string) bool {
+	switch {
+	case name == ".", strings.Contains(name, "%"):
+		return true
+	case !strings.Contains(name, "/"):
+		return false
+	}
+	return path.Clean("/"+name) != "/"+name
 }
 
 // absent reports whether the answer says that there is no such object. A path

@@ -81,6 +81,20 @@ func TestWhatIsNotFound(t *testing.T) {
 	}
 }
 
+// A name with a slash is nobody's; of one that the API server refuses to look for,
+// or that leads elsewhere, nothing is known.
+func TestNamesThatCannotBeAskedFor(t *testing.T) {
+	for name, want := range map[string]error{
+		"a/b": errAbsent, "..": errAbsent, "a%2Fb": errNoName, "%": errNoName, "a/%": errNoName, ".": errNoName,
+		"../boxes/a": errNoName, "/a": errNoName, "a/": errNoName, "a//b": errNoName, "a/..": errNoName, "./a": errNoName,
+	} {
+		_, got := readAt(t.Context(), refusing{err: errBroken}, location{boxes.resource, "a", name})
+		if !errors.Is(got, want) || errors.Is(got, errBroken) {
+			t.Errorf("%q: got %v, want %v", name, got, want)
+		}
+	}
+}
+
 func TestARefusalIsNoDeletion(t *testing.T) {
 	s, c := lone()
 	owner := s.create(boxes, "a", "owner")

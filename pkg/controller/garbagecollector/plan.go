@@ -19,6 +19,8 @@ const again = 30 * time.Second
 var (
 	// errAbsent: the API server serves the kind and has no such object.
 	errAbsent = errors.New("not found")
+	// errNoName: the API server gives no answer about an object of such a name.
+	errNoName = errors.New("the name cannot be asked for")
 	// errShown: the API server does not know an object that its watch still shows.
 	errShown = errors.New("not found, but its watch still shows it")
 	// errUnresolvable: an object outside of namespaces cannot be owned by one in a namespace.
