@@ -1,7 +1,6 @@
 package persistentvolumebinder
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -29,20 +28,21 @@ func driverOf(plugin string) string {
 	return driver
 }
 
-// provisionerOf is who provisions a claim, as its annotations say.
-func provisionerOf(claim *corev1.PersistentVolumeClaim) string {
-	return cmp.Or(claim.Annotations[volumehelpers.AnnStorageProvisioner], claim.Annotations[volumehelpers.AnnBetaStorageProvisioner])
+// provisionerOf is who provisions a claim, as its annotations say; false if none does. An
+// empty name is one as well.
+func provisionerOf(claim *corev1.PersistentVolumeClaim) (name string, is bool) {
+	if name, is = claim.Annotations[volumehelpers.AnnStorageProvisioner]; !is {
+		name, is = claim.Annotations[volumehelpers.AnnBetaStorageProvisioner]
+	}
+	return name, is
 }
 
 // migratedTo returns the annotations with migrated-to as it has to be for this
-// provisioner, and reports whether that is a change.
+// provisioner, and reports whether that is a change. One that is empty says nothing, and
+// stays.
 func migratedTo(annotations map[string]string, provisioner string) (map[string]string, bool) {
-	if provisioner == "" {
-		return annotations, false
-	}
 	driver := driverOf(provisioner)
-	now, is := annotations[volumehelpers.AnnMigratedTo]
-	if driver == now && is == (driver != "") {
+	if driver == annotations[volumehelpers.AnnMigratedTo] {
 		return annotations, false
 	}
 	changed := maps.Clone(annotations)
@@ -56,7 +56,11 @@ func migratedTo(annotations map[string]string, provisioner string) (map[string]s
 
 // migratedClaim returns the claim with its annotation about migration put right.
 func migratedClaim(claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, bool) {
-	annotations, changed := migratedTo(claim.Annotations, provisionerOf(claim))
+	by, is := provisionerOf(claim)
+	if !is {
+		return claim, false
+	}
+	annotations, changed := migratedTo(claim.Annotations, by)
 	if !changed {
 		return claim, false
 	}
@@ -67,7 +71,10 @@ func migratedClaim(claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolum
 
 // migratedVolume does the same for a volume, and for its finalizers.
 func migratedVolume(pv *corev1.PersistentVolume) (*corev1.PersistentVolume, bool) {
-	by := pv.Annotations[volumehelpers.AnnDynamicallyProvisioned]
+	by, is := pv.Annotations[volumehelpers.AnnDynamicallyProvisioned]
+	if !is {
+		return pv, false
+	}
 	annotations, changed := migratedTo(pv.Annotations, by)
 	finalizers := finalizersFor(pv, by)
 	if !changed && slices.Equal(finalizers, pv.Finalizers) {

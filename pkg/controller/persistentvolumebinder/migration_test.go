@@ -29,6 +29,8 @@ func TestWhatMigrationAsksOfAVolume(t *testing.T) {
 		"nobody made it":                          {volume("v", finalizers(deletionProtection, externalProtection), noted(volumehelpers.AnnMigratedTo, "x")), ""},
 		"a driver made it":                        {volume("v", finalizers(deletionProtection, externalProtection), provisionedByName("csi.example.com")), ""},
 		"a driver made it, and it was marked":     {volume("v", provisionedByName("csi.example.com"), noted(volumehelpers.AnnMigratedTo, "x")), "{}"},
+		"a driver made it, marked with nothing":   {volume("v", provisionedByName("csi.example.com"), noted(volumehelpers.AnnMigratedTo, "")), ""},
+		"no name made it, and it was marked":      {volume("v", provisionedByName(""), noted(volumehelpers.AnnMigratedTo, "x")), "{}"},
 		"a migrated plugin made it":               {volume("v", finalizers("a", deletionProtection), provisionedByName("kubernetes.io/aws-ebs")), "{ebs.csi.aws.com,a}"},
 		"and that is said":                        {volume("v", finalizers(externalProtection), provisionedByName("kubernetes.io/aws-ebs"), noted(volumehelpers.AnnMigratedTo, "ebs.csi.aws.com")), ""},
 		"a plugin made it, and it is deleted":     {volume("v", policy(deletePolicy), provisionedByName("kubernetes.io/host-path")), "{kubernetes.io/pv-controller}"},
@@ -44,6 +46,30 @@ func TestWhatMigrationAsksOfAVolume(t *testing.T) {
 		}
 		if marks(before) != marks(tc.volume) || !slices.Equal(before.Finalizers, tc.volume.Finalizers) {
 			t.Errorf("%s: the cached volume was changed", name)
+		}
+	}
+}
+
+func TestWhatMigrationAsksOfAClaim(t *testing.T) {
+	const ebs, beta = "kubernetes.io/aws-ebs", volumehelpers.AnnBetaStorageProvisioner
+	by := func(name string) onClaim { return says(volumehelpers.AnnStorageProvisioner, name) }
+	marked := func(driver string) onClaim { return says(volumehelpers.AnnMigratedTo, driver) }
+	for name, tc := range map[string]struct {
+		claim   *corev1.PersistentVolumeClaim
+		want    string
+		changed bool
+	}{
+		"nobody provisions it":           {claim("c", marked("x")), "x", false},
+		"a migrated plugin does":         {claim("c", by(ebs)), "ebs.csi.aws.com", true},
+		"only the beta annotation says":  {claim("c", says(beta, ebs)), "ebs.csi.aws.com", true},
+		"the other one counts":           {claim("c", by("csi.example.com"), says(beta, ebs), marked("x")), "", true},
+		"also if it is empty":            {claim("c", by(""), says(beta, ebs), marked("x")), "", true},
+		"a driver, and an empty mark":    {claim("c", by("csi.example.com"), marked("")), "", false},
+		"no name, and nothing is marked": {claim("c", by("")), "", false},
+	} {
+		got, changed := migratedClaim(tc.claim)
+		if changed != tc.changed || got.Annotations[volumehelpers.AnnMigratedTo] != tc.want {
+			t.Errorf("%s: got %v, changed: %t", name, got.Annotations, changed)
 		}
 	}
 }
