@@ -82,14 +82,8 @@ func (c *Controller) matchingVolume(o *observedClaim) error {
 	if err != nil {
 		return fmt.Errorf("read the selector of the claim: %w", err)
 	}
-	if name := classOf(o.claim); name != "" {
-		class, err := c.classes.Get(name)
-		switch {
-		case err == nil:
-			o.class = class
-		case !apierrors.IsNotFound(err):
-			return err
-		}
+	if o.class, err = c.class(classOf(o.claim)); err != nil {
+		return err
 	}
 	o.volume, o.busy = c.pool.match(o.claim, selector, waits(o.class), func() { c.claims.Add(key) })
 	switch {
@@ -105,6 +99,15 @@ func (c *Controller) matchingVolume(o *observedClaim) error {
 		o.unscheduled, err = c.podsOf(key, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" })
 	}
 	return err
+}
+
+// class returns the class of that name; nil if there is none.
+func (c *Controller) class(name string) (*storagev1.StorageClass, error) {
+	class, err := c.classes.Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return class, err
 }
 
 func (c *Controller) defaultClass() (*storagev1.StorageClass, error) {
@@ -144,6 +147,9 @@ func (c *Controller) observeVolume(ctx context.Context, name string) (observedVo
 	ref := o.volume.Spec.ClaimRef
 	if ref == nil || ref.UID == "" {
 		return o, nil
+	}
+	if o.class, err = c.class(classOfVolume(o.volume)); err != nil {
+		return o, err
 	}
 	o.failed, o.unused = c.ledger.of(o.volume.UID, ref.UID)
 	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}

@@ -1,6 +1,7 @@
 package persistentvolumebinder
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -24,7 +25,11 @@ type reclaiming struct {
 	start  *operation
 	plugin *Plugin
 	// by is the plugin that counts as the one that deletes it; only for the policy Delete.
-	by string
+	// With external it is what the class says, as drivers may call themselves anything.
+	by       string
+	external bool
+	// recycles: its policy is to recycle it.
+	recycles bool
 	// failed says that it cannot be reclaimed.
 	failed *failure
 }
@@ -42,9 +47,9 @@ func reclaimingOf(pv *corev1.PersistentVolume, plugins Plugins) reclaiming {
 	case corev1.PersistentVolumeReclaimRecycle:
 		plugin := plugins.Of(pv)
 		if plugin == nil || plugin.Recycle == nil {
-			return reclaiming{failed: &failure{failedRecycle, "No recycler plugin found for the volume!"}}
+			return reclaiming{recycles: true, failed: &failure{failedRecycle, "No recycler plugin found for the volume!"}}
 		}
-		return reclaiming{why: "it is recycled", plugin: plugin, start: &operation{Kind: recycles, Volume: pv.Name, UID: pv.UID}}
+		return reclaiming{why: "it is recycled", recycles: true, plugin: plugin, start: &operation{Kind: recycles, Volume: pv.Name, UID: pv.UID}}
 	}
 	return reclaiming{failed: &failure{noPolicy, "Volume has unrecognized PersistentVolumeReclaimPolicy"}}
 }
@@ -53,25 +58,25 @@ func reclaimingOf(pv *corev1.PersistentVolume, plugins Plugins) reclaiming {
 // whoever knows its source.
 func deletionOf(pv *corev1.PersistentVolume, plugins Plugins) reclaiming {
 	var plugin *Plugin
-	none := ""
+	none, deletesNothing := "", "no deletable volume plugin matched"
 	switch by := pv.Annotations[volumehelpers.AnnDynamicallyProvisioned]; {
 	case by != "":
 		if plugin = plugins.Named(by); plugin == nil && !strings.HasPrefix(by, inTreePrefix) {
-			return reclaiming{why: "it is left to " + by, by: by}
+			return reclaiming{why: "it is left to " + by, external: true}
 		}
 		none = "no volume plugin matched name: " + by
 	case pv.Spec.CSI != nil:
-		return reclaiming{why: "it is left to " + pv.Spec.CSI.Driver, by: pv.Spec.CSI.Driver}
+		return reclaiming{why: "it is left to " + pv.Spec.CSI.Driver, external: true}
 	default:
 		plugin = plugins.Of(pv)
-		none = fmt.Sprintf("error getting deleter volume plugin for volume %q: no volume plugin matched", pv.Name)
+		bySource := fmt.Sprintf("error getting deleter volume plugin for volume %q: ", pv.Name)
+		none, deletesNothing = bySource+"no volume plugin matched", bySource+deletesNothing
 	}
 	switch {
 	case plugin == nil:
 		return reclaiming{by: unknownPlugin, failed: &failure{failedDelete, none}}
 	case plugin.Delete == nil:
-		return reclaiming{by: unknownPlugin, failed: &failure{failedDelete,
-			fmt.Sprintf("error getting deleter volume plugin for volume %q: no deletable volume plugin matched", pv.Name)}}
+		return reclaiming{by: unknownPlugin, failed: &failure{failedDelete, deletesNothing}}
 	}
 	return reclaiming{why: "it is deleted", by: plugin.Name, plugin: plugin, start: &operation{Kind: deletes, Volume: pv.Name, UID: pv.UID}}
 }
@@ -80,17 +85,20 @@ func deletionOf(pv *corev1.PersistentVolume, plugins Plugins) reclaiming {
 func (o observedVolume) reclaim(why string) act.Plan {
 	pv := o.volume
 	how := reclaimingOf(pv, o.plugins)
+	if how.external {
+		how.by = o.provisioner()
+	}
 	switch {
 	case o.unused && how.start != nil && how.start.Kind == recycles:
 		return act.Plan{Why: "it was recycled", Stages: act.Stages(act.Event{On: pv, Type: corev1.EventTypeNormal, Reason: "VolumeRecycled", Message: "Volume recycled"}),
 			Then: func(act.Results) act.Plan { return unbound(pv, "it was recycled") }}
 	case o.failed != nil && how.start != nil:
 		return failedPlan(pv, *o.failed, how)
-	case how.failed != nil:
-		return failedPlan(pv, *how.failed, how)
-	case how.start != nil && how.start.Kind == recycles && len(o.users) > 0 && !o.cached:
+	case how.recycles && len(o.users) > 0 && !o.cached:
 		text := "Volume is used by pods: " + strings.Join(o.users, ",")
 		return act.Plan{Why: text, Stages: act.Stages(act.Event{On: pv, Type: corev1.EventTypeNormal, Reason: failedRecycle, Message: text})}
+	case how.failed != nil:
+		return failedPlan(pv, *how.failed, how)
 	}
 	return act.Plan{Why: why + "; " + how.why, Note: func(act.Results) any { return outcome{start: how.start, deleting: how.by} }}
 }
@@ -101,7 +109,15 @@ func failedPlan(pv *corev1.PersistentVolume, f failure, how reclaiming) act.Plan
 	tell := []act.Event{{On: on, Type: corev1.EventTypeWarning, Reason: f.reason, Message: f.message}}
 	return inPhase(pv, corev1.VolumeFailed, f.message, tell, func(*corev1.PersistentVolume) act.Plan {
 		return act.Plan{Why: f.message, Note: func(act.Results) any {
-			return outcome{deleting: how.by, reported: true, impossible: how.failed != nil}
+			return outcome{deleting: how.by, reported: true, impossible: how.failed != nil && !how.recycles}
 		}}
 	})
+}
+
+// provisioner is who provisions volumes of the class of the volume.
+func (o observedVolume) provisioner() string {
+	if o.class == nil {
+		return unknownPlugin
+	}
+	return cmp.Or(driverOf(o.class.Provisioner), o.class.Provisioner)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 
@@ -23,6 +24,8 @@ type observedVolume struct {
 	cached bool
 	// users are the names of running pods that use a claim of that name.
 	users []string
+	// class is that of the volume, nil if there is none of that name.
+	class *storagev1.StorageClass
 	// failed is what has become of its last operation, until it is reported.
 	failed *failure
 	// unused: an operation has emptied it, so that it may have another claim.

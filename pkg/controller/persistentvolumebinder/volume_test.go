@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 )
 
@@ -68,6 +69,21 @@ func TestAClaimThatDoesNotNameItsVolumeIsWoken(t *testing.T) {
 	}
 }
 
+// provisionedFrom returns a class with that provisioner.
+func provisionedFrom(name string) *storagev1.StorageClass {
+	return &storagev1.StorageClass{Provisioner: name}
+}
+
+func TestOnlyDeletionsThatCannotBeginCountAsFailed(t *testing.T) {
+	for policy, want := range map[corev1.PersistentVolumeReclaimPolicy]bool{deletePolicy: true, recyclePolicy: false} {
+		pv := volume("v", left, failedIn)
+		pv.Spec.PersistentVolumeReclaimPolicy = policy
+		if got := planVolume(observedVolume{volume: pv, plugins: twoPlugins{}}, noon).Note(nil).(outcome); got.impossible != want {
+			t.Errorf("%s: got %+v", policy, got)
+		}
+	}
+}
+
 func TestReclaim(t *testing.T) {
 	const (
 		noneBySource = `write volume v Failed error getting deleter volume plugin for volume "v": no volume plugin matched`
@@ -83,8 +99,12 @@ func TestReclaim(t *testing.T) {
 		"it is left to a driver, whatever the policy": {observedVolume{volume: volume("v", left, released, policy("x"), provisionedByName("kubernetes.io/aws-ebs"), noted(volumehelpers.AnnMigratedTo, "ebs.csi.aws.com"))}, nil, "", ""},
 		"an unknown policy": {observedVolume{volume: volume("v", left, released, policy("x"))},
 			[]string{"write volume v Failed Volume has unrecognized PersistentVolumeReclaimPolicy", "tell v: Warning VolumeUnknownReclaimPolicy Volume has unrecognized PersistentVolumeReclaimPolicy"}, "", ""},
-		"a driver made it":           {observedVolume{volume: volume("v", left, released, policy(deletePolicy), provisionedByName("csi.example.com"))}, nil, "", "csi.example.com"},
-		"it is of a driver":          {observedVolume{volume: volume("v", left, released, policy(deletePolicy), csi)}, nil, "", "csi.example.com"},
+		"a driver made it": {observedVolume{volume: volume("v", left, released, policy(deletePolicy), provisionedByName("csi.example.com"))}, nil, "", unknownPlugin},
+		"a driver of its class made it": {observedVolume{volume: volume("v", left, released, policy(deletePolicy), provisionedByName("csi.example.com")), class: provisionedFrom("other.example.com")},
+			nil, "", "other.example.com"},
+		"a driver in place of a plugin made it": {observedVolume{volume: volume("v", left, released, policy(deletePolicy), csi), class: provisionedFrom("kubernetes.io/aws-ebs")},
+			nil, "", "ebs.csi.aws.com"},
+		"it is of a driver":          {observedVolume{volume: volume("v", left, released, policy(deletePolicy), csi)}, nil, "", unknownPlugin},
 		"a plugin made it":           {observedVolume{volume: volume("v", left, released, policy(deletePolicy), provisionedByName("kubernetes.io/host-path"), finalizers(deletionProtection))}, nil, "delete-v[uid-v]", "kubernetes.io/host-path"},
 		"a plugin knows its source":  {observedVolume{volume: volume("v", left, released, policy(deletePolicy), hostPath("/tmp/a"))}, nil, "delete-v[uid-v]", "kubernetes.io/host-path"},
 		"no plugin knows its source": {observedVolume{volume: volume("v", left, released, policy(deletePolicy))}, []string{noneBySource, toldBySource}, "", unknownPlugin},
@@ -94,6 +114,10 @@ func TestReclaim(t *testing.T) {
 		"a plugin that does not delete": {observedVolume{volume: volume("v", left, released, policy(deletePolicy), nfs)},
 			[]string{`write volume v Failed error getting deleter volume plugin for volume "v": no deletable volume plugin matched`,
 				`tell v: Warning VolumeFailedDelete error getting deleter volume plugin for volume "v": no deletable volume plugin matched`}, "", unknownPlugin},
+		"a plugin made it that does not delete": {observedVolume{volume: volume("v", left, released, policy(deletePolicy), nfs, provisionedByName("kubernetes.io/nfs"), finalizers(deletionProtection))},
+			[]string{"write volume v Failed no deletable volume plugin matched", "tell v: Warning VolumeFailedDelete no deletable volume plugin matched"}, "", unknownPlugin},
+		"it cannot be recycled, but pods use it still": {observedVolume{volume: volume("v", left, released, policy(recyclePolicy), csi), users: []string{"a"}},
+			[]string{"tell v: Normal VolumeFailedRecycle Volume is used by pods: a"}, "", ""},
 		"it is recycled": {observedVolume{volume: volume("v", left, released, policy(recyclePolicy), nfs)}, nil, "recycle-v[uid-v]", ""},
 		"it cannot be recycled": {observedVolume{volume: volume("v", left, released, policy(recyclePolicy), csi)},
 			[]string{"write volume v Failed No recycler plugin found for the volume!", "tell v: Warning VolumeFailedRecycle No recycler plugin found for the volume!"}, "", ""},
