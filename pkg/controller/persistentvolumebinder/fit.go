@@ -86,12 +86,12 @@ func suits(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) boo
 
 // mismatch returns why a claim cannot have the free volume that it names; "" if it can.
 func mismatch(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) string {
-	capacity := capacityOf(pv)
+	capacity, size := capacityOf(pv), requested(claim)
 	asked := accessModesOf(claim.Spec.AccessModes)
 	switch {
 	case pv.DeletionTimestamp != nil:
 		return fmt.Sprintf("the volume is marked for deletion %q", pv.Name)
-	case capacity.Cmp(requested(claim)) < 0:
+	case capacity.Value() < size.Value(): // in whole bytes
 		return "requested PV is too small"
 	case classOfVolume(pv) != classOf(claim):
 		return "storageClassName does not match"
@@ -107,7 +107,7 @@ func mismatch(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) 
 
 // fits reports whether a claim that names no volume may be bound to this free one.
 func fits(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
-	if mismatch(pv, claim) != "" {
+	if capacity := capacityOf(pv); capacity.Cmp(requested(claim)) < 0 || mismatch(pv, claim) != "" {
 		return false
 	}
 	selector, err := selectorOf(claim)

@@ -14,6 +14,8 @@ func TestWhyAClaimCannotHaveTheVolumeThatItNames(t *testing.T) {
 	}{
 		"it can":                     {volume("v"), claim("c"), ""},
 		"of the very size":           {volume("v"), claim("c", wants("10Gi")), ""},
+		"less than a byte too small": {volume("v", holds("1500m")), claim("c", wants("1600m")), ""},
+		"more than that":             {volume("v", holds("1500m")), claim("c", wants("2600m")), "requested PV is too small"},
 		"it is being deleted":        {volume("v", ending, holds("1Gi")), claim("c"), `the volume is marked for deletion "v"`},
 		"it is too small":            {volume("v", holds("1Gi"), ofClass("a")), claim("c"), "requested PV is too small"},
 		"another class":              {volume("v", ofClass("a"), attributes("gold")), claim("c", wantsClass("b")), "storageClassName does not match"},
