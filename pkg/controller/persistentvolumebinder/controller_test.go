@@ -69,6 +69,7 @@ func TestAVolumeIsReleasedOnlyWhenALiveLookSaysSo(t *testing.T) {
 	bound := claim("c", boundOnce("v"))
 	again := claim("c", func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-again" })
 	inUse, out := volume("v", left, in(corev1.VolumeBound)), volume("v", left, released)
+	nowhere := volume("v", left, in(corev1.VolumeBound), func(pv *corev1.PersistentVolume) { pv.Spec.ClaimRef.Namespace = "" })
 	const release = "get persistentvolumeclaims, update persistentvolumes/status"
 	for name, tc := range map[string]struct {
 		volume *corev1.PersistentVolume
@@ -81,6 +82,7 @@ func TestAVolumeIsReleasedOnlyWhenALiveLookSaysSo(t *testing.T) {
 		"the cache lacks its claim":                 {inUse, nil, bound, false, "get persistentvolumeclaims"},
 		"another claim has the name":                {inUse, again, again, false, release},
 		"the cache shows an earlier claim":          {inUse, again, bound, false, "get persistentvolumeclaims"},
+		"no claim is without a namespace":           {nowhere, nil, nil, false, "update persistentvolumes/status"},
 		"nobody can look":                           {inUse, nil, nil, true, "get persistentvolumeclaims"},
 		"it is released and retained: nobody looks": {out, again, again, false, ""},
 		"its claim is cached":                       {inUse, bound, nil, false, ""},

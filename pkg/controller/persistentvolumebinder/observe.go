@@ -172,6 +172,9 @@ func (c *Controller) observeVolume(ctx context.Context, name string) (observedVo
 
 // liveClaim reads a claim live; nil if it is gone, or another one of that name.
 func (c *Controller) liveClaim(ctx context.Context, key types.NamespacedName, uid types.UID) (*corev1.PersistentVolumeClaim, error) {
+	if key.Namespace == "" {
+		return nil, nil // there is none without a namespace
+	}
 	claim := &corev1.PersistentVolumeClaim{}
 	err := c.live.Get(ctx, key, claim)
 	switch {
