@@ -3,6 +3,7 @@ package persistentvolumebinder
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,18 @@ func TestAVolumeIsReleasedOnlyWhenALiveLookSaysSo(t *testing.T) {
 				t.Errorf("did %q, %v", got, err)
 			}
 		})
+	}
+}
+
+func TestPodsThatUseAVolumeAreNamedWithTheirNamespace(t *testing.T) {
+	user := &corev1.Pod{}
+	user.Namespace, user.Name = "ns", "a"
+	user.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}}}
+	c, _ := prepare(t, nil, []runtime.Object{volume("v", left, released, policy(recyclePolicy), nfs), user})
+	o, err := c.observeVolume(t.Context(), "v")
+	if err != nil || !slices.Equal(o.users, []string{"ns/a"}) {
+		t.Errorf("got %q, %v", o.users, err)
 	}
 }
 

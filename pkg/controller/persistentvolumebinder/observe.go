@@ -165,6 +165,9 @@ func (c *Controller) observeVolume(ctx context.Context, name string) (observedVo
 	}
 	if o.claim == nil {
 		o.users, err = c.podsOf(key, func(*corev1.Pod) bool { return true })
+		for i, name := range o.users {
+			o.users[i] = key.Namespace + "/" + name
+		}
 		return o, err
 	}
 	return o, nil

@@ -22,7 +22,7 @@ type observedVolume struct {
 	claim *corev1.PersistentVolumeClaim
 	// cached reports whether any claim of that name is cached.
 	cached bool
-	// users are the names of running pods that use a claim of that name.
+	// users are the namespaces and names of running pods that use a claim of that name.
 	users []string
 	// class is that of the volume, nil if there is none of that name.
 	class *storagev1.StorageClass
