@@ -74,7 +74,7 @@ func (d *draft) beginAttach(node string) {
 // has the specification, because there is no PersistentVolume.
 func (d *draft) attachment(node string) *storagev1.VolumeAttachment {
 	va := d.ref(node)
-	if source := d.v.source; source != nil && source.PV == "" {
+	if source := d.v.sourceAt(node); source != nil && source.PV == "" {
 		va.Spec.Source.InlineVolumeSpec = source.Spec
 	} else if source != nil {
 		va.Spec.Source.PersistentVolumeName = &source.PV

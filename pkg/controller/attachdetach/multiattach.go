@@ -15,7 +15,7 @@ import (
 // another. One that is uncertain there is in nobody's way: else a node that is lost would
 // keep its volumes.
 func (d *draft) elsewhere(node string) bool {
-	if !d.exclusive() {
+	if !d.exclusive(node) {
 		return false
 	}
 	for other, p := range d.pairs {
@@ -37,7 +37,7 @@ func (d *draft) refuse(node string) {
 	d.pairs[node] = p
 	for _, pod := range d.v.wants[node] {
 		d.steps = append(d.steps, act.Event{On: pod, Type: corev1.EventTypeWarning, Reason: "FailedAttachVolume",
-			Message: fmt.Sprintf("Multi-Attach error for volume %q %s", d.title(), d.inTheWay(pod, node))})
+			Message: fmt.Sprintf("Multi-Attach error for volume %q %s", d.title(node), d.inTheWay(pod, node))})
 	}
 }
 

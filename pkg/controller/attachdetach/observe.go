@@ -26,6 +26,9 @@ type volumeView struct {
 	attachable bool
 	// plugged: there is a plugin for the name of the volume.
 	plugged bool
+	// sources are what it is to the pods of a node: objects that mean one volume may say
+	// different things of it.
+	sources map[string]*volumes.Source
 	// wants are the live pods that want it, by node.
 	wants map[string][]*corev1.Pod
 	nodes map[string]nodeFacts
@@ -97,6 +100,14 @@ func (c *Controller) takeUp(v *volumeView) {
 		pairs[node] = pair{state: uncertain, known: true, assumed: true, seen: c.book.standing(v.name, node).seen}
 	}
 	v.pairs = pairs
+}
+
+// sourceAt is what the volume is to the pods of a node.
+func (v *volumeView) sourceAt(node string) *volumes.Source {
+	if source := v.sources[node]; source != nil {
+		return source
+	}
+	return v.source
 }
 
 // order are the nodes that the volume has to do with.

@@ -118,12 +118,12 @@ func (d *draft) attachOver(node string, err error) {
 	op := p.op
 	p.op = operation{}
 	d.again = true
-	kind, reason, message := corev1.EventTypeNormal, "SuccessfulAttachVolume", fmt.Sprintf("AttachVolume.Attach succeeded for volume %q ", d.title())
+	kind, reason, message := corev1.EventTypeNormal, "SuccessfulAttachVolume", fmt.Sprintf("AttachVolume.Attach succeeded for volume %q ", d.title(node))
 	if err != nil {
 		p.state = uncertain
 		d.fail(node, op.kind)
-		kind, reason, message = corev1.EventTypeWarning, "FailedAttachVolume", fmt.Sprintf("AttachVolume.Attach failed for volume %q : %s", d.title(), err)
-		d.errs = append(d.errs, fmt.Errorf("attach volume %s to node %s: %w", d.title(), node, err))
+		kind, reason, message = corev1.EventTypeWarning, "FailedAttachVolume", fmt.Sprintf("AttachVolume.Attach failed for volume %q : %s", d.title(node), err)
+		d.errs = append(d.errs, fmt.Errorf("attach volume %s to node %s: %w", d.title(node), node, err))
 		d.say(node, "the attach failed: %s", err)
 	} else {
 		p.state, p.leaving, p.told = attached, false, false
@@ -149,7 +149,7 @@ func (d *draft) detachOver(node string, err error) {
 		}
 		p.op = operation{}
 		d.fail(node, kind)
-		d.errs = append(d.errs, fmt.Errorf("detach volume %s from node %s: %w", d.title(), node, err))
+		d.errs = append(d.errs, fmt.Errorf("detach volume %s from node %s: %w", d.title(node), node, err))
 		d.say(node, "the detach failed: %s", err)
 	} else {
 		p = pair{wanted: p.wanted, pods: p.pods, told: p.told}
@@ -164,12 +164,13 @@ func (d *draft) fail(node string, of kind) {
 	d.backoffs[scope] = d.backoffs[scope].after(of, d.now)
 }
 
-// title is how events name the volume.
-func (d *draft) title() string {
-	if d.v.source == nil {
+// title is how events about a node name the volume.
+func (d *draft) title(node string) string {
+	source := d.v.sourceAt(node)
+	if source == nil {
 		return string(d.v.name)
 	}
-	return d.v.source.Title
+	return source.Title
 }
 
 // verify looks whether what is taken to be attached is so. That the cache has no

@@ -160,8 +160,12 @@ func (d *draft) wake(at time.Time) {
 	}
 }
 
-// exclusive reports whether the volume is for one node only.
-func (d *draft) exclusive() bool { return d.v.source != nil && d.v.source.OneNode() }
+// exclusive reports whether the volume is for one node only, by what the pods of this
+// node use.
+func (d *draft) exclusive(node string) bool {
+	source := d.v.sourceAt(node)
+	return source != nil && source.OneNode()
+}
 
 // busy is the node with which an operation is under way that leaves no room for one with
 // this node; false if there is none.
@@ -169,7 +173,7 @@ func (d *draft) busy(node string) (string, bool) {
 	if d.pairs[node].op.kind != none {
 		return node, true
 	}
-	if d.exclusive() {
+	if d.exclusive(node) {
 		for _, other := range slices.Sorted(maps.Keys(d.pairs)) {
 			if d.pairs[other].op.kind != none {
 				return other, true
@@ -181,7 +185,7 @@ func (d *draft) busy(node string) (string, bool) {
 
 // scope is what a backoff is of: the volume, or the volume at a node.
 func (d *draft) scope(node string) string {
-	if d.exclusive() {
+	if d.exclusive(node) {
 		return ""
 	}
 	return node

@@ -412,3 +412,21 @@ func TestPlansOfANode(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatAVolumeIsToTheNodeCounts(t *testing.T) {
+	shared := pv(0)
+	shared.Name, shared.Spec.AccessModes = "shared", []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+	source, err := volumes.OfPV(shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := of(has("n1", pair{state: attached, known: true}), wants("n1", "a"), wants("n2", "b"))
+	v.sources = map[string]*volumes.Source{"n2": source}
+	d := &draft{v: v, now: noon, pairs: v.pairs, backoffs: v.backoffs}
+	if d.elsewhere("n2") || *d.attachment("n2").Spec.Source.PersistentVolumeName != "shared" || d.title("n2") != "shared" {
+		t.Errorf("n2: elsewhere %t, attaches %+v as %s", d.elsewhere("n2"), d.attachment("n2").Spec.Source, d.title("n2"))
+	}
+	if !d.elsewhere("n3") || d.title("n1") == "shared" {
+		t.Errorf("n3: elsewhere %t; n1: %s", d.elsewhere("n3"), d.title("n1"))
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
@@ -44,6 +45,7 @@ var (
 // so until it ends, even if its claim is gone.
 func (c *Controller) wanted(v *volumeView) error {
 	var found []*corev1.Pod
+	sources := map[types.UID]*volumes.Source{}
 	pvs, err := cache.Lookup[corev1.PersistentVolume](c.pvs, pvsByVolume, string(v.name))
 	if err != nil {
 		return err
@@ -58,6 +60,9 @@ func (c *Controller) wanted(v *volumeView) error {
 		if err == nil && source != nil && (v.source == nil || len(users) > 0 && len(found) == 0) {
 			v.source = source
 		}
+		for _, pod := range users {
+			sources[pod.UID] = cmp.Or(sources[pod.UID], source)
+		}
 		found = append(found, users...)
 	}
 	inline, err := cache.Lookup[corev1.Pod](c.pods, podsByVolume, string(v.name))
@@ -65,14 +70,21 @@ func (c *Controller) wanted(v *volumeView) error {
 		return err
 	}
 	for _, pod := range inline {
-		if source := inlineSource(pod, v.name); source != nil && (v.source == nil || len(found) == 0) {
+		source := inlineSource(pod, v.name)
+		if source != nil && (v.source == nil || len(found) == 0) {
 			v.source = source
 		}
+		sources[pod.UID] = cmp.Or(sources[pod.UID], source)
 		found = append(found, pod)
 	}
 	found = append(found, c.remembered(v.record)...)
 	if v.attachable = v.source != nil && c.attachable(v.source); v.attachable {
-		v.wants = c.live(found)
+		v.wants, v.sources = c.live(found), map[string]*volumes.Source{}
+	}
+	for node, pods := range v.wants {
+		for _, pod := range pods {
+			v.sources[node] = cmp.Or(v.sources[node], sources[pod.UID])
+		}
 	}
 	return nil
 }
