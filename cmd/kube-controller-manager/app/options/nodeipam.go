@@ -2,6 +2,7 @@ package options
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 
@@ -129,6 +130,11 @@ func (p *problems) nodeMasks(s *settings, clusters []*net.IPNet) {
 		p.addf("--node-cidr-mask-size=%d: usage of --node-cidr-mask-size is not allowed with dual-stack clusters", o.NodeCIDRMaskSize)
 		return
 	}
+	if given := flagsOf(four, six); o.NodeCIDRMaskSize != 0 && given != "" {
+		p.addf("--node-cidr-mask-size=%d%s: usage of --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6 is not allowed if --node-cidr-mask-size is set. "+
+			"For dual-stack clusters please unset it and use IPFamily specific flags", o.NodeCIDRMaskSize, given)
+		return
+	}
 	for _, cluster := range clusters {
 		own, other := four, six
 		if netutils.IsIPv6CIDR(cluster) {
@@ -143,6 +149,16 @@ func (p *problems) nodeMasks(s *settings, clusters []*net.IPNet) {
 		}
 		p.nodeMask(cluster, own)
 	}
+}
+
+// flagsOf names the masks that are set for a family; empty if there are none.
+func flagsOf(families ...family) (given string) {
+	for _, f := range families {
+		if f.mask != 0 {
+			given += fmt.Sprintf(" --%s=%d", f.flag, f.mask)
+		}
+	}
+	return given
 }
 
 func (p *problems) nodeMask(cluster *net.IPNet, f family) {

@@ -63,6 +63,12 @@ func TestValidation(t *testing.T) {
 			"--allocate-node-cidrs --cluster-cidr=10.244.0.0/16,fd00::/48 --node-cidr-mask-size-ipv4=26 --node-cidr-mask-size-ipv6=60 --service-cluster-ip-range=fd01::/112,10.0.0.0/24", ""},
 		"the mask of a family also counts in a cluster of that family alone": {
 			"--allocate-node-cidrs --cluster-cidr=10.244.0.0/16 --node-cidr-mask-size-ipv4=26", ""},
+		"a mask of a family beside the one for all": {
+			"--allocate-node-cidrs --cluster-cidr=10.244.0.0/16 --node-cidr-mask-size=24 --node-cidr-mask-size-ipv4=24",
+			"--node-cidr-mask-size=24 --node-cidr-mask-size-ipv4=24: usage of --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6 is not allowed if --node-cidr-mask-size is set"},
+		"a mask of the other family beside the one for all": {
+			"--allocate-node-cidrs --cluster-cidr=10.244.0.0/16 --node-cidr-mask-size=24 --node-cidr-mask-size-ipv6=64",
+			"--node-cidr-mask-size=24 --node-cidr-mask-size-ipv6=64: usage of --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6 is not allowed if --node-cidr-mask-size is set"},
 		"a negative mask size": {
 			"--allocate-node-cidrs --cluster-cidr=10.244.0.0/16 --node-cidr-mask-size=-1", "--node-cidr-mask-size=-1: the mask size of an IPv4 CIDR must be between 0 and 32"},
 		"a cluster CIDR narrower than the usual mask": {
