@@ -53,6 +53,14 @@ type expiry struct {
 type sum struct {
 	scope Scope
 	total corev1.ResourceList
+	// formats is how many objects write a quantity so, none left out but those of nothing.
+	formats map[written]int
+}
+
+// written is a way to write the quantity of a name, such as in powers of two.
+type written struct {
+	name   corev1.ResourceName
+	format resource.Format
 }
 
 // NewBook returns an empty book for the objects of a resource, which adds to growth.
@@ -132,13 +140,14 @@ func (b *Book) Sum(scope Scope) corev1.ResourceList {
 	if s, ok := b.sums[scope.key]; ok {
 		return s.total
 	}
-	s := &sum{scope: scope, total: corev1.ResourceList{}}
+	s := &sum{scope: scope, total: corev1.ResourceList{}, formats: map[written]int{}}
 	for _, e := range b.entries {
 		if scope.Matches(b.resource, e.key.traits) {
 			for name, quantity := range e.used {
 				times := quantity.DeepCopy()
 				times.Mul(int64(e.objects))
 				add(s.total, name, times)
+				s.writes(name, quantity, e.objects)
 			}
 		}
 	}
@@ -174,6 +183,7 @@ func (b *Book) move(old, now *entry) {
 		was, is := s.part(b.resource, old), s.part(b.resource, now)
 		for name, quantity := range is {
 			add(s.total, name, quantity)
+			s.writes(name, quantity, 1)
 			more := quantity.DeepCopy()
 			more.Sub(was[name])
 			if more.Sign() > 0 {
@@ -184,11 +194,31 @@ func (b *Book) move(old, now *entry) {
 			}
 		}
 		for name, quantity := range was {
+			s.writes(name, quantity, -1)
 			left := s.total[name]
 			left.Sub(quantity)
+			left.Format = s.format(name, left.Format)
 			s.total[name] = left
 		}
 	}
+}
+
+// writes counts objects by how they write their quantity.
+func (s *sum) writes(name corev1.ResourceName, quantity resource.Quantity, objects int) {
+	if !quantity.IsZero() {
+		s.formats[written{name, quantity.Format}] += objects
+	}
+}
+
+// format is how a sum is written: as it was, if one of its objects does so, else as
+// they do. It says nothing of objects that are gone.
+func (s *sum) format(name corev1.ResourceName, was resource.Format) resource.Format {
+	for _, format := range []resource.Format{was, resource.BinarySI, resource.DecimalSI, resource.DecimalExponent} {
+		if s.formats[written{name, format}] > 0 {
+			return format
+		}
+	}
+	return was
 }
 
 // part is what an object of the entry uses within the scope of the sum.
@@ -221,7 +251,7 @@ func Same(a, b corev1.ResourceList) bool {
 	return true
 }
 
-// printed is the same for lists that are the same.
+// printed is the same for lists that are the same and are written alike.
 func printed(list corev1.ResourceList) string {
 	names := make([]string, 0, len(list))
 	for name := range list {
@@ -234,6 +264,7 @@ func printed(list corev1.ResourceList) string {
 		b.WriteString(name)
 		b.WriteByte('=')
 		b.WriteString(quantity.AsDec().String())
+		b.WriteString(string(quantity.Format))
 		b.WriteByte(';')
 	}
 	return b.String()

@@ -196,3 +196,43 @@ func BenchmarkOneChange(b *testing.B) {
 		})
 	}
 }
+
+// A sum is written as the objects write it that are there: those that have gone leave
+// nothing behind.
+func TestASumIsWrittenAsItsObjectsWriteIt(t *testing.T) {
+	usage := func(memory string) Usage {
+		return Usage{Used: corev1.ResourceList{"memory": resource.MustParse(memory)}}
+	}
+	for name, tc := range map[string]struct {
+		// objects come in this order; all but the last go again.
+		objects []string
+		want    string
+	}{
+		"one alone":                    {[]string{"1Gi"}, "1Gi"},
+		"binary after decimal":         {[]string{"1G", "1Gi"}, "1Gi"},
+		"decimal after binary":         {[]string{"1Gi", "1G"}, "1G"},
+		"an exponent after both":       {[]string{"1Gi", "1G", "1e9"}, "1e9"},
+		"several of a kind":            {[]string{"1Gi", "2Gi", "1500m", "3Gi"}, "3Gi"},
+		"the same, written otherwise":  {[]string{"1Gi", "1073741824"}, "1073741824"},
+		"nothing does not say how":     {[]string{"0", "1Gi"}, "1Gi"},
+		"and does not after something": {[]string{"1500m", "0", "1Gi"}, "1Gi"},
+	} {
+		for _, early := range []bool{true, false} {
+			book := NewBook(Pods, Growth{})
+			if early {
+				book.Sum(Scope{}) // is kept from now on
+			}
+			for i, memory := range tc.objects {
+				book.Put(fmt.Sprint(i), usage(memory))
+			}
+			book.Sum(Scope{})
+			for i := range len(tc.objects) - 1 {
+				book.Remove(fmt.Sprint(i))
+			}
+			total := book.Sum(Scope{})["memory"]
+			if got := total.String(); got != tc.want {
+				t.Errorf("%s (early: %v): got %s, want %s", name, early, got, tc.want)
+			}
+		}
+	}
+}
