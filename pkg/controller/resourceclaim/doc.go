@@ -4,8 +4,8 @@
 // For a pod it creates each claim that the pod names a template for, once: a claim that the
 // pod controls and that has the annotation resource.kubernetes.io/pod-claim-name. It records
 // all of them in status.resourceClaimStatuses of the pod, always the whole list. A pod that
-// has its node already is put into status.reservedFor of its allocated claims; for all
-// others the scheduler does that.
+// has its node already is put into status.reservedFor of its allocated claims, in the order
+// of its spec and up to the first that is missing; for all others the scheduler does that.
 //
 // For a claim it takes pods out of status.reservedFor that have ended, that are being
 // deleted and have no node, or that are gone: a cache that lacks a pod is no proof, a seen

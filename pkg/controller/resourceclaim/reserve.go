@@ -38,8 +38,9 @@ func (o podObserved) plan() act.Plan {
 	return o.complete(o.reserve)
 }
 
-// reserve puts a pod that has its node into the consumers of its claims: the scheduler,
-// which does so for all others, does not see it.
+// reserve puts a pod that has its node into the consumers of its claims, in the order of the
+// spec and up to the first that is missing: the scheduler, which does so for all others, does
+// not see it.
 func (o podObserved) reserve() act.Plan {
 	if o.pod.Spec.NodeName == "" {
 		return act.Plan{Why: "the scheduler reserves them"}
@@ -48,8 +49,11 @@ func (o podObserved) reserve() act.Plan {
 	var names []string
 	for i := range o.pod.Spec.ResourceClaims {
 		c := &o.pod.Spec.ResourceClaims[i]
-		claim := o.claimFor(c)
-		if claim == nil || slices.Contains(names, claim.Name) || claim.Status.Allocation == nil || claim.DeletionTimestamp != nil ||
+		claim, needed := o.claimFor(c)
+		if needed && claim == nil {
+			break // the pod cannot begin without it, and others may use the rest until then
+		}
+		if !needed || slices.Contains(names, claim.Name) || claim.Status.Allocation == nil || claim.DeletionTimestamp != nil ||
 			resourceclaim.IsReservedForPod(o.pod, claim, o.groups) {
 			continue
 		}
@@ -64,25 +68,28 @@ func (o podObserved) reserve() act.Plan {
 		}})
 	}
 	if len(steps) == 0 {
-		return act.Plan{Why: "those that are allocated are reserved"}
+		return act.Plan{Why: "those that are allocated are reserved, up to the first that is missing"}
 	}
 	return act.Plan{Why: fmt.Sprintf("it has its node already, and its claims %q are not reserved", names), Stages: []act.Stage{act.EachInTurn(steps...)}}
 }
 
 // claimFor returns the cached claim of the pod for one of its spec; nil if there is none yet,
-// or the one that is recorded is of another.
-func (o podObserved) claimFor(c *corev1.PodResourceClaim) *resourceapi.ResourceClaim {
+// or the one that is recorded is of another. One that is recorded without a claim is not needed.
+func (o podObserved) claimFor(c *corev1.PodResourceClaim) (claim *resourceapi.ResourceClaim, needed bool) {
 	if c.ResourceClaimName != nil {
-		return o.named[*c.ResourceClaimName]
+		return o.named[*c.ResourceClaimName], true
 	}
 	if shared, is := o.shared[c.Name]; is {
-		return o.named[ptr.Deref(shared, "")]
+		return o.named[ptr.Deref(shared, "")], true
 	}
 	e, is := o.entryOf(c.Name)
-	if claim := o.named[ptr.Deref(e.claim, "")]; is && o.controls(claim) {
-		return claim
+	if is && e.claim == nil {
+		return nil, false
 	}
-	return nil
+	if claim := o.named[ptr.Deref(e.claim, "")]; is && o.controls(claim) {
+		return claim, true
+	}
+	return nil, true
 }
 
 // groupObserved is a PodGroup with its claims.
