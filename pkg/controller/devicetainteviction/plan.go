@@ -69,7 +69,7 @@ func anything(client.Object) error { return nil }
 // drop forgets the appointment of a pod that need not go.
 func (o observed) drop(why string) act.Plan {
 	p := act.Plan{Why: why, Note: noted(nil)}
-	if o.booked != nil && !o.booked.announced && o.pod.DeletionTimestamp == nil {
+	if o.booked != nil && !o.booked.announced {
 		p.Stages = act.Stages(event(o.pod, "Cancelling deletion"))
 	}
 	return p

@@ -72,7 +72,7 @@ func TestPlanOfAPod(t *testing.T) {
 		"a pod without a node":                       {observed{pod: unscheduled(), devices: due}, "", 0, "none"},
 		"the reason went":                            {observed{pod: pod("p"), booked: booked(nil)}, "Cancelling deletion", 0, "none"},
 		"the reason went after the announcement":     {observed{pod: pod("p"), booked: booked(announced)}, "", 0, "none"},
-		"the reason of a pod that goes went":         {observed{pod: leaving(pod("p")), booked: booked(nil)}, "", 0, "none"},
+		"the reason of a pod that goes went":         {observed{pod: leaving(pod("p")), booked: booked(nil)}, "Cancelling deletion", 0, "none"},
 		"the pod is gone":                            {observed{booked: booked(nil)}, "", 0, "none"},
 		"another pod has its name":                   {observed{pod: pod("p"), booked: booked(other)}, "", 0, "none"},
 		"another pod has its name, and has to go":    {observed{pod: pod("p"), devices: due, booked: booked(other)}, "check", 0, "waiting"},
