@@ -167,15 +167,13 @@ func unbound(pv *corev1.PersistentVolume, why string) act.Plan {
 	}}.plan()
 }
 
-// claimInPhase has a claim that is not bound reported as such.
+// claimInPhase has a claim that is not bound reported as such. Of one that is Lost nothing
+// more is said.
 func claimInPhase(claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, why string, tell ...act.Event) act.Plan {
 	s := claim.Status
-	changed := s.Phase != phase || len(s.AccessModes) > 0 || len(s.Capacity) > 0 || s.CurrentVolumeAttributesClassName != nil
-	if !changed {
+	empty := len(s.AccessModes) == 0 && len(s.Capacity) == 0 && s.CurrentVolumeAttributesClassName == nil
+	if s.Phase == phase && (empty || phase == corev1.ClaimLost) {
 		return done(why)
-	}
-	if s.Phase == phase {
-		tell = nil
 	}
 	claim = claim.DeepCopy()
 	claim.Status.Phase, claim.Status.AccessModes, claim.Status.Capacity, claim.Status.CurrentVolumeAttributesClassName = phase, nil, nil, nil

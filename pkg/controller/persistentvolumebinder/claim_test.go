@@ -93,6 +93,7 @@ func TestAClaimThatWasBoundOnce(t *testing.T) {
 		"it names no volume":                                      {claim("c", boundOnce("")), nil, []string{isLost, noReference}},
 		"its volume is gone":                                      {claim("c", boundOnce("v")), nil, []string{isLost, noVolume}},
 		"it has its event already":                                {claim("c", boundOnce("v"), lostPhase), nil, nil},
+		"somebody has written into its status":                    {claim("c", boundOnce("v"), lostPhase, func(c *corev1.PersistentVolumeClaim) { c.Status.Capacity = c.Spec.Resources.Requests }), nil, nil},
 		"its volume has no claim":                                 {claim("c", boundOnce("v")), volume("v"), []string{"write volume v of c[uid-c] {b}", "write volume v Bound"}},
 		"its volume is back":                                      {claim("c", boundOnce("v"), lostPhase), volume("v", attributes("gold")), []string{"write volume v of c[uid-c] {b}", "write volume v Bound", "write claim c Bound 10Gi [ReadWriteOnce] -"}},
 		"its volume is back, as it was":                           {claim("c", boundOnce("v"), lostPhase), whole, []string{"write claim c Bound 10Gi [ReadWriteOnce] -"}},
