@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
@@ -345,6 +346,7 @@ func TestAProvisioningThatFails(t *testing.T) {
 		"with mount options": {class("fast", "kubernetes.io/host-path", options), claim("c", wantsClass("fast")), twoPlugins{},
 			`Mount options are not supported by the provisioner but StorageClass "fast" has mount options [a b]`},
 		"for an unknown node":     {class("fast", "kubernetes.io/host-path"), claim("c", wantsClass("fast"), chosen), twoPlugins{}, `Failed to get target node: node "n" not found`},
+		"for a node of no name":   {class("fast", "kubernetes.io/host-path"), claim("c", wantsClass("fast"), says(volumehelpers.AnnSelectedNode, "")), twoPlugins{}, `Failed to get target node: node "" not found`},
 		"by the plugin":           {class("fast", "kubernetes.io/host-path"), claim("c", wantsClass("fast")), broken, `Failed to provision volume with StorageClass "fast": full`},
 		"by a plugin that is off": {class("fast", "kubernetes.io/host-path"), claim("c", wantsClass("fast")), failing{nil, "it is off"}, `Failed to create provisioner: it is off`},
 	} {

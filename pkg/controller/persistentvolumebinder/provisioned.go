@@ -67,7 +67,7 @@ func (c *Controller) provisionVolume(ctx context.Context, op operation) error {
 	case plugin.Disabled != "":
 		return refuse("Failed to create provisioner: %s", plugin.Disabled)
 	}
-	if node := claim.Annotations[volumehelpers.AnnSelectedNode]; node != "" {
+	if node, chosen := claim.Annotations[volumehelpers.AnnSelectedNode]; chosen {
 		if request.Node, err = c.nodes.Get(node); err != nil {
 			return refuse("Failed to get target node: %v", err)
 		}
