@@ -4,6 +4,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/openapi3"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // TestTheAlphabetReaches holds that a family can come to what shows a fault that was
@@ -49,6 +54,47 @@ func TestTheAlphabetReaches(t *testing.T) {
 				}
 			}
 			t.Errorf("none of %d draws", draws)
+		})
+	}
+}
+
+// oneKind publishes the fields of one kind, which has all that moves go below.
+type oneKind struct{ openapi3.Root }
+
+func (oneKind) GVSpec(gv schema.GroupVersion) (*spec3.OpenAPI, error) {
+	object := func(fields map[string]spec.Schema) spec.Schema {
+		return spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: fields}}
+	}
+	leaf := object(map[string]spec.Schema{"field": *spec.StringProperty()})
+	kind := object(map[string]spec.Schema{"spec": object(map[string]spec.Schema{
+		"template": leaf, "scaleTargetRef": leaf,
+		"jobTemplate": object(map[string]spec.Schema{"spec": leaf, "metadata": leaf}),
+	})})
+	kind.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": gv.Group, "version": gv.Version, "kind": "Any"}})
+	return &spec3.OpenAPI{Components: &spec3.Components{Schemas: map[string]*spec.Schema{"io.Any": &kind}}}, nil
+}
+
+// TestEveryMoveIsALineOfAStory draws until rare moves have come too.
+func TestEveryMoveIsALineOfAStory(t *testing.T) {
+	file := regexp.MustCompile(`\b(?:apply|refused) (\S+\.yaml)`)
+	anything := Object{"apiVersion": "v1", "kind": "Any", "metadata": Object{"name": "one"}}
+	for name, f := range families {
+		t.Run(name, func(t *testing.T) {
+			d := NewDraw(&Schemas{root: oneKind{}, specs: map[schema.GroupVersion]*spec3.OpenAPI{}, paths: map[string][]Field{}}, 1)
+			s := &Script{Family: name, Head: []string{viaProxy}, Objects: map[string]Object{"a.yaml": anything, "b.yaml": anything}}
+			for range 2000 {
+				if s.Steps = f.move(d)(d, s); len(s.Steps) == 0 {
+					continue // a change of an object that is not there yet
+				}
+				for _, named := range file.FindAllStringSubmatch(strings.Join(s.Steps, "\n"), -1) {
+					if s.Objects[named[1]] == nil {
+						s.Objects[named[1]] = anything
+					}
+				}
+				if _, err := s.Story(); err != nil {
+					t.Fatal(err)
+				}
+			}
 		})
 	}
 }

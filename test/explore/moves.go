@@ -97,9 +97,10 @@ func PodMoves(target string) []Move {
 func Disturbances(resources ...string) []Move {
 	var hooks, faults []string
 	for _, resource := range resources {
+		status := strings.TrimSuffix(resource, "/status") + "/status"
 		hooks = append(hooks, "webhook create "+resource+" 403", "webhook delete "+resource+" 409", "webhook update "+resource+" 500")
 		faults = append(faults, "proxy refuse 409 write "+resource+" times=2", "proxy refuse 500 create "+resource+" times=1",
-			"proxy refuse 503 delete "+resource+" times=1", "proxy refuse 429 write "+resource+"/status times=1", "proxy refuse 409 write "+resource+"/status times=1",
+			"proxy refuse 503 delete "+resource+" times=1", "proxy refuse 429 write "+status+" times=1", "proxy refuse 409 write "+status+" times=1",
 			"proxy delay 300ms write "+resource+" times=3", "proxy stall 500ms write "+resource+" times=3",
 			"proxy watches cut "+resource, "proxy watches expire "+resource)
 	}
