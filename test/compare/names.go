@@ -20,6 +20,11 @@ func generatedNames(objects []map[string]any, requests []harness.AuditEvent) map
 		prefix, _ := meta["generateName"].(string)
 		name, _ := meta["name"].(string)
 		maps.Copy(names, claimNames(o, name))
+		switch o["kind"] {
+		case "ReplicaSet", "ReplicationController", "DaemonSet", "Job":
+			// A condition may name a pod whose creation was refused.
+			names[name+"-*"] = name + "-"
+		}
 		switch {
 		case o["kind"] == "VolumeAttachment":
 			// It is a hash of the volume, which may have the UID of its claim, and the node.

@@ -112,6 +112,17 @@ func TestNamesOfRefusedCreatesAreKnownByTheirPrefix(t *testing.T) {
 	}
 }
 
+func TestNamesOfPodsAreKnownByTheirOwner(t *testing.T) {
+	for _, kind := range []string{"ReplicaSet", "ReplicationController", "DaemonSet", "Job"} {
+		owner := map[string]any{"kind": kind, "metadata": map[string]any{"name": "web"}, "status": `pods "web-bcdfg" is forbidden`}
+		other := map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "up"}, "status": `pods "web-bcdfg", pods "up-bcdfg"`}
+		r := NewRecord("story-0001", []map[string]any{owner, other}, nil, nil)
+		if got, want := r.Objects["Deployment up"][0], "kind: Deployment\nmetadata:\n  name: up\nstatus: pods \"web-*\", pods \"up-bcdfg\"\n"; got != want {
+			t.Errorf("%s: got %q, want %q", kind, got, want)
+		}
+	}
+}
+
 func TestAnAttachmentIsKnownByItsVolumeAndNode(t *testing.T) {
 	name := "csi-" + strings.Repeat("0a", 32)
 	made := request(t, `{"verb":"create","user":{"username":"system:serviceaccount:kube-system:attachdetach-controller"},
