@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -175,22 +175,56 @@ func load() float64 {
 	return average
 }
 
+// versions are what each binary says that it is, and the flags that it gets beside the usual ones.
 func versions(ctx context.Context, o *options) ([]string, error) {
-	var all []string
-	for _, b := range []struct {
-		name, path string
-		flags      []string
-	}{{report.Reference, o.reference, o.referenceFlags}, {report.Ours, o.ours, o.oursFlags}} {
-		out, err := exec.CommandContext(ctx, b.path, "--version").Output()
-		if err != nil {
-			return nil, fmt.Errorf("ask %s for its version: %w; run make build tools", b.name, err)
-		}
-		info, err := os.Stat(b.path)
-		if err != nil {
-			return nil, fmt.Errorf("find %s: %w", b.name, err)
-		}
-		all = append(all, strings.Join(append([]string{fmt.Sprintf("%s: %s, %s of %s", b.name, strings.TrimSpace(string(out)),
-			filepath.Base(b.path), info.ModTime().UTC().Format("2006-01-02 15:04 MST"))}, b.flags...), " "))
+	reference, err := stamp(ctx, o.reference)
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
+	ours, err := stamp(ctx, o.ours)
+	if err != nil {
+		return nil, err
+	}
+	commit, err := ours.build()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; run make build", o.ours, err)
+	}
+	line := func(name, version string, flags []string) string {
+		return strings.Join(append([]string{name + ": " + version}, flags...), " ")
+	}
+	return []string{
+		line(report.Reference, reference["GitVersion"], o.referenceFlags),
+		line(report.Ours, ours["GitVersion"]+", "+commit, o.oursFlags),
+	}, nil
+}
+
+// stamped is what a build says of itself, by the names of version.Info.
+type stamped map[string]string
+
+var stampField = regexp.MustCompile(`(\w+):"([^"]*)"`)
+
+// stamp asks a binary.
+func stamp(ctx context.Context, path string) (stamped, error) {
+	out, err := exec.CommandContext(ctx, path, "--version=raw").Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask %s for its version: %w; run make build tools", path, err)
+	}
+	s := stamped{}
+	for _, field := range stampField.FindAllStringSubmatch(string(out), -1) {
+		s[field[1]] = field[2]
+	}
+	return s, nil
+}
+
+var commit = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// build names the commit; a figure without one cannot be repeated, so that is an error.
+func (s stamped) build() (string, error) {
+	if !commit.MatchString(s["GitCommit"]) {
+		return "", fmt.Errorf("the build does not name its commit, but %q", s["GitCommit"])
+	}
+	if s["GitTreeState"] != "clean" {
+		return fmt.Sprintf("build of %s with changes that are not committed", s["GitCommit"][:12]), nil
+	}
+	return "build of " + s["GitCommit"][:12], nil
 }
