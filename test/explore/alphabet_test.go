@@ -169,3 +169,19 @@ func TestASecondAutoscalerComesWhilePodsStopAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestASliceIsNotPartedFromItsController holds what is left out of scripts.
+func TestASliceIsNotPartedFromItsController(t *testing.T) {
+	for step, leave := range map[string]bool{
+		"label endpointslices,kubernetes.io/service-name=web endpointslice.kubernetes.io/managed-by=x": true,
+		"label endpointslices,kubernetes.io/service-name=web kubernetes.io/service-name=other":         true,
+		"label endpointslices,kubernetes.io/service-name=web foreign=y":                                false,
+		"label endpoints/web endpointslice.kubernetes.io/managed-by=x":                                 false,
+	} {
+		for _, family := range []string{"service", "mirror"} {
+			if got := families[family].Leave(nil, nil, step); got != leave {
+				t.Errorf("%s: %s: left out: %t, want %t", family, step, got, leave)
+			}
+		}
+	}
+}

@@ -67,6 +67,7 @@ func init() {
 		Start:    []string{"endpointslice-mirroring-controller"},
 		Flags:    []string{"--mirroring-max-endpoints-per-subset=3"},
 		Compared: []string{"services", "endpoints", "endpointslices"},
+		Leave:    func(_ *Script, _ []string, step string) bool { return parts.MatchString(step) },
 		Begin: func(d *Draw, s *Script) {
 			for _, name := range []string{"web", "other"} {
 				s.Objects[name+".yaml"] = Object{"apiVersion": "v1", "kind": "Service", "metadata": d.Metadata(name), "spec": Object{"ports": servicePorts(d)}}
