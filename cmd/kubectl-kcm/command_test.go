@@ -101,6 +101,24 @@ func TestAnAnswerIsPrinted(t *testing.T) {
 	}
 }
 
+func TestWhoAnswersIsPrinted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		by   why.Process
+		says string
+	}{
+		"the leader":      {why.Process{Identity: "node-a_1", Leading: true, Since: noon.Add(-time.Hour)}, "\nAnswered by the manager node-a_1, which has looked for 60m.\n"},
+		"without a lease": {why.Process{Leading: true}, "\nAnswered by the manager.\n"},
+		"a shadow":        {why.Process{Shadow: true, Since: noon.Add(-time.Hour)}, "\nAnswered by a shadow (it writes nothing, and says what its controllers would do), which has looked for 60m.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			if err := printText(&out, &why.Answer{At: noon, Process: tc.by}); err != nil || !strings.HasSuffix(out.String(), tc.says) {
+				t.Errorf("%v, %s", err, out.String())
+			}
+		})
+	}
+}
+
 func TestNoAnswerSaysWhy(t *testing.T) {
 	problem := func(code int, message string) why.Problem {
 		return why.Problem{APIVersion: why.APIVersion, Kind: why.ProblemKind, Code: code, Message: message}

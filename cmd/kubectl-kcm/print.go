@@ -41,7 +41,11 @@ func printText(to io.Writer, a *why.Answer) error {
 		}
 		fmt.Fprintf(&out, "  %s\n", strings.TrimPrefix(near.Namespace+"/"+near.Name, "/"))
 	}
-	fmt.Fprintf(&out, "\nAnswered by %s", strings.TrimSpace("the manager "+a.Process.Identity))
+	by := strings.TrimSpace("the manager " + a.Process.Identity)
+	if a.Process.Shadow {
+		by = "a shadow (it writes nothing, and says what its controllers would do)"
+	}
+	fmt.Fprintf(&out, "\nAnswered by %s", by)
 	if !a.Process.Since.IsZero() {
 		fmt.Fprintf(&out, ", which has looked for %s", duration.HumanDuration(a.At.Sub(a.Process.Since)))
 	}

@@ -72,6 +72,9 @@ type Process struct {
 	// Since is when it began to look: its caches were started then. Zero on a standby.
 	Since   time.Time `json:"since,omitzero"`
 	Leading bool      `json:"leading"`
+	// Shadow: it writes nothing, and somebody else leads. What is said of its controllers is
+	// what they would do.
+	Shadow bool `json:"shadow,omitempty"`
 	// Leader is the identity of the holder of the lease.
 	Leader string `json:"leader,omitempty"`
 	// LeaderAt is the host of that process, as its identity has it, and LeaderAddress the

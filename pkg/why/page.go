@@ -143,11 +143,14 @@ func commandFor(a Asked) string {
 // inWords says who answers.
 func (p Process) inWords(now time.Time) string {
 	said := "Answered by this process"
-	if p.Identity != "" {
+	switch {
+	case p.Shadow:
+		said = "Answered by a shadow (it writes nothing, and says what its controllers would do)"
+	case p.Identity != "":
 		said = "Answered by " + p.Identity
 	}
 	switch {
-	case p.Leading && !p.Since.IsZero():
+	case !p.Since.IsZero():
 		said += ", whose caches were started at " + p.Since.Format(time.RFC3339)
 		if !now.IsZero() {
 			said += ", " + inWords(now.Sub(p.Since)) + " ago"

@@ -66,6 +66,28 @@ func TestThePageShowsTheChain(t *testing.T) {
 	}
 }
 
+func TestWhoAnswersIsSaid(t *testing.T) {
+	since := noon.Add(-time.Minute)
+	for says, by := range map[string]Process{
+		"Answered by this process.": {},
+		"Answered by a_1, whose caches were started at 2026-06-01T11:59:00Z, 60s ago.":                                                                  {Identity: "a_1", Leading: true, Since: since},
+		"Answered by a_1; the leader is b_7, on b (10.0.0.7).":                                                                                          {Identity: "a_1", Leader: "b_7", LeaderAt: "b", LeaderAddress: "10.0.0.7"},
+		"Answered by a shadow (it writes nothing, and says what its controllers would do), whose caches were started at 2026-06-01T11:59:00Z, 60s ago.": {Shadow: true, Since: since},
+	} {
+		if got := by.inWords(noon); got != says {
+			t.Errorf("got %s\nwant %s", got, says)
+		}
+	}
+	w := newWorld(t, nil, rollout(2, 2, 2)...)
+	w.Process = func() Process { return Process{Shadow: true, Since: since} }
+	question := "kind=deploy&namespace=default&name=web"
+	for accept, says := range map[string]string{browser: "Answered by a shadow (", "application/json": `"shadow": true`} {
+		if body := get(w, accept, question).Body.String(); !strings.Contains(body, says) {
+			t.Errorf("%q is not in\n%s", says, body)
+		}
+	}
+}
+
 func TestTheStyleOfThePageIsTheOneAllowed(t *testing.T) {
 	rec := get(newWorld(t, nil), browser, "")
 	_, rest, _ := strings.Cut(rec.Body.String(), "<style>")

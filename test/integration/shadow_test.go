@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/shadow"
+	"github.com/kube-kcm/kube-controller-manager/pkg/why"
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
@@ -168,7 +169,24 @@ func TestAShadowAgrees(t *testing.T) {
 	if _, body, err := m.Get("/metrics"); err != nil || !strings.Contains(body, `kcm_shadow_comparisons_total{controller="replicaset-controller",result="agreed"}`) {
 		t.Errorf("there is no metric of what was agreed: %v", err)
 	}
+	doesNotLead(t, m)
 	wroteNothing(t, cp)
+}
+
+// doesNotLead holds that a shadow says so to monitoring, and to who asks it why.
+func doesNotLead(t *testing.T, m *harness.Manager) {
+	t.Helper()
+	if _, body, err := m.Get("/metrics"); err != nil || !strings.Contains(body, "\nkcm_leader 0\n") {
+		t.Errorf("the metric does not say that a shadow does not lead: %v", err)
+	}
+	var answer why.Answer
+	code, body, err := m.GetAsAdmin("/debug/why?kind=namespace&name=default")
+	if err == nil {
+		err = json.Unmarshal([]byte(body), &answer)
+	}
+	if err != nil || code != http.StatusOK || !answer.Process.Shadow || answer.Process.Leading {
+		t.Errorf("/debug/why says %d %s: %v", code, body, err)
+	}
 }
 
 // TestAShadowReportsWhatDiffers has the running manager and the shadow each do without a

@@ -24,7 +24,7 @@ var (
 	panicsDesc        = ofControllers("kcm_panics_total", "Panics in reconciles and event handlers that were contained.")
 	heldDesc          = ofControllers("kcm_held_keys", "Keys that wait until the caches show what was written for them.")
 	stateDesc         = ofControllers("kcm_controller_state", "Always 1, labeled by the state that the controller is in.", "state")
-	leaderDesc        = metrics.NewDesc("kcm_leader", "1 while this process leads and runs the controllers, 0 while it waits.", nil, nil, metrics.ALPHA, "")
+	leaderDesc        = metrics.NewDesc("kcm_leader", "1 while this process leads and runs the controllers, 0 while it waits, and in a shadow.", nil, nil, metrics.ALPHA, "")
 
 	writes = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name:           "kcm_writes_total",
@@ -89,7 +89,11 @@ func (m *controllerMetrics) CollectWithStability(ch chan<- metrics.Metric) {
 		}
 		show(stateDesc, metrics.GaugeValue, 1, c.Name, state)
 	}
-	show(leaderDesc, metrics.GaugeValue, float64(min(p.leading.Load(), 1)))
+	leads := 0.0
+	if p.leads() {
+		leads = 1
+	}
+	show(leaderDesc, metrics.GaugeValue, leads)
 	for _, term := range p.terms.list() {
 		for name, s := range term.stats() {
 			show(reconcilesDesc, metrics.CounterValue, float64(s.Reconciles-s.Errors), name, "success")

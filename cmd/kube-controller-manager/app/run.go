@@ -182,6 +182,9 @@ func (p *process) runControllers(ctx context.Context, watchdog *leaderelection.H
 	return e.Run(ctx, p.mainLease(), watchdog, func(ctx context.Context, f *election.Fence) error { return p.lead(ctx, everything, f) })
 }
 
+// leads reports whether the controllers run and may write; those of a shadow may not.
+func (p *process) leads() bool { return p.shadow == nil && p.leading.Load() > 0 }
+
 // everything is the term of a process with one lock.
 func everything() term {
 	return term{name: component, token: row(names.ServiceAccountTokenController).start, controllers: NewControllerInitializers()}

@@ -48,6 +48,34 @@ func TestAShadowTakesNoLeaseNoTokensAndWritesNoEvents(t *testing.T) {
 	}
 }
 
+func TestAShadowDoesNotLead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		shadow *config.Shadow
+		terms  int32
+		leads  bool
+	}{
+		"a shadow":                   {&config.Shadow{ReadOnly: &transport.ReadOnly{}}, 1, false},
+		"a process in its term":      {nil, 1, true},
+		"a process with two terms":   {nil, 2, true},
+		"a process before its terms": {nil, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := testConfig(t)
+			c.Shadow = tc.shadow
+			p := testProcess(t, c)
+			p.leading.Store(tc.terms)
+			watched.of.Store(p)
+			defer watched.of.Store(nil)
+			if metric := seriesOf(t, "")["kcm_leader"]; (metric == 1) != tc.leads || metric > 1 {
+				t.Errorf("kcm_leader is %v", metric)
+			}
+			if by := p.why.self(); by.Leading != tc.leads || by.Shadow != (tc.shadow != nil) {
+				t.Errorf("who answers: %+v", by)
+			}
+		})
+	}
+}
+
 func TestAShadowKnowsWhichNamespacesAreEnding(t *testing.T) {
 	s := &shadowing{}
 	if s.ending("leaving") {

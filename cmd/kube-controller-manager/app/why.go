@@ -122,9 +122,8 @@ func (e *explainer) led() []*explained {
 
 // self is who answers.
 func (e *explainer) self() why.Process {
-	p := why.Process{}
+	p := why.Process{Leading: e.process.leads(), Shadow: e.process.shadow != nil}
 	for _, t := range e.led() {
-		p.Leading = true
 		if p.Since.IsZero() || t.since.Before(p.Since) {
 			p.Since = t.since.UTC()
 		}
