@@ -29,7 +29,7 @@ var blocked = why.Answer{
 		{Kind: "Deployment", Namespace: "shop", Name: "web", Verdict: why.Progressing, Sentence: "2 of 5 replicas are available", Facts: []string{"2 of 5 replicas ready"},
 			Controllers: []why.Controller{{Name: "deployment-controller", Why: "nothing to do"}}},
 		{Kind: "ReplicaSet", Namespace: "shop", Name: "web-1", Depth: 1, Verdict: why.Blocked, Sentence: "2 of 5 pods exist",
-			Controllers: []why.Controller{{Name: "replicaset-controller", Why: "3 pods missing of 5", Failures: 4, NextTry: noon.Add(8 * time.Second)}, {Name: "another", Why: "of no interest"}}},
+			Controllers: []why.Controller{{Name: "replicaset-controller", Why: "3 pods missing of 5", Failures: 4, LastError: "create pods: exceeded quota", NextTry: noon.Add(8 * time.Second)}, {Name: "another", Why: "of no interest"}}},
 		{Kind: "Pod", Namespace: "shop", Name: "web-1-a", Depth: 2, Verdict: why.Complete, Sentence: "it is ready"},
 	},
 	LeftOut: []why.LeftOut{{Owner: why.Owner{Kind: "ReplicaSet", Name: "web-1"}, Kind: "Pod", Count: 1, Verdict: why.Complete}},
@@ -42,6 +42,7 @@ progressing  Deployment web: 2 of 5 replicas are available
   deployment-controller: nothing to do
   blocked      ReplicaSet web-1: 2 of 5 pods exist
     replicaset-controller: 3 pods missing of 5 (failed 4 times, tries again in 8s)
+      last error: create pods: exceeded quota
     and 1 more of kind Pod, the worst of them complete
     complete     Pod web-1-a: it is ready
 
@@ -98,6 +99,33 @@ func TestAnAnswerIsPrinted(t *testing.T) {
 	}
 	if code, out, errOut := play(t, "why", "deployment", "web", "-n", "shop", "--server", address, "--token", "t", "--insecure-skip-tls-verify"); code != answered || out != blockedText {
 		t.Errorf("in two words: %d, %s", code, errOut)
+	}
+}
+
+func TestWhatAControllerDoesIsPrinted(t *testing.T) {
+	soon := noon.Add(8 * time.Second)
+	for name, tc := range map[string]struct {
+		c     why.Controller
+		below bool // it is printed of an object that was not asked for
+		says  string
+	}{
+		"all is well":     {why.Controller{Why: "nothing to do"}, false, "c: nothing to do\n"},
+		"it looks again":  {why.Controller{Why: "nothing to do", NextLook: soon}, false, "c: nothing to do (looks again in 8s)\n"},
+		"it failed once":  {why.Controller{Why: "3 missing", Failures: 1, LastError: "no"}, true, "c: 3 missing (failed once, tries again now)\n  last error: no\n"},
+		"it fails":        {why.Controller{Why: "3 missing", Failures: 4, LastError: "no\n way", NextTry: soon}, true, "c: 3 missing (failed 4 times, tries again in 8s)\n  last error: no way\n"},
+		"it has given up": {why.Controller{Why: "a bad spec", Failures: 1, LastError: "bad", GaveUp: true}, true, "c: a bad spec (failed, and is not tried again until the object changes)\n  last error: bad\n"},
+		"it is held back": {why.Controller{Why: "3 too many", Braked: "60 a minute", NextTry: soon}, true, "c: 3 too many (waits for its turn, tries again in 8s)\n  held back: 60 a minute\n"},
+		"its caches are behind": {why.Controller{Why: "3 missing", WaitingFor: []string{"pods at 7", "nodes at 8"}}, true,
+			"c: 3 missing\n  waits for its caches: pods at 7, nodes at 8\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			tc.c.Name = "c"
+			printController(&out, "", tc.c, noon)
+			if out.String() != tc.says || inTrouble(tc.c) != tc.below {
+				t.Errorf("in trouble: %t\n%s\nwant\n%s", inTrouble(tc.c), out.String(), tc.says)
+			}
+		})
 	}
 }
 

@@ -25,8 +25,8 @@ func printText(to io.Writer, a *why.Answer) error {
 			}
 		}
 		for _, c := range o.Controllers {
-			if o.Depth == 0 || c.Failures > 0 || len(c.WaitingFor) > 0 {
-				fmt.Fprintf(&out, "%s  %s: %s%s\n", in, c.Name, c.Why, next(c, a.At))
+			if o.Depth == 0 || inTrouble(c) {
+				printController(&out, in+"  ", c, a.At)
 			}
 		}
 		for _, left := range a.LeftOut {
@@ -54,15 +54,41 @@ func printText(to io.Writer, a *why.Answer) error {
 	return err
 }
 
+// inTrouble reports whether a controller does not get on with an object.
+func inTrouble(c why.Controller) bool {
+	return c.Failures > 0 || c.LastError != "" || c.Braked != "" || len(c.WaitingFor) > 0
+}
+
+func printController(to io.Writer, in string, c why.Controller, now time.Time) {
+	fmt.Fprintf(to, "%s%s: %s%s\n", in, c.Name, c.Why, next(c, now))
+	for _, said := range [][2]string{
+		{"last error", c.LastError}, {"held back", c.Braked}, {"waits for its caches", strings.Join(c.WaitingFor, ", ")},
+	} {
+		if words := strings.Join(strings.Fields(said[1]), " "); words != "" {
+			fmt.Fprintf(to, "%s  %s: %s\n", in, said[0], words)
+		}
+	}
+}
+
 // next says when a controller comes back to an object, and after how many failures.
 func next(c why.Controller, now time.Time) string {
+	in := func(t time.Time) string {
+		if !t.After(now) {
+			return "now"
+		}
+		return "in " + duration.HumanDuration(t.Sub(now))
+	}
 	switch {
-	case c.Failures > 0 && c.NextTry.IsZero():
-		return fmt.Sprintf(" (failed %d times, tries again now)", c.Failures)
+	case c.GaveUp:
+		return " (failed, and is not tried again until the object changes)"
+	case c.Failures == 1:
+		return " (failed once, tries again " + in(c.NextTry) + ")"
 	case c.Failures > 0:
-		return fmt.Sprintf(" (failed %d times, tries again in %s)", c.Failures, duration.HumanDuration(c.NextTry.Sub(now)))
+		return fmt.Sprintf(" (failed %d times, tries again %s)", c.Failures, in(c.NextTry))
+	case c.Braked != "":
+		return " (waits for its turn, tries again " + in(c.NextTry) + ")"
 	case !c.NextLook.IsZero():
-		return fmt.Sprintf(" (looks again in %s)", duration.HumanDuration(c.NextLook.Sub(now)))
+		return " (looks again " + in(c.NextLook) + ")"
 	}
 	return ""
 }
