@@ -171,7 +171,7 @@ func (a *Answer) show(o Object) shownObject {
 		for _, d := range c.Decisions {
 			shown.Made = append(shown.Made, shownDecision{d, momentOf(d.At, a.At)})
 		}
-		shown.Open = c.Verdict == Blocked || c.Verdict == Paused
+		shown.Open = c.Verdict == Blocked || c.Verdict == Paused || c.Braked != ""
 		s.By = append(s.By, shown)
 	}
 	s.Left = slices.DeleteFunc(slices.Clone(a.LeftOut), func(l LeftOut) bool { return l.Owner != Owner{o.Kind, o.Name} })

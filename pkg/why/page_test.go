@@ -66,6 +66,31 @@ func TestThePageShowsTheChain(t *testing.T) {
 	}
 }
 
+func TestAControllerInTroubleIsOpenOnThePage(t *testing.T) {
+	for name, tc := range map[string]struct {
+		known runner.Known
+		says  string
+	}{
+		"all is well":           {runner.Known{}, "<details>"},
+		"its caches are behind": {runner.Known{WaitingFor: []string{"pods at 7"}}, "<details>"},
+		"it fails":              {runner.Known{Failures: 1, LastError: "no"}, "<details open>"},
+		"it is paused":          {runner.Known{Paused: "by jane"}, "<details open>"},
+		"it is held back":       {runner.Known{Braked: "60 a minute", NextTry: noon.Add(8 * time.Second)}, "<details open>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, map[string]loop{"replicaset-controller": {"default/web-1": tc.known}}, rollout(0, 0, 0)[1:]...)
+			body := get(w, browser, "kind=rs&namespace=default&name=web-1").Body.String()
+			at := strings.Index(body, "<details")
+			if at < 0 || !strings.HasPrefix(body[at:], tc.says) {
+				t.Errorf("no %s in\n%s", tc.says, body)
+			}
+			if held := strings.Contains(body, "<dt>held back</dt><dd>60 a minute</dd>"); held != (tc.known.Braked != "") {
+				t.Errorf("held back is shown: %t", held)
+			}
+		})
+	}
+}
+
 func TestWhoAnswersIsSaid(t *testing.T) {
 	since := noon.Add(-time.Minute)
 	for says, by := range map[string]Process{
