@@ -34,6 +34,10 @@ func (d *draft) attach(node string) {
 		d.say(node, "wanted; an operation with node %s is under way", other)
 		return
 	}
+	if other, parts := d.parts(node); parts {
+		d.say(node, "wanted; the volume leaves node %s first", other)
+		return
+	}
 	if d.elsewhere(node) {
 		d.refuse(node)
 		return

@@ -36,9 +36,10 @@ type nodeRecord struct {
 	// seen counts the events of the node.
 	seen uint64
 	// want counts the changes of what is to stand in its status, done is how many of them
-	// are there. Unsure: nobody knows what stands there.
-	want, done uint64
-	unsure     bool
+	// are there. Failed is the last of those whose write has failed. Unsure: nobody knows what
+	// stands there.
+	want, done, failed uint64
+	unsure             bool
 	// verified is when the attachments of the node were last compared.
 	verified time.Time
 	volumes  map[volumes.Name]bool // that have a pair with it
@@ -140,7 +141,7 @@ func (b *book) standing(name volumes.Name, node string) nodeFacts {
 	if n == nil {
 		return nodeFacts{}
 	}
-	return nodeFacts{seen: n.seen, done: n.done, inUse: n.gone && n.inUse[name]}
+	return nodeFacts{seen: n.seen, done: n.done, failed: n.failed, inUse: n.gone && n.inUse[name]}
 }
 
 // put replaces the record of a volume, and returns the nodes whose status has to follow.

@@ -230,6 +230,29 @@ func TestNothingLeavesOnAReadThatFailed(t *testing.T) {
 	}
 }
 
+func TestNobodyIsToldOfAVolumeThatIsAboutToLeave(t *testing.T) {
+	r := run(t, Options{}, reporting("n1", true), node("n2"), claim(0), pv(0), attachedTo("n1"))
+	fixture.Eventually(t, "it waits", func() bool { return waits(r.c, "n1") })
+	answer := make(chan struct{})
+	r.Client.PrependReactor("patch", "nodes", func(ktesting.Action) (bool, runtime.Object, error) {
+		<-answer
+		return true, nil, errors.New("no")
+	})
+	if err := r.Client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), reporting("n1", false), ""); err != nil {
+		t.Fatal(err)
+	}
+	fixture.Eventually(t, "it leaves", func() bool { return r.c.book.volume(nameOf(0)).pairs["n1"].leaving })
+	if err := r.Client.Tracker().Add(podOf("web", 0, "n2")); err != nil {
+		t.Fatal(err)
+	}
+	fixture.Eventually(t, "it is wanted elsewhere", func() bool { return r.c.book.volume(nameOf(0)).pairs["n2"].wanted })
+	if told := r.Told(); told != "" {
+		t.Errorf("told %q before the answer", told)
+	}
+	close(answer)
+	fixture.Eventually(t, "it stays, and that is told", func() bool { return strings.Contains(r.Told(), "Multi-Attach error") })
+}
+
 func TestTheStatusOfANodeIsWrittenForTheVersionThatWasRead(t *testing.T) {
 	r := run(t, Options{}, reporting("n1", true), claim(0), pv(0), attachedTo("n1"))
 	fixture.Eventually(t, "it waits", func() bool { return waits(r.c, "n1") })

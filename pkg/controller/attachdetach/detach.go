@@ -74,8 +74,12 @@ func (d *draft) detach(node string) {
 		d.sayUnknown(node, until)
 	case !p.leaving:
 		p.leaving = true
+		d.parting = append(d.parting, node)
 		d.say(node, "not wanted; leaves the status of the node")
 	case facts.done < p.left:
+		if facts.failed < p.left {
+			d.parting = append(d.parting, node)
+		}
 		d.say(node, "not wanted; waits until the status of the node no longer lists it")
 	default:
 		d.pairs[node] = p

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -159,6 +160,7 @@ func (m *manager) turn() bool {
 	}
 	p := plan(o, m.rig.Clock.Now())
 	m.say("manager: %s: %s", k, p.Why)
+	m.inTurn(o.volume, p)
 	results, err := m.stages(k, p.Stages)
 	if errors.Is(err, errKilled) {
 		m.restart()
@@ -166,6 +168,28 @@ func (m *manager) turn() bool {
 	}
 	m.settleTurn(k, p, results)
 	return true
+}
+
+// inTurn holds that a volume is neither attached to a node nor refused to it before it leaves
+// those that it may leave now.
+func (m *manager) inTurn(v *volumeView, p act.Plan) {
+	if v == nil {
+		return
+	}
+	attaches := slices.ContainsFunc(slices.Collect(maps.Keys(v.wants)), func(node string) bool {
+		return v.pairs[node].op.kind == none && p.Note(nil).(noted).pairs[node].op.kind == attachKind
+	})
+	if !attaches && !strings.Contains(steps(p.Stages), "Multi-Attach") {
+		return
+	}
+	for node, old := range v.pairs {
+		f, b := v.nodes[node], v.backoffs[""]
+		free := !f.inUse && !(old.assumed && old.seen == f.seen) && !(b.kind == detachKind && m.rig.Clock.Now().Before(b.until))
+		refused := old.leaving && f.failed >= old.left
+		if len(v.wants[node]) == 0 && old.state != absent && old.op.kind == none && free && !refused {
+			m.break_("%s may leave %s first: %s", v.name, node, p.Why)
+		}
+	}
 }
 
 func (m *manager) settleTurn(k key, p act.Plan, results act.Results) {

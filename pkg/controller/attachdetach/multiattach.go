@@ -11,6 +11,16 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
+// parts is a node from which the volume, which is for one node only, is about to go: all that
+// its detach waits for is the status of the node, and no write of that has failed. To detach
+// and to attach are one pass in the original, so that the attach finds the detach under way.
+func (d *draft) parts(node string) (string, bool) {
+	if !d.exclusive(node) || len(d.parting) == 0 {
+		return "", false
+	}
+	return d.parting[0], true
+}
+
 // elsewhere reports whether the volume is for one node only and known to be attached to
 // another. One that is uncertain there is in nobody's way: else a node that is lost would
 // keep its volumes.

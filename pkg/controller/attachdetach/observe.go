@@ -42,8 +42,9 @@ type nodeFacts struct {
 	there, ready, outOfService bool
 	// inUse: the node says that it has the volume in use, or the last one of its name did.
 	inUse bool
-	// seen counts the events of the node, done the changes of its status.
-	seen, done uint64
+	// seen counts the events of the node, done the changes of its status. Failed is the last
+	// of those whose write has failed.
+	seen, done, failed uint64
 }
 
 func (c *Controller) observe(_ context.Context, k key) (observed, error) {

@@ -60,6 +60,8 @@ type draft struct {
 	due      time.Time
 	again    bool
 	unsure   []string
+	// parting are the nodes that the volume may leave, and whose status comes first.
+	parting []string
 }
 
 // noted is what a plan has made of a volume.

@@ -88,14 +88,17 @@ func shared(v *volumeView) {
 func withoutForce(v *volumeView) { v.options.WithoutForce = true }
 
 var (
-	there     = storagev1.VolumeAttachmentStatus{Attached: true}
-	notYet    = storagev1.VolumeAttachmentStatus{}
-	refused   = storagev1.VolumeAttachmentStatus{AttachError: &storagev1.VolumeError{Message: "no room"}}
-	stuck     = storagev1.VolumeAttachmentStatus{Attached: true, DetachError: &storagev1.VolumeError{Message: "busy"}}
-	isThere   = pair{state: attached, known: true}
-	unused    = pair{state: attached, known: true, gone: ago(time.Minute), leaving: true, left: 3}
-	maybe     = pair{state: uncertain, known: true, gone: ago(time.Minute), leaving: true, left: 3}
-	attaching = func(since time.Duration) operation {
+	there   = storagev1.VolumeAttachmentStatus{Attached: true}
+	notYet  = storagev1.VolumeAttachmentStatus{}
+	refused = storagev1.VolumeAttachmentStatus{AttachError: &storagev1.VolumeError{Message: "no room"}}
+	stuck   = storagev1.VolumeAttachmentStatus{Attached: true, DetachError: &storagev1.VolumeError{Message: "busy"}}
+	isThere = pair{state: attached, known: true}
+	unused  = pair{state: attached, known: true, gone: ago(time.Minute), leaving: true, left: 3}
+	maybe   = pair{state: uncertain, known: true, gone: ago(time.Minute), leaving: true, left: 3}
+	// listed leaves a node whose status has it still.
+	listed      = pair{state: attached, known: true, leaving: true, left: 4}
+	exclusively = `tell web Multi-Attach error for volume "v0" Volume is already exclusively attached to one node and can't be attached to another`
+	attaching   = func(since time.Duration) operation {
 		return operation{kind: attachKind, since: ago(since), pods: []*corev1.Pod{podOf("web", 0, "n1")}}
 	}
 	detaches = func(since time.Duration) operation { return operation{kind: detachKind, since: ago(since)} }
@@ -209,6 +212,26 @@ func TestPlansOfAVolume(t *testing.T) {
 			"", "n1 uncertain leaving volume_detach, n2 absent", "operation with node n1", attachWait - time.Second},
 		"for one node, and off another now": {of(wants("n2", "web"), has("n1", pair{state: attached, leaving: true, op: detaches(time.Second)})),
 			"create VolumeAttachment n2", "n2 absent volume_attach", "detached", 0},
+		"for one node, and to go from another": {of(wants("n2", "web"), has("n1", isThere), cached("n1", there, false)),
+			"", "n1 attached leaving, n2 absent", "n2: wanted; the volume leaves node n1 first", 0},
+		"for one node, and another status lists it still": {of(wants("n2", "web"), has("n1", listed), cached("n1", there, false)),
+			"", "n1 attached leaving, n2 absent", "n2: wanted; the volume leaves node n1 first", 0},
+		"for one node, and another status is not written": {of(wants("n2", "web"), has("n1", listed), cached("n1", there, false), facts("n1", func(f *nodeFacts) { f.failed = 4 })),
+			exclusively, "n1 attached leaving, n2 absent", "attached to another", 0},
+		"for one node, and another has it in use": {of(wants("n2", "web"), has("n1", isThere), cached("n1", there, false), facts("n1", func(f *nodeFacts) { f.inUse = true })),
+			exclusively, "n1 attached, n2 absent", "attached to another", 0},
+		"for one node, and the detach from another failed": {of(wants("n2", "web"), has("n1", unused), cached("n1", there, false), paused("", backoff{detachKind, time.Second, noon.Add(time.Second)})),
+			exclusively, "n1 attached leaving, n2 absent", "attached to another", time.Second},
+		"for one node, and nobody can detach it from another": {of(wants("n2", "web"), has("n1", isThere), cached("n1", there, false), func(v *volumeView) { v.plugged = false }),
+			exclusively, "n1 attached, n2 absent", "attached to another", firstPause},
+		"for one node, and uncertain on another that has let it go": {of(wants("n2", "web"), has("n1", pair{state: uncertain, known: true}), cached("n1", there, false)),
+			"", "n1 uncertain leaving, n2 absent", "n2: wanted; the volume leaves node n1 first", 0},
+		"for one node, and uncertain on another whose status is not written": {of(wants("n2", "web"), has("n1", pair{state: uncertain, known: true, leaving: true, left: 4}), facts("n1", func(f *nodeFacts) { f.failed = 4 })),
+			"create VolumeAttachment n2", "n1 uncertain leaving, n2 absent volume_attach", "attaching", 0},
+		"for one node, and uncertain on another that was not seen since": {of(wants("n2", "web"), has("n1", pair{state: uncertain, known: true, assumed: true, seen: 5}), cached("n1", there, false)),
+			"create VolumeAttachment n2", "n1 uncertain, n2 absent volume_attach", "attaching", 0},
+		"for many nodes, and to go from another": {of(shared, wants("n2", "web"), has("n1", isThere), cached("n1", there, false)),
+			"create VolumeAttachment n2", "n1 attached leaving, n2 absent volume_attach", "attaching", 0},
 		"for many nodes": {of(shared, wants("n2", "web"), has("n1", isThere), wants("n1", "old"), cached("n1", there, false)),
 			"create VolumeAttachment n2", "n1 attached, n2 absent volume_attach", "attaching", 0},
 		"for one node, and going from another": {of(wants("n2", "web"), has("n1", pair{state: attached, leaving: true, op: detaches(time.Second)}), cached("n1", there, true)),
@@ -339,7 +362,7 @@ func TestWhoIsInTheWay(t *testing.T) {
 		"two and others":    {[]string{"b", "a", "x/secret", "y/secret"}, "Volume is already used by pod(s) a, b and 2 pod(s) in different namespaces"},
 		"those others only": {[]string{"x/secret"}, "Volume is already used by 1 pod(s) in different namespaces"},
 	} {
-		v := of(has("n1", isThere), wants("n1", tc.on...), wants("n2", "web"), cached("n1", there, false))
+		v := of(has("n1", isThere), wants("n1", tc.on...), wants("n2", "web"), cached("n1", there, false), facts("n1", func(f *nodeFacts) { f.inUse = true }))
 		want := `tell web Multi-Attach error for volume "v0" ` + tc.want
 		if got := steps(planVolume(v, noon).Stages); got != want {
 			t.Errorf("%s: %q", name, got)

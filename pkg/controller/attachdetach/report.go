@@ -39,10 +39,11 @@ type nodeView struct {
 // reported is what a plan has made of a node.
 type reported struct {
 	// done is the number of the change that stands in its status now; 0 if it is not known.
-	done     uint64
-	unsure   bool
-	verified time.Time
-	lost     []volumes.Name
+	// Failed is that of a write that failed.
+	done, failed uint64
+	unsure       bool
+	verified     time.Time
+	lost         []volumes.Name
 }
 
 // observeNode reads the book before the cache: what is woken later is seen later.
@@ -93,7 +94,7 @@ func (b *book) report(name string) (*nodeView, bool) {
 }
 
 // written notes what stands in the status of a node, and returns the volumes that waited
-// for it.
+// for it, or for word of it.
 func (b *book) written(name string, r reported) []volumes.Name {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,11 +102,12 @@ func (b *book) written(name string, r reported) []volumes.Name {
 	if n == nil {
 		return nil
 	}
-	before := n.done
-	n.done, n.unsure, n.verified = max(n.done, r.done), r.unsure, r.verified
+	done, failed := n.done, n.failed
+	n.done, n.failed, n.unsure, n.verified = max(n.done, r.done), max(n.failed, r.failed), r.unsure, r.verified
 	woken := slices.Clone(r.lost)
 	for volume := range n.volumes {
-		if p := b.volumes[volume].pairs[name]; p.leaving && p.left > before && p.left <= n.done {
+		p := b.volumes[volume].pairs[name]
+		if p.leaving && (p.left > done && p.left <= n.done || p.left > failed && p.left <= n.failed) {
 			woken = append(woken, volume)
 		}
 	}
@@ -128,7 +130,7 @@ func planNode(v *nodeView, now time.Time) act.Plan {
 	p.Note = func(results act.Results) any {
 		after := n
 		if _, err := results.Failed(); err != nil {
-			after.done, after.unsure = 0, true
+			after.done, after.failed, after.unsure = 0, v.want, true
 		}
 		return after
 	}
