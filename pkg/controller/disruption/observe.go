@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
@@ -52,7 +53,7 @@ func (c *Controller) observe(ctx context.Context, k key) (observed, error) {
 	}
 	o.expected, err = expect(o.pods, func(ref *metav1.OwnerReference) (*owner, error) {
 		found, wait, err := c.owners.find(ctx, ref, budget.Namespace)
-		o.confirm = sooner(o.confirm, wait)
+		o.confirm = act.Soonest(o.confirm, wait)
 		return found, err
 	})
 	if err != nil {

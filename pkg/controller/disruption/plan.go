@@ -190,7 +190,7 @@ func disruptions(pods []*corev1.Pod, noted map[string]metav1.Time, now time.Time
 			overdue = append(overdue, pod)
 			continue
 		}
-		left[pod.Name], until = at, sooner(until, wait)
+		left[pod.Name], until = at, act.Soonest(until, wait)
 	}
 	return left, overdue, until
 }
@@ -222,14 +222,6 @@ func underWay(old, now *policyv1.PodDisruptionBudgetStatus) bool {
 // enoughHealthy is what the API server evicts unready pods by.
 func enoughHealthy(s *policyv1.PodDisruptionBudgetStatus) bool {
 	return s.DesiredHealthy > 0 && s.CurrentHealthy >= s.DesiredHealthy
-}
-
-// sooner is the shorter of two waits; zero is none.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
 }
 
 // why says what was counted.
