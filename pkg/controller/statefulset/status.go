@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // statusOf is what the set reports of its pods.
@@ -98,13 +99,7 @@ func underWay(set *appsv1.StatefulSet, now appsv1.StatefulSetStatus) bool {
 }
 
 // nextLook is how long until the next ready pod becomes available or the next
-// rejected pod goes, which no event tells; zero if none will.
+// rejected pod goes, which no event says; zero if none will.
 func nextLook(o observed, now time.Time) time.Duration {
-	soonest := o.held.wait(now)
-	for _, pod := range o.pods {
-		if wait := pods.UntilAvailable(pod, o.set.Spec.MinReadySeconds, now); wait > 0 && (soonest == 0 || wait < soonest) {
-			soonest = wait
-		}
-	}
-	return soonest
+	return act.Soonest(o.held.wait(now), pods.NextAvailable(o.pods, o.set.Spec.MinReadySeconds, now))
 }

@@ -57,6 +57,16 @@ func TestAvailability(t *testing.T) {
 	}
 }
 
+func TestTheNextAvailablePodIsWaitedFor(t *testing.T) {
+	all := []*corev1.Pod{{}, readySince(noon.Add(-4 * time.Second)), readySince(noon.Add(-7 * time.Second)), readySince(noon.Add(-time.Minute))}
+	if got := pods.NextAvailable(all, 10, noon); got != 3*time.Second {
+		t.Errorf("waits %v, want 3s", got)
+	}
+	if got := pods.NextAvailable(all[:1], 10, noon); got != 0 {
+		t.Errorf("waits %v although no pod is ready", got)
+	}
+}
+
 func TestLife(t *testing.T) {
 	type life struct{ Active, Terminating, Terminal bool }
 	for name, tc := range map[string]struct {

@@ -79,6 +79,18 @@ func UntilAvailable(pod *corev1.Pod, minReadySeconds int32, now time.Time) time.
 	return max(0, since.Add(time.Duration(minReadySeconds)*time.Second).Sub(now))
 }
 
+// NextAvailable is how long until the next of the ready pods becomes available, of
+// which no event comes; zero if none will.
+func NextAvailable(all []*corev1.Pod, minReadySeconds int32, now time.Time) time.Duration {
+	var soonest time.Duration
+	for _, pod := range all {
+		if wait := UntilAvailable(pod, minReadySeconds, now); wait > 0 && (soonest == 0 || wait < soonest) {
+			soonest = wait
+		}
+	}
+	return soonest
+}
+
 // PhaseRank orders pods by how far they have come: pending, unknown, running.
 func PhaseRank(pod *corev1.Pod) int {
 	switch pod.Status.Phase {

@@ -45,7 +45,7 @@ func (o Observed) scale(active []*corev1.Pod, now time.Time) act.Plan {
 	wanted := o.decide(active, now)
 	p := act.Plan{
 		Why:          wanted.Why,
-		RequeueAfter: act.Soonest(o.nextLook(active, now), wanted.wait(now)),
+		RequeueAfter: act.Soonest(pods.NextAvailable(active, o.Set.MinReadySeconds, now), wanted.wait(now)),
 		Status: func(r act.Results) act.Step {
 			status := statusOf(o, active, failureOf(r), now)
 			status.Conditions = withBackoff(status.Conditions, o.Judged, wanted, now)
@@ -126,18 +126,6 @@ func (o Observed) decide(active []*corev1.Pod, now time.Time) change {
 		}
 	}
 	return change{Why: fmt.Sprintf("%d pods, as wanted", o.Set.Replicas)}
-}
-
-// nextLook is how long until the next ready pod becomes available, which no
-// event tells; zero if none will.
-func (o Observed) nextLook(active []*corev1.Pod, now time.Time) time.Duration {
-	var soonest time.Duration
-	for _, pod := range active {
-		if wait := pods.UntilAvailable(pod, o.Set.MinReadySeconds, now); wait > 0 && (soonest == 0 || wait < soonest) {
-			soonest = wait
-		}
-	}
-	return soonest
 }
 
 // owns reports whether the set controls the pod.
