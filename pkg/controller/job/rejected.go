@@ -36,7 +36,7 @@ func (v *view) holdBack(p change) change {
 	}
 	if j.Allowed < len(p.create) {
 		p.create = p.create[:j.Allowed]
-		if p.why += ", held back: " + rejectionMessage(j); j.Allowed == 0 {
+		if p.why += ", held back: " + j.Message(); j.Allowed == 0 {
 			p.wait = max(j.Until.Sub(v.now), time.Millisecond)
 		}
 	}
@@ -44,10 +44,6 @@ func (v *view) holdBack(p change) change {
 		p.until = v.now.Add(p.wait)
 	}
 	return p
-}
-
-func rejectionMessage(j *rejections.Verdict) string {
-	return fmt.Sprintf("nodes reject the pods (%d in a row, the last with reason %s)", j.InARow, j.Reason)
 }
 
 // withBackoff adds the condition when all pods are held back, and removes it when
@@ -60,7 +56,7 @@ func withBackoff(conditions []batchv1.JobCondition, j *rejections.Verdict, until
 		moment := metav1.NewTime(now)
 		told = &batchv1.JobCondition{
 			Type: rejections.Condition, Status: corev1.ConditionTrue, Reason: rejections.Reason, LastProbeTime: moment, LastTransitionTime: moment,
-			Message: fmt.Sprintf("%s; the next pod is created at %s", rejectionMessage(j), until.UTC().Format(time.RFC3339)),
+			Message: fmt.Sprintf("%s; the next pod is created at %s", j.Message(), until.UTC().Format(time.RFC3339)),
 		}
 		if at >= 0 && conditions[at].Message == told.Message {
 			return conditions, false

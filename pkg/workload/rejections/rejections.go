@@ -17,6 +17,7 @@ package rejections
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -72,6 +73,11 @@ type Verdict struct {
 	InARow int
 	// Reason is that of the latest rejection.
 	Reason string
+}
+
+// Message says why pods are held back.
+func (v Verdict) Message() string {
+	return fmt.Sprintf("nodes reject the pods (%d in a row, the last with reason %s)", v.InARow, v.Reason)
 }
 
 // Judge looks at all pods of an owner, also those that have ended. wanted is how many

@@ -18,7 +18,7 @@ func (o Observed) holdBack(p change) change {
 		return p
 	}
 	p.Create = v.Allowed
-	p.Why = fmt.Sprintf("%s, delayed: %s", p.Why, rejectionMessage(v))
+	p.Why = fmt.Sprintf("%s, delayed: %s", p.Why, v.Message())
 	if p.Create == 0 {
 		p.Until = v.Until
 	}
@@ -33,10 +33,6 @@ func (p change) wait(now time.Time) time.Duration {
 	return max(p.Until.Sub(now), time.Millisecond)
 }
 
-func rejectionMessage(v *rejections.Verdict) string {
-	return fmt.Sprintf("nodes reject the pods (%d in a row, the last with reason %s)", v.InARow, v.Reason)
-}
-
 // withBackoff adds the condition when a pod is held back, and removes it when
 // there is nothing more to hold back for, or pods are not held back any more.
 // Between two tries it stays as it is.
@@ -45,7 +41,7 @@ func withBackoff(conditions []appsv1.ReplicaSetCondition, v *rejections.Verdict,
 	if !p.Until.IsZero() {
 		told = &appsv1.ReplicaSetCondition{
 			Type: rejections.Condition, Status: corev1.ConditionTrue, Reason: rejections.Reason, LastTransitionTime: metav1.NewTime(now),
-			Message: fmt.Sprintf("%s; the next pod is created at %s", rejectionMessage(v), p.Until.UTC().Format(time.RFC3339)),
+			Message: fmt.Sprintf("%s; the next pod is created at %s", v.Message(), p.Until.UTC().Format(time.RFC3339)),
 		}
 	}
 	return rejections.Tell(conditions, told, v == nil || v.InARow == 0, func(c *appsv1.ReplicaSetCondition) (string, *metav1.Time) {
