@@ -125,25 +125,9 @@ func (o *observed) align(mine []*appsv1.ControllerRevision, now time.Time) act.P
 // something else the set gets another hash, and its status wakes it again.
 func (o *observed) snapshot(l lineage, now time.Time) act.Plan {
 	next := newRevision(o.set, pods.TemplateHash(&o.set.Spec.Template, o.set.Status.CollisionCount), o.data, l.number)
-	same := func(taken client.Object) bool {
-		return revisions.Same(taken.(*appsv1.ControllerRevision).Data.Raw, o.data, false)
-	}
-	return act.Plan{
-		Why:    fmt.Sprintf("no revision holds the pod template: creating %s as number %d", next.Name, next.Revision),
-		Stages: act.Stages(act.Create{Object: next, MayExist: true, Same: same}),
-		Then: func(r act.Results) act.Plan {
-			return o.from(r[len(r)-1].Object.(*appsv1.ControllerRevision), l.old, now)
-		},
-		Else: func(r act.Results) act.Plan {
-			switch last := r[len(r)-1]; {
-			case last.Became == act.Ending:
-				return act.Plan{Why: "the namespace is being deleted", Err: fmt.Errorf("create revision %s: the namespace is being deleted", next.Name)}
-			case last.Err != nil:
-				return act.Plan{Why: fmt.Sprintf("revision %s is not there", next.Name)}
-			}
-			return o.collided(next.Name)
-		},
-	}
+	return revisions.CreationOf(next,
+		func(made *appsv1.ControllerRevision) act.Plan { return o.from(made, l.old, now) },
+		func() act.Plan { return o.collided(next.Name) })
 }
 
 // collided leads to another hash. The collision is counted once: in the set as it was

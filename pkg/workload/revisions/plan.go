@@ -49,14 +49,22 @@ func attempt(owner client.Object, revision *appsv1.ControllerRevision, collision
 	}
 	next := revision.DeepCopy()
 	next.Name = Name(owner.GetName(), Hash(next.Data.Raw, &collisions))
-	same := func(taken client.Object) bool {
-		return Same(taken.(*appsv1.ControllerRevision).Data.Raw, next.Data.Raw, false)
+	return CreationOf(next,
+		func(made *appsv1.ControllerRevision) act.Plan { return then(made, collisions) },
+		func() act.Plan { return attempt(owner, revision, collisions+1, attempts-1, then) })
+}
+
+// CreationOf plans the revision under the name that it has, and goes on from what has
+// that name and the same data then; from taken when its data are others.
+func CreationOf(next *appsv1.ControllerRevision, then func(*appsv1.ControllerRevision) act.Plan, taken func() act.Plan) act.Plan {
+	same := func(found client.Object) bool {
+		return Same(found.(*appsv1.ControllerRevision).Data.Raw, next.Data.Raw, false)
 	}
 	return act.Plan{
 		Why:    fmt.Sprintf("no revision holds the pod template: creating %s as number %d", next.Name, next.Revision),
 		Stages: []act.Stage{act.InTurn(act.Create{Object: next, MayExist: true, Same: same})},
 		Then: func(r act.Results) act.Plan {
-			return then(r[len(r)-1].Object.(*appsv1.ControllerRevision), collisions)
+			return then(r[len(r)-1].Object.(*appsv1.ControllerRevision))
 		},
 		Else: func(r act.Results) act.Plan {
 			switch last := r[len(r)-1]; {
@@ -65,7 +73,7 @@ func attempt(owner client.Object, revision *appsv1.ControllerRevision, collision
 			case last.Err != nil:
 				return act.Plan{Why: fmt.Sprintf("revision %s is not there", next.Name)}
 			}
-			return attempt(owner, revision, collisions+1, attempts-1, then)
+			return taken()
 		},
 	}
 }
