@@ -238,6 +238,8 @@ func TestPlansOfAVolume(t *testing.T) {
 			"", "n1 attached leaving volume_detach, n2 absent", "operation with node n1", attachWait - time.Second},
 		"an attach that its driver does not need": {of(has("n1", pair{assumed: true, seen: 5, op: attaching(time.Second)}), cached("n1", notYet, false), func(v *volumeView) { v.attachable = false }),
 			"", "n1 uncertain leaving", "needs no attaching", 0},
+		"a failed attach that its driver does not need": {of(has("n1", pair{state: uncertain, known: true, assumed: true, seen: 5, wanted: true}), paused("", backoff{attachKind, time.Second, noon}), func(v *volumeView) { v.attachable = false }),
+			"", "n1 uncertain", "taken to be in use", 0},
 		"not attached at all any more": {of(has("n1", isThere), func(v *volumeView) { v.attachable = false }), "", "n1 attached leaving", "leaves the status", 0},
 		"known by a name of no plugin": {of(func(v *volumeView) { v.name, v.source, v.plugged = "kubernetes.io/aws-ebs/vol", nil, false }, has("n1", pair{state: attached})),
 			"", "n1 attached", "no plugin knows", firstPause},
