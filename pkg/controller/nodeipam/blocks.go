@@ -38,9 +38,8 @@ func (s span) has(i uint64) bool { return s.first <= i && i <= s.last }
 func (s span) size() uint64 { return s.last - s.first + 1 }
 
 func newBlocks(r Range) *blocks {
-	b := &blocks{Range: r, all: 1 << (r.NodeMask - r.CIDR.Bits()), users: map[uint64]int{}, counts: countsOf(r.CIDR.String())}
-	b.counts.most.Set(float64(b.all))
-	b.counts.show(b)
+	b := &blocks{Range: r, all: 1 << (r.NodeMask - r.CIDR.Bits()), users: map[uint64]int{}, counts: counts(r.CIDR.String())}
+	b.counts.most(b.all)
 	return b
 }
 
@@ -117,7 +116,7 @@ func (b *blocks) withhold(cidr netip.Prefix) {
 	})
 	b.withheld = append(b.withheld, of)
 	b.used += of.size()
-	b.counts.allocations.Add(float64(b.used - before))
+	b.counts.taken(b.used - before)
 	b.counts.show(b)
 }
 
@@ -150,7 +149,7 @@ func (b *blocks) take(of span) {
 	for i := of.first; i <= of.last; i++ {
 		if !b.isUsed(i) {
 			b.used++
-			b.counts.allocations.Inc()
+			b.counts.taken(1)
 		}
 		b.users[i]++
 	}
@@ -168,7 +167,7 @@ func (b *blocks) release(of span) (free int) {
 		}
 	}
 	b.used -= uint64(free)
-	b.counts.releases.Add(float64(free))
+	b.counts.freed(uint64(free))
 	b.counts.show(b)
 	return free
 }
@@ -186,7 +185,7 @@ func (b *blocks) free() uint64 {
 			tries++
 		default:
 			b.next = (i + 1) % b.all
-			b.counts.tries.Observe(float64(tries))
+			b.counts.tried(tries)
 			return i
 		}
 		i = (i + 1) % b.all

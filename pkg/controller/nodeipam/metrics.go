@@ -40,16 +40,24 @@ func register() {
 	registerOnce.Do(func() { legacyregistry.MustRegister(most, allocations, releases, usage, tries) })
 }
 
-// counts are the metrics of one cluster CIDR.
-type counts struct {
-	most, usage           metrics.GaugeMetric
-	allocations, releases metrics.CounterMetric
-	tries                 metrics.ObserverMetric
+// counts are the metrics of the cluster CIDR of that name. Each is there when it has
+// something to say; how many blocks there are is known from the start.
+type counts string
+
+func (c counts) most(blocks uint64) { most.WithLabelValues(string(c)).Set(float64(blocks)) }
+
+func (c counts) tried(passed int) { tries.WithLabelValues(string(c)).Observe(float64(passed)) }
+
+func (c counts) taken(n uint64) { add(allocations, c, n) }
+
+func (c counts) freed(n uint64) { add(releases, c, n) }
+
+func add(to *metrics.CounterVec, c counts, n uint64) {
+	if n > 0 {
+		to.WithLabelValues(string(c)).Add(float64(n))
+	}
 }
 
-func countsOf(cidr string) counts {
-	return counts{most.WithLabelValues(cidr), usage.WithLabelValues(cidr), allocations.WithLabelValues(cidr),
-		releases.WithLabelValues(cidr), tries.WithLabelValues(cidr)}
+func (c counts) show(b *blocks) {
+	usage.WithLabelValues(string(c)).Set(float64(b.used) / float64(b.all))
 }
-
-func (c counts) show(b *blocks) { c.usage.Set(float64(b.used) / float64(b.all)) }

@@ -1,0 +1,53 @@
+package nodeipam
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+// lines are the metrics that there are of a cluster CIDR.
+func lines(t *testing.T, cidr string) []string {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, family := range families {
+		for _, m := range family.Metric {
+			if name, ours := strings.CutPrefix(family.GetName(), subsystem+"_"); ours && m.Label[0].GetValue() == cidr {
+				found = append(found, name)
+			}
+		}
+	}
+	return found
+}
+
+func TestAMetricIsThereWhenItHasSomethingToSay(t *testing.T) {
+	register()
+	const cidr = "10.99.0.0/22"
+	b := newBlocks(rangeOf(cidr, 24))
+	sees := func(when string, want ...string) {
+		t.Helper()
+		if got := lines(t, cidr); !slices.Equal(got, want) {
+			t.Errorf("%s there are %v, want %v", when, got, want)
+		}
+	}
+	sees("at the start", "cirdset_max_cidrs")
+	b.withhold(netip.MustParsePrefix("192.168.0.0/24"))
+	sees("with Services elsewhere", "cirdset_max_cidrs")
+	b.withhold(netip.MustParsePrefix("10.99.0.0/24"))
+	sees("with Services inside", "cidrset_cidrs_allocations_total", "cidrset_usage_cidrs", "cirdset_max_cidrs")
+	i := b.free()
+	b.take(span{i, i})
+	sees("with a node", "cidrset_allocation_tries_per_request", "cidrset_cidrs_allocations_total", "cidrset_usage_cidrs", "cirdset_max_cidrs")
+	b.take(span{i, i})
+	b.release(span{i, i})
+	sees("with a node too few on a block of two", "cidrset_allocation_tries_per_request", "cidrset_cidrs_allocations_total", "cidrset_usage_cidrs", "cirdset_max_cidrs")
+	b.release(span{i, i})
+	sees("without its nodes", "cidrset_allocation_tries_per_request", "cidrset_cidrs_allocations_total", "cidrset_cidrs_releases_total", "cidrset_usage_cidrs", "cirdset_max_cidrs")
+}
