@@ -77,9 +77,9 @@ func (o *observed) backOff() {
 	}
 }
 
-// setAside sorts out pods that the node rejected. The last one stays until the
-// pod that replaces it is there, which carries its record on; it is returned if it
-// has none yet. Those before it go.
+// setAside separates the pods that the node rejected. The last one stays until the
+// pod that replaces it exists, since that one takes over its record; it is returned
+// while it has no replacement. Those before it are removed.
 func (v *verdict) setAside(q *question, n *view, here []*corev1.Pod) (left []*corev1.Pod, last *corev1.Pod) {
 	if last = n.retry.last; last == nil {
 		return here, nil
@@ -102,8 +102,8 @@ func (v *verdict) setAside(q *question, n *view, here []*corev1.Pod) (left []*co
 	return left, last
 }
 
-// follow has the pod made that follows a rejected one, when it is due and others
-// leave room for it.
+// follow creates the replacement of a rejected pod when it is due, and when the
+// other pods of the node leave room for it.
 func (v *verdict) follow(q *question, n *view, here []*corev1.Pod) {
 	others, staying := 0, 0
 	for _, pod := range here {
@@ -154,7 +154,7 @@ func (s setback) condition(conditions []appsv1.DaemonSetCondition, now time.Time
 			Message: rejections.Message(s.troubled, "node "+s.node, s.reason, s.due),
 		}
 	}
-	return rejections.Tell(conditions, told, s.troubled == 0, factsOf)
+	return rejections.Update(conditions, told, s.troubled == 0, factsOf)
 }
 
 // factsOf returns the type of a condition and when it began.

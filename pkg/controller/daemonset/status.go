@@ -27,7 +27,7 @@ func statusOf(ds *appsv1.DaemonSet, t sums) appsv1.DaemonSetStatus {
 func withStatus(status appsv1.DaemonSetStatus) func(client.Object) {
 	return func(object client.Object) {
 		set := object.(*appsv1.DaemonSet)
-		conditions, collisions := rejections.Tell(set.Status.Conditions, backoffOf(&status), true, factsOf), set.Status.CollisionCount
+		conditions, collisions := rejections.Update(set.Status.Conditions, backoffOf(&status), true, factsOf), set.Status.CollisionCount
 		set.Status = status
 		set.Status.Conditions, set.Status.CollisionCount = conditions, collisions
 	}

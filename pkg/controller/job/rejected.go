@@ -62,7 +62,7 @@ func withBackoff(conditions []batchv1.JobCondition, j *rejections.Verdict, until
 			return conditions, false
 		}
 	}
-	return rejections.Tell(conditions, told, over, func(c *batchv1.JobCondition) (string, *metav1.Time) {
+	return rejections.Update(conditions, told, over, func(c *batchv1.JobCondition) (string, *metav1.Time) {
 		return string(c.Type), &c.LastTransitionTime
 	}), told != nil || at >= 0 && over
 }

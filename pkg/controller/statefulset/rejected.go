@@ -115,7 +115,7 @@ func (b *setback) condition(conditions []appsv1.StatefulSetCondition, now time.T
 			Message: rejections.Message(len(b.due), b.next.Name, b.next.Status.Reason, b.due[b.next.Name]),
 		}
 	}
-	return rejections.Tell(conditions, told, b == nil || b.over, factsOf)
+	return rejections.Update(conditions, told, b == nil || b.over, factsOf)
 }
 
 // factsOf returns the type of a condition and when it began.

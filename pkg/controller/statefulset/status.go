@@ -51,7 +51,7 @@ func statusOf(o observed, now time.Time) appsv1.StatefulSetStatus {
 func put(status appsv1.StatefulSetStatus) func(client.Object) {
 	return func(object client.Object) {
 		set := object.(*appsv1.StatefulSet)
-		conditions := rejections.Tell(set.Status.Conditions, backoffOf(&status), true, factsOf)
+		conditions := rejections.Update(set.Status.Conditions, backoffOf(&status), true, factsOf)
 		set.Status = status
 		set.Status.Conditions = conditions
 	}

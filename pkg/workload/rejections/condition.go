@@ -7,7 +7,7 @@ import (
 )
 
 // Find returns the condition of an owner about its rejected pods; nil if there is none. of
-// is that of Tell.
+// is that of Update.
 func Find[C any](conditions []C, of func(*C) (conditionType string, since *metav1.Time)) *C {
 	for i := range conditions {
 		if named, _ := of(&conditions[i]); named == Condition {
@@ -17,11 +17,11 @@ func Find[C any](conditions []C, of func(*C) (conditionType string, since *metav
 	return nil
 }
 
-// Tell brings an owner's conditions up to date: with what is to be told now, which
-// keeps the time of transition of what was told before; without it when it is over;
-// as they are between two tries. The conditions given are not changed. of takes the
+// Update brings an owner's conditions up to date. With a condition now, that one is
+// set and keeps the time of transition of the one before; when it is over, the
+// condition is removed; between two tries the conditions stay as they are. The conditions given are not changed. of takes the
 // type and the time of transition from a condition of this owner's kind.
-func Tell[C any](conditions []C, now *C, over bool, of func(*C) (conditionType string, since *metav1.Time)) []C {
+func Update[C any](conditions []C, now *C, over bool, of func(*C) (conditionType string, since *metav1.Time)) []C {
 	at := slices.IndexFunc(conditions, func(c C) bool {
 		named, _ := of(&c)
 		return named == Condition
@@ -32,10 +32,10 @@ func Tell[C any](conditions []C, now *C, over bool, of func(*C) (conditionType s
 	case now != nil:
 		conditions = slices.Clone(conditions)
 		_, before := of(&conditions[at])
-		told := *now
-		_, since := of(&told)
+		updated := *now
+		_, since := of(&updated)
 		*since = *before
-		conditions[at] = told
+		conditions[at] = updated
 	case at >= 0 && over:
 		return slices.Delete(slices.Clone(conditions), at, at+1)
 	}

@@ -44,7 +44,7 @@ func withBackoff(conditions []appsv1.ReplicaSetCondition, v *rejections.Verdict,
 			Message: fmt.Sprintf("%s; the next pod is created at %s", v.Message(), p.Until.UTC().Format(time.RFC3339)),
 		}
 	}
-	return rejections.Tell(conditions, told, v == nil || v.InARow == 0, func(c *appsv1.ReplicaSetCondition) (string, *metav1.Time) {
+	return rejections.Update(conditions, told, v == nil || v.InARow == 0, func(c *appsv1.ReplicaSetCondition) (string, *metav1.Time) {
 		return string(c.Type), &c.LastTransitionTime
 	})
 }
