@@ -140,7 +140,7 @@ func (e edit) patch(version string) []byte {
 func (f *draft) failed(r act.Results) act.Plan {
 	i := slices.IndexFunc(r, func(of act.Result) bool { return of.Err != nil || of.Became == act.Ending || of.Became == act.Taken })
 	if i < 0 {
-		return act.Plan{Why: "interrupted"} // by the end of the process
+		return act.Plan{Why: "not all steps were taken: the process is ending"}
 	}
 	switch r[i].Step.(type) {
 	case act.Create:

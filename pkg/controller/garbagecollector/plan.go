@@ -13,7 +13,7 @@ import (
 )
 
 // again is when an object is looked at again that the API server does not know
-// and whose watch has not told of its end.
+// and whose watch has not shown its deletion.
 const again = 30 * time.Second
 
 var (
@@ -112,7 +112,7 @@ func planParting(owner types.UID, some []dependent, atOnce int) act.Plan {
 		steps = append(steps, disown(some[i].object(), []types.UID{owner}))
 	}
 	return act.Plan{
-		Why:    fmt.Sprintf("%d dependents are to stay: they are parted from it", len(some)),
+		Why:    fmt.Sprintf("%d dependents are to stay: removing their references to it", len(some)),
 		Stages: []act.Stage{act.Abreast(atOnce, steps...)},
 		Note:   func(r act.Results) any { return note{gone: gone(r)} },
 	}
@@ -139,11 +139,11 @@ func planParted(o observed) act.Plan {
 		return act.Plan{Why: "it may have dependents that are not known",
 			Err: fmt.Errorf("keep %s: it may have dependents that are not known yet: %w", o.at(), o.unread)}
 	case o.more:
-		return act.Plan{Why: "more dependents have come meanwhile", RequeueAfter: time.Millisecond}
+		return act.Plan{Why: "more dependents have appeared since: planning again", RequeueAfter: time.Millisecond}
 	case o.err != nil:
 		return unknown("it could not be read", o.err)
 	}
-	return finish(o.live, metav1.FinalizerOrphanDependents, "its dependents are parted from it: its finalizer goes")
+	return finish(o.live, metav1.FinalizerOrphanDependents, "its dependents no longer refer to it: removing its finalizer")
 }
 
 // unknown is the plan for what could not be found out.

@@ -48,8 +48,8 @@ func TestPlan(t *testing.T) {
 		"a dependent may still be there": {planParted(observed{view: seen, shown: 1, unread: errBroken}), "",
 			"1 dependents are said to be gone, but their watch shows them", 0, errShown},
 		"a kind cannot be read":     {planParted(observed{view: seen, unread: errBroken}), "", "it may have dependents that are not known", 0, errBroken},
-		"more dependents have come": {planParted(observed{view: seen, more: true}), "", "more dependents have come meanwhile", time.Millisecond, nil},
-		"all are parted":            {planParted(observed{view: seen, live: live}), "patch PartialObjectMetadata o", "its dependents are parted from it: its finalizer goes", 0, nil},
+		"more dependents have come": {planParted(observed{view: seen, more: true}), "", "more dependents have appeared since: planning again", time.Millisecond, nil},
+		"all are parted":            {planParted(observed{view: seen, live: live}), "patch PartialObjectMetadata o", "its dependents no longer refer to it: removing its finalizer", 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := tc.plan

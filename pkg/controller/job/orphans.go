@@ -40,7 +40,7 @@ func planOrphan(o orphan, _ time.Time) act.Plan {
 	case !ofJob(ref):
 		return act.Plan{Why: "its owner is no Job"}
 	case o.job == nil && o.pod.DeletionTimestamp == nil:
-		return act.Plan{Why: "its Job is not there, or not yet: it keeps the finalizer until it is deleted"}
+		return act.Plan{Why: "its Job is not in the cache: it keeps the finalizer until it is deleted"}
 	case o.job != nil && (managedElsewhere(o.job) || !finished(o.job)):
 		return act.Plan{Why: "its Job counts it"}
 	}

@@ -197,7 +197,7 @@ func TestThePlanOfAnOrphanSaysWhy(t *testing.T) {
 		want string
 	}{
 		"it was counted":       {orphan{pod: newPodOf("p", untracked)}, "it has been counted"},
-		"its Job may come":     {orphan{pod: newPodOf("p")}, "its Job is not there, or not yet: it keeps the finalizer until it is deleted"},
+		"its Job may come":     {orphan{pod: newPodOf("p")}, "its Job is not in the cache: it keeps the finalizer until it is deleted"},
 		"its Job is gone":      {orphan{pod: newPodOf("p", func(p *corev1.Pod) { p.DeletionTimestamp = &gone })}, "no Job will count it: removing the finalizer\n  patch p"},
 		"its Job counts it":    {orphan{newPodOf("p"), newJob(1)}, "its Job counts it"},
 		"nobody owns it":       {orphan{pod: newPodOf("p", func(p *corev1.Pod) { p.OwnerReferences = nil })}, "it has no owner that will count it: removing the finalizer\n  patch p\nit does not need to be counted any more"},

@@ -73,14 +73,14 @@ func (o claimObserved) plan() act.Plan {
 	switch {
 	case removed > 0 && len(left) > 0:
 		return act.Plan{
-			Why:    fmt.Sprintf("%d of its consumers are over, %d stay", removed, len(left)),
+			Why:    fmt.Sprintf("%d of %d consumers have ended: removing them", removed, removed+len(left)),
 			Stages: act.Stages(act.Status{Of: o.claim, Set: func(c client.Object) { c.(*resourceapi.ResourceClaim).Status.ReservedFor = left }}),
 		}
 	case removed > 0 && held:
-		return o.deallocate(fmt.Sprintf("all of its consumers (%d) are over", removed))
+		return o.deallocate(fmt.Sprintf("all %d consumers have ended", removed))
 	case removed > 0:
 		return act.Plan{
-			Why: fmt.Sprintf("all of its consumers (%d) are over", removed), Then: o.afterStatus,
+			Why: fmt.Sprintf("all %d consumers have ended", removed), Then: o.afterStatus,
 			Stages: act.Stages(act.Status{Of: o.claim, Set: func(c client.Object) { c.(*resourceapi.ResourceClaim).Status.ReservedFor = nil }}),
 		}
 	case len(left) > 0:
@@ -132,9 +132,9 @@ func (o claimObserved) remove(claim *resourceapi.ResourceClaim) act.Plan {
 	case o.owner == nil:
 		return act.Plan{Why: "it has no consumers, and no pod controls it"}
 	case o.owner.cached == nil:
-		return act.Plan{Why: "the garbage collector knows whether its pod is gone"}
+		return act.Plan{Why: "its pod is not in the cache: if it is gone, the garbage collector deletes the claim"}
 	case !o.owner.over():
 		return act.Plan{Why: "its pod may need it"}
 	}
-	return act.Plan{Why: "its pod is over", Stages: act.Stages(act.Delete{Of: claim})}
+	return act.Plan{Why: "its pod has ended", Stages: act.Stages(act.Delete{Of: claim})}
 }

@@ -68,7 +68,7 @@ func (o podObserved) reserve() act.Plan {
 		}})
 	}
 	if len(steps) == 0 {
-		return act.Plan{Why: "those that are allocated are reserved, up to the first that is missing"}
+		return act.Plan{Why: "all allocated claims before the first missing one are reserved"}
 	}
 	return act.Plan{Why: fmt.Sprintf("it has its node already, and its claims %q are not reserved", names), Stages: []act.Stage{act.EachInTurn(steps...)}}
 }

@@ -89,7 +89,7 @@ func (o observed) missing(at, ordinal int) (step, string) {
 	for i := range o.set.Spec.VolumeClaimTemplates {
 		claim := o.claims[claimName(o.set, &o.set.Spec.VolumeClaimTemplates[i], ordinal)]
 		if claim != nil && leftOver(claim, o.set, ordinal) {
-			return step{}, fmt.Sprintf("claim %s goes with the former %s", claim.Name, name)
+			return step{}, fmt.Sprintf("claim %s is deleted with the former pod %s: waiting for that", claim.Name, name)
 		}
 	}
 	s := step{verb: create, pod: newPod(o.set, o.wantedRevision(at), ordinal)}

@@ -48,7 +48,7 @@ func planPage(o pageObserved, now time.Time) act.Plan {
 	case o.at == nil:
 		return missing(o.m, now)
 	case o.expired:
-		return o.goOn("the list has expired and goes on in the present", o.at.migrated)
+		return o.goOn("the list has expired: it continues with the current objects", o.at.migrated)
 	}
 	var todo []act.Step
 	for i := range o.objects {
