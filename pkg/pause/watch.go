@@ -174,7 +174,7 @@ func (w *Watcher) pause(rules Rules) {
 
 // tell says what has happened in the log and in an event.
 func (w *Watcher) tell(about *corev1.ConfigMap, kind, reason, message string) {
-	klog.Background().Info("What is paused was looked at", "configMap", w.o.ConfigMap, "reason", reason, "message", message)
+	klog.Background().Info("Pause ConfigMap read", "configMap", w.o.ConfigMap, "reason", reason, "message", message)
 	if about == nil {
 		return
 	}

@@ -33,7 +33,7 @@ func pauseConfigMap(value string) (types.NamespacedName, error) {
 	case !both:
 		return types.NamespacedName{}, fmt.Errorf("has to be a namespace and a name, such as %s/kcm-pause", metav1.NamespaceSystem)
 	case namespace != metav1.NamespaceSystem:
-		return types.NamespacedName{}, fmt.Errorf("has to be in namespace %s, where only those may write who may stop the cluster anyway", metav1.NamespaceSystem)
+		return types.NamespacedName{}, fmt.Errorf("has to be in namespace %s, where only administrators may write", metav1.NamespaceSystem)
 	case len(problems) > 0:
 		return types.NamespacedName{}, fmt.Errorf("%q is not the name of a ConfigMap: %s", name, strings.Join(problems, ", "))
 	}

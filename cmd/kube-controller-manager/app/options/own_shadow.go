@@ -29,10 +29,10 @@ func (o *KubeControllerManagerOptions) addShadowFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Shadow.Enabled, "shadow", o.Shadow.Enabled,
 		"Runs all controllers without a lease and without any write, beside the controller manager that leads, and compares what they would write with what that one does. "+
 			"The agreement is at /debug/shadow, in the metric kcm_shadow_comparisons_total, and in the log once for each sort of difference. "+
-			"--leader-elect is not looked at. All requests are reads with the credentials of --kubeconfig; of others only the reviews of callers of its own secure port are sent. "+
+			"--leader-elect is ignored. All requests are reads with the credentials of --kubeconfig, except the reviews (TokenReview, SubjectAccessReview) of who calls its own secure port. "+
 			"--prune-watch-events and --batch-watch-reads are off.")
 	fs.DurationVar(&o.Shadow.Window, "shadow-window", o.Shadow.Window,
-		"How long the running controller manager has to do what a shadow would do, until that counts as a difference. At least 1s. For --shadow only.")
+		"How long the running controller manager may take to write what the shadow would write, before that counts as a difference. At least 1s. Used with --shadow only.")
 }
 
 func (o *KubeControllerManagerOptions) checkShadow(p *problems) {
