@@ -105,12 +105,12 @@ func (d *draft) due(c *batchv1.CronJob, schedule cron.Schedule, zone *time.Locat
 	switch at := found.latest; {
 	case tooLate(c, at, now):
 		d.tell(corev1.EventTypeWarning, "MissSchedule", "Missed scheduled time to start a job: %s", at.UTC().Format(time.RFC1123Z))
-		d.why = "the deadline of the start has passed"
+		d.why = fmt.Sprintf("the start of %s is later than its deadline of %ds", at.UTC().Format(time.RFC3339), *c.Spec.StartingDeadlineSeconds)
 	case listed(&d.status, c.Namespace, jobName(c, at)) || d.status.LastScheduleTime.Equal(&metav1.Time{Time: at}):
-		d.why = "the job of this start exists already"
+		d.why = "the job of this start exists already: " + jobName(c, at)
 	case c.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && len(d.status.Active) > 0:
 		d.tell(corev1.EventTypeNormal, "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid")
-		d.why = "the previous job is still running"
+		d.why = fmt.Sprintf("%d previous jobs still run: %s", len(d.status.Active), names(d.status.Active))
 	default:
 		d.begin(c, at, zone)
 		d.next = nextLook(schedule, at, now)

@@ -28,8 +28,8 @@ type observedPod struct {
 	budgets []*policyv1.PodDisruptionBudget
 }
 
-// planPod takes the condition DisruptionTarget back when it is out of date, or tells
-// that several budgets select the pod.
+// planPod resets the condition DisruptionTarget when it is out of date, or sends an
+// event that several budgets select the pod.
 func planPod(o observedPod, now time.Time) act.Plan {
 	if o.overlap {
 		return o.announce()
@@ -39,9 +39,9 @@ func planPod(o observedPod, now time.Time) act.Plan {
 	case !targeted:
 		return act.Plan{Why: "there is no condition DisruptionTarget to reset"}
 	case wait > 0:
-		return act.Plan{Why: "its DisruptionTarget is not out of date yet", RequeueAfter: wait}
+		return act.Plan{Why: fmt.Sprintf("its DisruptionTarget is out of date in %s", wait.Round(time.Millisecond)), RequeueAfter: wait}
 	}
-	const why = "its DisruptionTarget is out of date"
+	why := fmt.Sprintf("its DisruptionTarget is out of date, after more than %s", staleTimeout)
 	patch, err := resetPatch(o.pod, now)
 	if err != nil {
 		return act.Plan{Why: why, Err: err}
@@ -51,7 +51,7 @@ func planPod(o observedPod, now time.Time) act.Plan {
 	})}
 }
 
-// announce tells that several budgets select the pod. The API server evicts no
+// announce sends an event that several budgets select the pod. The API server evicts no
 // such pod, and names one budget like any other.
 func (o observedPod) announce() act.Plan {
 	p := act.Plan{Why: fmt.Sprintf("%d budgets select it", len(o.budgets))}
@@ -65,7 +65,7 @@ func (o observedPod) announce() act.Plan {
 
 // staleIn reports whether the condition DisruptionTarget of the pod is to be taken
 // back, and in how long. A kubelet takes its time to end a pod, and of a pod that
-// has ended the condition tells why.
+// has ended the condition says why.
 func staleIn(pod *corev1.Pod, now time.Time) (time.Duration, bool) {
 	c := podrules.Condition(pod, corev1.DisruptionTarget)
 	if c == nil || c.Status != corev1.ConditionTrue || c.Reason == corev1.PodReasonTerminationByKubelet ||

@@ -46,7 +46,7 @@ type turn struct {
 // plan brings the Endpoints of a Service to the wanted state.
 func plan(o observed, _ time.Time) act.Plan {
 	if o.wait > 0 {
-		return act.Plan{Why: "waiting for more addresses, to write them together", RequeueAfter: o.wait}
+		return act.Plan{Why: fmt.Sprintf("waiting %s for more addresses, to write them together", o.wait.Round(time.Millisecond)), RequeueAfter: o.wait}
 	}
 	p := o.decide()
 	p.Note = func(r act.Results) any { return turn{o.began, r.Err()} }

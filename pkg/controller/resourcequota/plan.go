@@ -1,6 +1,7 @@
 package resourcequota
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,11 +12,11 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// plan writes the status if it differs, and tells which numbers are frozen and why.
+// plan writes the status if it differs, and says which numbers are frozen and why.
 func plan(o observed, now time.Time) act.Plan {
 	switch {
 	case o.quota == nil:
-		return act.Plan{Why: "nothing is known of its charges yet", Prompt: true, RequeueAfter: soon}
+		return act.Plan{Why: fmt.Sprintf("its usage has not been counted yet: next look in %s", soon), Prompt: true, RequeueAfter: soon}
 	case o.loading:
 		return act.Plan{Why: "waiting for first lists" + inWords(o.frozen), Prompt: true, RequeueAfter: soon}
 	}

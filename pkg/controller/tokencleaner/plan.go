@@ -1,6 +1,7 @@
 package tokencleaner
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +20,7 @@ func plan(secret *corev1.Secret, now time.Time) act.Plan {
 	case life.Over(now):
 		return deletion(secret, "it has expired")
 	case life.Ends:
-		return act.Plan{Why: "it has not expired yet", RequeueAfter: life.Left(now)}
+		return act.Plan{Why: fmt.Sprintf("it expires in %s", life.Left(now)), RequeueAfter: life.Left(now)}
 	}
 	return act.Plan{Why: "it never expires"}
 }

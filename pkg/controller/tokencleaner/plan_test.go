@@ -33,7 +33,7 @@ func TestPlan(t *testing.T) {
 		again      time.Duration
 	}{
 		"a token without an expiration stays":  {token(""), "", "it never expires", 0},
-		"a token stays until it expires":       {token("2026-06-01T12:00:05Z"), "", "it has not expired yet", 5 * time.Second},
+		"a token stays until it expires":       {token("2026-06-01T12:00:05Z"), "", "it expires in 5s", 5 * time.Second},
 		"a token goes in the moment it says":   {token("2026-06-01T12:00:00Z"), deletion, "it has expired", 0},
 		"a token that expired long ago goes":   {token("2001-01-01T00:00:00+02:00"), deletion, "it has expired", 0},
 		"an expiration that is a word is over": {token("soon"), deletion, unreadable, 0},

@@ -43,10 +43,10 @@ func plan(o observed, now time.Time) act.Plan {
 	}
 	expires := expiry(job, end)
 	if expires.After(now) || !o.looked {
-		return act.Plan{Why: "its time has not come", RequeueAfter: max(expires.Sub(now), time.Millisecond)}
+		return act.Plan{Why: left(expires, now), RequeueAfter: max(expires.Sub(now), time.Millisecond)}
 	}
 	return act.Plan{
-		Why:    fmt.Sprintf("its time has come %s ago", now.Sub(expires).Round(time.Millisecond)),
+		Why:    left(expires, now),
 		Stages: act.Stages(act.Delete{Of: job, Unchanged: true, Propagation: metav1.DeletePropagationForeground}),
 		Counts: func(r act.Results) []act.Count {
 			if len(act.Succeeded[act.Delete](r)) == 0 {
@@ -55,6 +55,14 @@ func plan(o observed, now time.Time) act.Plan {
 			return []act.Count{{Observes: deletionDuration, Since: expires}}
 		},
 	}
+}
+
+// left says how long the Job has to live, or how long it should have been gone.
+func left(expires, now time.Time) string {
+	if expires.After(now) {
+		return fmt.Sprintf("it expires in %s", expires.Sub(now).Round(time.Millisecond))
+	}
+	return fmt.Sprintf("it expired %s ago", now.Sub(expires).Round(time.Millisecond))
 }
 
 // due reports whether the Job is to be deleted.
