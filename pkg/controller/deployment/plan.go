@@ -16,7 +16,7 @@ import (
 var kind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
 // plan brings a Deployment a step further. Its ReplicaSets are adopted and let go
-// first, because everything hangs on which they are.
+// first, because everything depends on which they are.
 func plan(o observed, now time.Time) act.Plan {
 	switch {
 	case o.malformed != nil:

@@ -63,7 +63,7 @@ func plan(o observed, now time.Time) act.Plan {
 	}
 }
 
-// anything is what a look expects that only wants to see.
+// anything is the check of a live read that accepts whatever it finds.
 func anything(client.Object) error { return nil }
 
 // drop forgets the appointment of a pod that need not go.

@@ -22,7 +22,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
 
-// facts are what a pod's fate hangs on, in the words of the world. There is one on the
+// facts are what a pod's fate depends on, in the words of the world. There is one on the
 // server, and one that the caches of the controller show.
 type facts struct {
 	tainted, ruled *time.Time // since when the device has the taint of its slice, and of a rule

@@ -49,7 +49,7 @@ type observed struct {
 	confirm time.Duration
 }
 
-// decision is what to report, and what to say about it.
+// decision is the status to report, and the events about it.
 type decision struct {
 	status policyv1.PodDisruptionBudgetStatus
 	// events are sent in any case, onChange only with a change of the status.
@@ -63,7 +63,7 @@ type decision struct {
 	failed error
 }
 
-// plan reports the status of the budget if it differs, and tells what is to be told. A
+// plan reports the status of the budget if it differs, and sends its events. A
 // status that counts what nobody acts on may wait.
 func plan(o observed, now time.Time) act.Plan {
 	return decide(o, now).plan(o.budget, now)

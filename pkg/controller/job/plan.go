@@ -14,7 +14,7 @@ import (
 )
 
 // plan brings a Job a step further. Pods are adopted and let go first, because what
-// is to be done hangs on which ones are the Job's.
+// is to be done depends on which ones are the Job's.
 func plan(o observed, now time.Time) act.Plan {
 	switch job := o.job; {
 	case managedElsewhere(job):

@@ -114,7 +114,7 @@ func stages(patch *act.Patch) []act.Stage {
 	if patch == nil {
 		return nil
 	}
-	patch.Required = true // what comes next hangs on it
+	patch.Required = true // what comes next depends on it
 	return act.Stages(*patch)
 }
 

@@ -18,7 +18,7 @@ type observed struct {
 	began time.Time
 }
 
-// observe reads the volume live if something may be written that hangs on it.
+// observe reads the volume live if something may be written that depends on it.
 func (c *Controller) observe(ctx context.Context, k key) (observed, error) {
 	o := observed{began: c.Clock().Now()}
 	var err error

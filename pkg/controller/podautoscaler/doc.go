@@ -4,7 +4,7 @@
 // What it promises: the number it asks for is always within the autoscaler's
 // bounds; with several metrics the largest number wins, and while one of them
 // fails nothing is scaled down; pods that are missing a sample or are starting
-// damp a change and never turn it round; a change is no faster than the policies
+// make a change smaller and never reverse it; a change is no faster than the policies
 // of its direction allow, and takes a recommendation of the stabilization window
 // into account.
 //

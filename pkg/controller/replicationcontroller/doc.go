@@ -1,4 +1,4 @@
-// Package replicationcontroller runs ReplicationControllers, the elder form of
+// Package replicationcontroller runs ReplicationControllers, the older form of
 // ReplicaSets: it keeps as many pods of each as it asks for.
 //
 // The rules are in pkg/workload/replicas, which ReplicaSets share. This package says what

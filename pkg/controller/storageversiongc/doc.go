@@ -1,7 +1,6 @@
 // Package storageversiongc keeps StorageVersions free of API servers that are
-// gone: what such a server said it encodes counts no longer, the version that
-// all others have in common is worked out again, and a StorageVersion that nobody
-// speaks for is deleted.
+// gone: the entries of such a server are removed, the version that all others have
+// in common is computed again, and a StorageVersion without entries is deleted.
 //
 // An API server is there as long as its identity Lease is in kube-system; an
 // expired one is for the API servers to remove. It reads those Leases and

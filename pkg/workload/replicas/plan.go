@@ -17,7 +17,7 @@ import (
 const burst = 500
 
 // plan brings the set to the number of pods it asks for. Pods are adopted and let
-// go first, because whether there are enough hangs on it.
+// go first, because whether there are enough depends on it.
 func plan(o Observed, now time.Time) act.Plan {
 	if err := o.Set.Check(); err != nil {
 		return act.Plan{Why: "the set cannot have pods", Terminal: fmt.Errorf("read %s: %w", o.Form.Type().Kind, err)}

@@ -140,7 +140,7 @@ const (
 	// Taken: the name is in use by another object. With an error nobody could look, or
 	// it is the very object, which the caches do not show yet.
 	Taken Outcome = "name is taken"
-	// LeftUndone: it failed, and nothing hangs on it.
+	// LeftUndone: it failed, and nothing depends on it.
 	LeftUndone Outcome = "left undone"
 	// OnHold: somebody asked for it to wait. Nothing was sent, and it is no failure.
 	OnHold Outcome = "on hold"

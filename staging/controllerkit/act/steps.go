@@ -70,7 +70,7 @@ type Patch struct {
 	// metadata still calls for it; if not, the refusal is no failure. Nil: it does.
 	CalledFor func(live metav1.Object) bool
 	// Required: any refusal is a failure, even if the object is gone, because what
-	// comes after hangs on the patch.
+	// comes after depends on the patch.
 	Required bool
 	// Versioned: Data names the version, so that a conflict is about this object: nobody
 	// looks whether it is gone.
@@ -125,7 +125,7 @@ type Delete struct {
 	UntilGone bool
 	// Paces: the key's next status that may wait is put off by it, as by a creation.
 	Paces bool
-	// Optional: nothing hangs on it. A failure is told, ends nothing and is not retried.
+	// Optional: nothing depends on it. A failure is recorded, ends nothing and is not retried.
 	Optional bool
 	// Listed: what is left is listed after it, so that nobody looks live what became of it,
 	// and that it was not found is no failure. One without a UID is deleted by its name.
@@ -162,7 +162,7 @@ type Status struct {
 	// Set puts the status into a copy. It is pure.
 	Set func(client.Object)
 	// Again: on a conflict it is put once more, into the object as it is then, because
-	// what is reported does not hang on what has changed.
+	// what is reported does not depend on what has changed.
 	Again bool
 	// OnConflict, if given, is when to reconcile again after a conflict, which is no failure
 	// then: a newer version is on its way to the caches.

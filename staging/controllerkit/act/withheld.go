@@ -13,7 +13,7 @@ import (
 const idle = 5 * time.Second
 
 // settle notes that a step was withheld, wherever on its way it was stopped. An optional
-// deletion that waits for its turn is left undone: nothing hangs on it.
+// deletion that waits for its turn is left undone: nothing depends on it.
 func (h *hand) settle(step Step, result Result) Result {
 	w := consistency.WasWithheld(result.Err)
 	if _, is := step.(Part); is || w == nil {
