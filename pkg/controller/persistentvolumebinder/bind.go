@@ -35,6 +35,8 @@ type write[T client.Object] struct {
 	changed bool
 	// tell are the events for when it is written.
 	tell []act.Event
+	// note is what is remembered of the write, beside its results.
+	note outcome
 	then func(T) act.Plan
 }
 
@@ -49,7 +51,11 @@ func (w write[T]) plan() act.Plan {
 	}
 	return act.Plan{
 		Why: w.why, Stages: act.Stages(steps...),
-		Note: func(results act.Results) any { return outcome{results: results} },
+		Note: func(results act.Results) any {
+			noted := w.note
+			noted.results = results
+			return noted
+		},
 		Then: func(act.Results) act.Plan { return w.then(w.object) },
 	}
 }
@@ -62,25 +68,32 @@ func done(why string) act.Plan { return act.Plan{Why: why} }
 func bind(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) act.Plan {
 	why := fmt.Sprintf("bind volume %s to claim %s/%s", pv.Name, claim.Namespace, claim.Name)
 	matched := claim.Spec.VolumeName == ""
+	binding := outcome{binding: matched}
 	bound, changed, err := volumehelpers.GetBindVolumeToClaim(pv, claim)
 	if err != nil {
-		return act.Plan{Why: why, Err: err}
+		return unable(why, err, matched)
 	}
-	return write[*corev1.PersistentVolume]{why: why + ", the volume first", object: bound, changed: changed, then: func(pv *corev1.PersistentVolume) act.Plan {
-		return inPhase(pv, corev1.VolumeBound, "", nil, func(pv *corev1.PersistentVolume) act.Plan {
-			return bindClaim(why, pv, claim, matched)
-		})
+	return write[*corev1.PersistentVolume]{why: why + ", the volume first", object: bound, changed: changed, note: binding, then: func(pv *corev1.PersistentVolume) act.Plan {
+		w := phaseOf(pv, corev1.VolumeBound, "")
+		w.note, w.then = binding, func(pv *corev1.PersistentVolume) act.Plan { return bindClaim(why, pv, claim, matched) }
+		return w.plan()
 	}}.plan()
 }
 
+// unable fails a bind before anything is asked of the API server.
+func unable(why string, err error, matched bool) act.Plan {
+	return act.Plan{Why: why, Err: fmt.Errorf("%s: %w", why, err), Note: func(act.Results) any { return outcome{binding: matched, unable: true} }}
+}
+
 func bindClaim(why string, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, matched bool) act.Plan {
+	binding := outcome{binding: matched}
 	bound, changed := boundClaim(pv, claim)
-	return write[*corev1.PersistentVolumeClaim]{why: why + ", now the claim", object: bound, changed: changed, then: func(claim *corev1.PersistentVolumeClaim) act.Plan {
+	return write[*corev1.PersistentVolumeClaim]{why: why + ", now the claim", object: bound, changed: changed, note: binding, then: func(claim *corev1.PersistentVolumeClaim) act.Plan {
 		reported, changed, err := boundStatus(pv, claim)
 		if err != nil {
-			return act.Plan{Why: why, Err: fmt.Errorf("%s: %w", why, err)}
+			return unable(why, err, matched)
 		}
-		return write[*corev1.PersistentVolumeClaim]{why: why + ", and its status", object: reported, subresource: "status", changed: changed,
+		return write[*corev1.PersistentVolumeClaim]{why: why + ", and its status", object: reported, subresource: "status", changed: changed, note: binding,
 			then: func(claim *corev1.PersistentVolumeClaim) act.Plan {
 				return act.Plan{Why: fmt.Sprintf("claim %s/%s is bound to volume %s", claim.Namespace, claim.Name, pv.Name),
 					Note: func(act.Results) any { return outcome{bound: matched} }}
@@ -142,14 +155,18 @@ func beforeResize(pv *corev1.PersistentVolume, size resource.Quantity) resource.
 
 // inPhase has the phase of a volume written if it is another one.
 func inPhase(pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string, tell []act.Event, then func(*corev1.PersistentVolume) act.Plan) act.Plan {
+	w := phaseOf(pv, phase, message)
+	w.tell, w.then = tell, then
+	return w.plan()
+}
+
+func phaseOf(pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string) write[*corev1.PersistentVolume] {
 	changed := pv.Status.Phase != phase
 	if changed {
 		pv = pv.DeepCopy()
 		pv.Status.Phase, pv.Status.Message = phase, message
 	}
-	return write[*corev1.PersistentVolume]{
-		why: fmt.Sprintf("volume %s is %s", pv.Name, phase), object: pv, subresource: "status", changed: changed, tell: tell, then: then,
-	}.plan()
+	return write[*corev1.PersistentVolume]{why: fmt.Sprintf("volume %s is %s", pv.Name, phase), object: pv, subresource: "status", changed: changed}
 }
 
 // unbound has the claim that never came, or is another one's by now, taken off a volume:

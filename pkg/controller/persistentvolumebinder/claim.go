@@ -34,9 +34,9 @@ type observedClaim struct {
 	unscheduled []string
 	// quiet: nothing has happened since the last event, so none is sent again.
 	quiet bool
-	// provisions: volumes may be provisioned.
-	provisions bool
-	plugins    Plugins
+	// provisions: volumes may be provisioned. With paused that has failed a moment ago.
+	provisions, paused bool
+	plugins            Plugins
 }
 
 // planClaim puts the annotation about migration right, and then decides.

@@ -152,14 +152,17 @@ func (c *Controller) Run(ctx context.Context) {
 // outcome is what is remembered of a plan and its results.
 type outcome struct {
 	results act.Results
-	// bound: the claim is bound to a volume that was found for it.
-	bound bool
+	// bound: the claim is bound to a volume that was found for it. With binding it is on its
+	// way there, and unable: it cannot be.
+	bound, binding, unable bool
 	// again: what was written has changed the claim, and its events are sent again.
 	again bool
 	// wake is a claim to be looked at.
 	wake *corev1.PersistentVolumeClaim
 	// start is an operation to begin.
 	start *operation
+	// asked is an operation that was to ask somebody outside.
+	asked *operation
 	// provisioning is who provisions a volume for the claim, deleting who deletes the volume.
 	provisioning, deleting string
 	// reported: the failure of an operation has been reported. With impossible there was
@@ -176,12 +179,18 @@ func (c *Controller) noteClaim(key types.NamespacedName, noted any) {
 			c.own.Store(key, claim.ResourceVersion)
 		}
 	}
-	if _, err := o.results.Failed(); err != nil {
+	_, err := o.results.Failed()
+	if err != nil {
 		c.loud.add(key)
+	}
+	if o.binding && (err != nil || o.unable) {
 		c.timers.bindFailed(key)
 	}
 	if o.provisioning != "" {
 		c.timers.provisioning(key, o.provisioning, c.clock.Now())
+	}
+	if o.asked != nil {
+		c.ledger.end(*o.asked, err != nil, c.clock.Now())
 	}
 	if o.bound {
 		c.timers.provisioned(key, c.clock.Now())

@@ -62,6 +62,17 @@ func countAssigned(results act.Results) []act.Count {
 	return counts
 }
 
+// countUnsaved counts that a claim could not be given the name of its provisioner.
+func countUnsaved(plugin string, results act.Results) []act.Count {
+	if _, err := results.Failed(); err == nil {
+		return nil
+	}
+	return []act.Count{
+		{Adds: operationErrors.WithLabelValues(plugin, string(provisions)), Value: 1},
+		{Adds: operationErrorsOld.WithLabelValues(plugin, string(provisions)), Value: 1},
+	}
+}
+
 func countError(plugin string, kind operationKind) {
 	operationErrors.WithLabelValues(plugin, string(kind)).Inc()
 	operationErrorsOld.WithLabelValues(plugin, string(kind)).Inc()

@@ -98,6 +98,7 @@ func (c *Controller) matchingVolume(o *observedClaim) error {
 	case waits(o.class) && !hasNode(o.claim):
 		o.unscheduled, err = c.podsOf(key, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" })
 	}
+	o.paused = c.ledger.pauses(provisionFor(o.claim), c.clock.Now())
 	return err
 }
 

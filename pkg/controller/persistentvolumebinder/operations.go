@@ -83,6 +83,13 @@ func (l *ledger) begin(op operation, now time.Time) bool {
 	return true
 }
 
+// pauses reports whether an operation has failed a moment ago.
+func (l *ledger) pauses(op operation, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return now.Before(l.paused[op].until)
+}
+
 // recycled is how many volumes are being recycled.
 func (l *ledger) recycled() (n int) {
 	for op := range l.running {

@@ -43,33 +43,60 @@ func provisioningOf(o observedClaim) provisioning {
 
 // provision asks for a volume for a claim that matches none. The phase is not written.
 func provision(o observedClaim) act.Plan {
-	const failed = "ProvisioningFailed"
 	if !o.provisions {
 		return done("no volume matches it, and none are provisioned")
 	}
 	how := provisioningOf(o)
 	switch {
 	case how.failed != "":
-		return o.told(how.failed, corev1.EventTypeWarning, failed, how.failed, func() act.Plan { return done(how.failed) })
+		return o.told(how.failed, corev1.EventTypeWarning, provisioningFailed, how.failed, func() act.Plan { return done(how.failed) })
 	case how.plugin != nil:
-		return started(operation{Kind: provisions, Claim: keyOf(o.claim), UID: o.claim.UID}, how.plugin.Name)
+		return started(provisionFor(o.claim), how.plugin.Name)
 	}
 	return external(o, how.by)
 }
 
-// external has somebody outside provision the volume: the annotations say who.
+// provisionFor is the operation that has a volume provisioned for a claim.
+func provisionFor(claim *corev1.PersistentVolumeClaim) operation {
+	return operation{Kind: provisions, Claim: keyOf(claim), UID: claim.UID}
+}
+
+// external has somebody outside provision the volume: the annotations say who. If these
+// cannot be written, the next look at the claim tries again, after a pause.
 func external(o observedClaim, by string) act.Plan {
+	if o.paused {
+		return done(fmt.Sprintf("asking %s for a volume has failed a moment ago", by))
+	}
 	claim, changed := provisionedBy(o.claim, by)
 	why := fmt.Sprintf("waiting for %s to provision a volume", by)
-	return write[*corev1.PersistentVolumeClaim]{why: why, object: claim, changed: changed, then: func(claim *corev1.PersistentVolumeClaim) act.Plan {
+	asks := provisionFor(claim)
+	begun := outcome{provisioning: by, asked: &asks}
+	p := write[*corev1.PersistentVolumeClaim]{why: why, object: claim, changed: changed, note: begun, then: func(claim *corev1.PersistentVolumeClaim) act.Plan {
 		o.claim = claim
 		text := fmt.Sprintf("Waiting for a volume to be created either by the external provisioner '%s' or manually by the system administrator. "+
 			"If volume creation is delayed, please verify that the provisioner is running and correctly registered.", by)
-		begun := func() act.Plan {
-			return act.Plan{Why: why, Note: func(act.Results) any { return outcome{provisioning: by} }}
-		}
-		return o.told(why, corev1.EventTypeNormal, "ExternalProvisioning", text, begun)
+		return o.told(why, corev1.EventTypeNormal, "ExternalProvisioning", text, func() act.Plan {
+			return act.Plan{Why: why, Note: func(act.Results) any { return begun }}
+		})
 	}}.plan()
+	if changed {
+		p.Else = func(results act.Results) act.Plan { return unsaved(o.claim, results) }
+		p.Counts = func(results act.Results) []act.Count { return countUnsaved(by, results) }
+	}
+	return p
+}
+
+// unsaved tells that a claim does not say who provisions its volume.
+func unsaved(claim *corev1.PersistentVolumeClaim, results act.Results) act.Plan {
+	const why = "the claim does not say who provisions its volume"
+	_, err := results.Failed()
+	if err == nil {
+		return done(why)
+	}
+	return act.Plan{
+		Why: why, TerminalIf: func(error) bool { return true },
+		Stages: act.Stages(act.Event{On: claim, Type: corev1.EventTypeWarning, Reason: provisioningFailed, Message: "Error saving claim: " + err.Error()}),
+	}
 }
 
 // provisionedBy returns the claim with the annotations that name its provisioner.
