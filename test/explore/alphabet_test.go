@@ -39,6 +39,8 @@ func TestTheAlphabetReaches(t *testing.T) {
 		"a device that is tainted while it is used": {"device", nil, `^patch resourceclaims/own-gpu-\* [^|]*"reservedFor":\[\{"resource":"pods","name":"own"`},
 		"a node whose range is another's":           {"noderange", nil, `^patch nodes/\$NS-. .*"podCIDR":"10.244.5.0/24"`},
 		"endpoints of both families of addresses":   {"mirror", nil, `^patch endpoints/web .*10\.9\..*fd00::9`},
+		"a pod that moves while no manager runs":    {"volume", nil, `^stop\n(.*\n)*kill p now\napply q.yaml\n(.*\n)*start$`},
+		"a volume that could not be emptied":        {"volume", nil, `^status pods/default/recycler-for-\$NS-v .*Failed`},
 		"one of two metrics, which asks for less":   {"hpa", nil, `"metrics":\[.*"queue".*"missing".*\nmetrics external queue=5\nscale deployments/web 4$`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,8 +111,10 @@ func TestDrawnObjectsReach(t *testing.T) {
 			`"nodeName":"\$NS-a".*"tolerations":\[\{"effect":"NoExecute","key":"a","operator":"Exists","tolerationSeconds":[35]\}\]`},
 		"requests of a whole pod with overhead": {func(d *Draw) any { return requesting(d) },
 			`"requests":\{"cpu":"200m".*"resources":\{"requests":\{"cpu":"400m"\}\},"runtimeClassName":`},
-		"indexes that may not fail once": {func(d *Draw) any { return limitedJob(d) }, `^\{"backoffLimitPerIndex":0,"completionMode":"Indexed","completions":3,"parallelism":3,"template"`},
-		"a sidecar":                      {initContainers, `"name":"i".*"restartPolicy":"Always"`},
+		"indexes that may not fail once":  {func(d *Draw) any { return limitedJob(d) }, `^\{"backoffLimitPerIndex":0,"completionMode":"Indexed","completions":3,"parallelism":3,"template"`},
+		"a FlexVolume":                    {func(d *Draw) any { return ownVolume(d, "v") }, `"flexVolume":\{"driver":"example.com/flex"\}`},
+		"a host path that can be emptied": {func(d *Draw) any { return ownVolume(d, "v") }, `"hostPath":\{"path":"/tmp/\$NS-v"\}.*"persistentVolumeReclaimPolicy":"Recycle"`},
+		"a sidecar":                       {initContainers, `"name":"i".*"restartPolicy":"Always"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, want := NewDraw(nil, 1), regexp.MustCompile(tc.want)

@@ -12,7 +12,7 @@ func init() {
 		Start: []string{"persistentvolume-binder-controller", "persistentvolume-attach-detach-controller", "persistentvolume-expander-controller",
 			"persistentvolumeclaim-protection-controller", "persistentvolume-protection-controller", "volumeattributesclass-protection-controller", "ephemeral-volume-controller"},
 		// What the original notices at its next resync only is to be noticed while both sides are waited for.
-		Flags:    []string{"--pvclaimbinder-sync-period=3s", "--attach-detach-reconcile-sync-period=5s"},
+		Flags:    []string{"--pvclaimbinder-sync-period=3s", "--attach-detach-reconcile-sync-period=5s", "--enable-hostpath-provisioner"},
 		Compared: []string{"persistentvolumes", "persistentvolumeclaims", "volumeattachments", "volumeattributesclasses", "pods", "nodes"},
 		Quiet:    1200 * time.Millisecond,
 		Fresh:    true,
@@ -27,7 +27,8 @@ func init() {
 				`annotate persistentvolumeclaims/%s pv.kubernetes.io/bind-completed-`, `annotate persistentvolumeclaims/%s pv.kubernetes.io/bound-by-controller-`,
 				`annotate persistentvolumeclaims/%s volume.kubernetes.io/storage-provisioner-`, `status persistentvolumeclaims/%s {"phase":"Pending"}`, `status persistentvolumeclaims/%s {"phase":"Lost"}`)},
 			{4, About(volumes, "delete persistentvolumes/%s", `patch persistentvolumes/%s {"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`,
-				`patch persistentvolumes/%s {"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`, `patch persistentvolumes/%s {"spec":{"claimRef":null}}`, `patch persistentvolumes/%s {"spec":{"claimRef":{"uid":null}}}`)},
+				`patch persistentvolumes/%s {"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`, `patch persistentvolumes/%s {"spec":{"persistentVolumeReclaimPolicy":"Recycle"}}`,
+				`patch persistentvolumes/%s {"spec":{"claimRef":null}}`, `patch persistentvolumes/%s {"spec":{"claimRef":{"uid":null}}}`)},
 			{2, About(volumes, `patch persistentvolumes/%s {"metadata":{"finalizers":null}}`, `annotate persistentvolumes/%s pv.kubernetes.io/bound-by-controller-`,
 				`annotate persistentvolumes/%s pv.kubernetes.io/provisioned-by=csi.example`, `annotate persistentvolumes/%s volume.alpha.kubernetes.io/pre-resize-capacity=1Gi`,
 				`status persistentvolumes/%s {"phase":"Released"}`, `status persistentvolumes/%s {"phase":"Failed","message":"m"}`, `status persistentvolumes/%s {"phase":"Available"}`,
@@ -44,6 +45,24 @@ func init() {
 			{2, Line("kubelet slow-unmount", "kubelet slow-stop", "kubelet slow-start", "kubelet volumes", "kubelet off")},
 			{3, Line("kubelet on")},
 			{1, Line("pass 4s")},
+			{2, About([]string{"v", "w"}, `status pods/default/recycler-for-$NS-%s {"phase":"Succeeded"}`, `status pods/default/recycler-for-$NS-%s {"phase":"Failed","message":"m"}`)},
+			{3, whileStopped("kill p now", "kill q now", "kill p now\napply p.yaml", "kill p now\napply q.yaml", "apply a.yaml", "apply w.yaml",
+				`status nodes/$NS-a {"volumesInUse":null}`, "node $NS-a silent", "csi csi.example off", "csi csi.example",
+				"delete persistentvolumes/$NS-v", "delete volumeattachments/csi-*", `patch persistentvolumes/$NS-v {"metadata":{"finalizers":null}}`,
+				"delete persistentvolumeclaims/a\n"+`patch persistentvolumeclaims/a {"metadata":{"finalizers":null}}`,
+				`patch persistentvolumeclaims/a {"spec":{"resources":{"requests":{"storage":"8Gi"}}}}`)},
 		}, Disturbances("persistentvolumes", "persistentvolumeclaims", "volumeattachments", "nodes")),
 	})
+}
+
+// whileStopped draws some of the lines for a time in which no manager runs. As nobody acts on them,
+// they are one step.
+func whileStopped(lines ...string) func(*Draw, *Script) []string {
+	return func(d *Draw, _ *Script) []string {
+		step := "stop\n"
+		for range d.Int(1, 3) {
+			step += One(d, lines...) + "\n"
+		}
+		return []string{step + "start"}
+	}
 }

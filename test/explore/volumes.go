@@ -1,7 +1,7 @@
 package explore
 
 // The classes of the family: one that provisions at once, one that does with the
-// first pod, one that never does, and one of a driver that nobody runs.
+// first pod, one that never does, and one of a driver that nobody runs, or of the host.
 var classes = []string{"$NS-fast", "$NS-late", "$NS-manual", "$NS-gone"}
 
 func storageClass(d *Draw, name, provisioner string) Object {
@@ -42,17 +42,20 @@ func wantedVolume(d *Draw, name string) Object {
 	return o
 }
 
-// volumeSource is one of the kinds of volumes; only those of a driver are attached.
+// volumeSource is one of the kinds of volumes; only those of a driver are attached. Those of a host
+// can be emptied, and deleted below /tmp. Nobody has the FlexVolume driver, and its volumes are expanded.
 func volumeSource(d *Draw, name string) (string, Object) {
-	switch d.Int(0, 9) {
+	switch d.Int(0, 11) {
 	case 0:
 		return "nfs", Object{"server": "nfs.example", "path": "/"}
 	case 1:
-		return "hostPath", Object{"path": "/data/" + name}
+		return "hostPath", Object{"path": One(d, "/data/", "/tmp/$NS-") + name}
 	case 2:
 		return "awsElasticBlockStore", Object{"volumeID": "vol-" + name}
 	case 3:
 		return "iscsi", Object{"targetPortal": "10.0.0.1:3260", "iqn": "iqn.2026-01.example:" + name, "lun": 0}
+	case 4:
+		return "flexVolume", Object{"driver": "example.com/flex"}
 	}
 	return "csi", Object{"driver": One(d, "csi.example", "csi.example", "csi.example", "other.example"), "volumeHandle": "handle-" + name}
 }
@@ -62,7 +65,7 @@ func ownVolume(d *Draw, name string) Object {
 	kind, source := volumeSource(d, name)
 	spec := Object{"capacity": Object{"storage": One(d, "1Gi", "2Gi", "5Gi")}, kind: source,
 		"accessModes":                   One(d, []any{"ReadWriteOnce"}, []any{"ReadWriteOnce", "ReadWriteMany"}, []any{"ReadWriteOncePod"}),
-		"persistentVolumeReclaimPolicy": One(d, "Retain", "Retain", "Delete")}
+		"persistentVolumeReclaimPolicy": One(d, "Retain", "Retain", "Delete", "Recycle")}
 	if d.Chance(60) {
 		spec["storageClassName"] = One(d, append([]string{"", ""}, classes...)...)
 	}
@@ -108,7 +111,7 @@ func beginVolumes(d *Draw, s *Script) {
 		first += "\nkubelet volumes"
 	}
 	s.Steps = append(s.Steps, first+"\nnode $NS-a ready\nnode $NS-b ready")
-	for _, class := range [][2]string{{"fast", "csi.example"}, {"late", "csi.example"}, {"manual", "kubernetes.io/no-provisioner"}, {"gone", One(d, "gone.example", "kubernetes.io/aws-ebs")}} {
+	for _, class := range [][2]string{{"fast", "csi.example"}, {"late", "csi.example"}, {"manual", "kubernetes.io/no-provisioner"}, {"gone", One(d, "gone.example", "kubernetes.io/aws-ebs", "kubernetes.io/host-path")}} {
 		s.Objects[class[0]+".yaml"] = storageClass(d, "$NS-"+class[0], class[1])
 	}
 	s.Objects["gold.yaml"], s.Objects["silver.yaml"] = attributesClass("$NS-gold"), attributesClass("$NS-silver")
@@ -123,5 +126,7 @@ func beginVolumes(d *Draw, s *Script) {
 	for _, name := range []string{"p", "q"} {
 		s.Objects[name+".yaml"] = mounting(d, name)
 	}
-	s.Steps = append(s.Steps, "apply v.yaml", "apply a.yaml", "apply p.yaml")
+	// The pods that empty a volume are in default.
+	s.Objects["account.yaml"] = Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": Object{"name": "default", "namespace": "default"}}
+	s.Steps = append(s.Steps, "apply account.yaml", "apply v.yaml", "apply a.yaml", "apply p.yaml")
 }
