@@ -144,7 +144,7 @@ func (l *Ledger) Around(ctx context.Context, of runner.Reconciling, sync func(co
 		return result
 	}
 	// What failed is what was kept back: it is no failure.
-	return runner.Done().LookAgain(act.Soonest(result.After(), cmp.Or(again, l.o.Window))).Because(result.Plan())
+	return runner.Done().RequeueAfter(act.Soonest(result.After(), cmp.Or(again, l.o.Window))).Because(result.Plan())
 }
 
 // planned takes what a key wishes now, and returns when to look at it again; 0 if there is

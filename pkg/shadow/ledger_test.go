@@ -218,13 +218,13 @@ func TestAReconcileThatCouldNotLookSettlesNothing(t *testing.T) {
 	w.clock.Step(settled)
 	w.comesTo(0, 0, 0, 0, 1)
 	w.stillFails()
-	other := w.Around(t.Context(), runner.Reconciling{Loop: "loop", Key: "ns/other"}, func(context.Context) runner.Result { return runner.Done().LookAgain(time.Second) })
+	other := w.Around(t.Context(), runner.Reconciling{Loop: "loop", Key: "ns/other"}, func(context.Context) runner.Result { return runner.Done().RequeueAfter(time.Second) })
 	if other.After() != time.Second {
 		t.Errorf("looks again after %s", other.After())
 	}
 	w.clock.Step(settled)
 	w.comesTo(0, 0, 0, 0, 1)
-	gone := w.Around(t.Context(), runner.Reconciling{Loop: "loop", Key: "ns/web"}, func(context.Context) runner.Result { return runner.Done(act.ErrShadowed).LookAgain(time.Second) })
+	gone := w.Around(t.Context(), runner.Reconciling{Loop: "loop", Key: "ns/web"}, func(context.Context) runner.Result { return runner.Done(act.ErrShadowed).RequeueAfter(time.Second) })
 	if gone.Err() != nil || gone.After() != time.Second {
 		t.Errorf("came to %v, and looks again after %s", gone.Err(), gone.After())
 	}

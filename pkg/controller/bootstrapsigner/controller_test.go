@@ -102,7 +102,7 @@ func TestErrorsOfWrites(t *testing.T) {
 			if (got.Err() != nil) != tc.fail {
 				t.Errorf("got %v", got.Err())
 			}
-			if terminal := got == runner.GiveUp(got.Err()); terminal != apierrors.IsInvalid(tc.refusal) {
+			if terminal := got == runner.Terminal(got.Err()); terminal != apierrors.IsInvalid(tc.refusal) {
 				t.Errorf("terminal: %t", terminal)
 			}
 		})

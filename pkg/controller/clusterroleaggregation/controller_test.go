@@ -102,7 +102,7 @@ func TestErrorsOfApply(t *testing.T) {
 func TestAnInvalidSelectorIsNotRetried(t *testing.T) {
 	c, client, _ := prepare(t, role("sum", aggregates(operator("Foo"))))
 	got := c.Reconcile(t.Context(), "sum")
-	if got.Err() == nil || got != runner.GiveUp(got.Err()) || len(client.Actions()) > 0 {
+	if got.Err() == nil || got != runner.Terminal(got.Err()) || len(client.Actions()) > 0 {
 		t.Errorf("got %+v, %v", got, client.Actions())
 	}
 }

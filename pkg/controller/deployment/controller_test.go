@@ -221,7 +221,7 @@ func TestADeploymentInANamespaceThatEndsIsGivenUp(t *testing.T) {
 			r.Fail("create", "replicasets", tc.refusal)
 			result := r.Reconcile(t.Context(), web)
 			check(t, result.Err() != nil, true)
-			check(t, reflect.DeepEqual(result, runner.GiveUp(result.Err()).Because(result.Plan())), tc.givenUp)
+			check(t, reflect.DeepEqual(result, runner.Terminal(result.Err()).Because(result.Plan())), tc.givenUp)
 		})
 	}
 }

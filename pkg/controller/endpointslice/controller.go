@@ -136,7 +136,7 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 		return runner.Done(err)
 	}
 	if wait := c.spacing.Wait(key); wait > 0 {
-		return runner.Done().LookAgain(wait).Because(picture{Why: "waiting for more endpoints, to write them together"})
+		return runner.Done().RequeueAfter(wait).Because(picture{Why: "waiting for more endpoints, to write them together"})
 	}
 	began := c.spacing.Now()
 	did, err := c.syncService(ctx, key)
@@ -237,7 +237,7 @@ func (c *Controller) syncNodes(ctx context.Context) runner.Result {
 	for _, printed := range overloaded {
 		namespace, name, err := toolscache.SplitMetaNamespaceKey(printed)
 		if err != nil {
-			return runner.GiveUp(fmt.Errorf("read service key %q: %w", printed, err))
+			return runner.Terminal(fmt.Errorf("read service key %q: %w", printed, err))
 		}
 		c.spacing.AtOnce(c).Add(types.NamespacedName{Namespace: namespace, Name: name})
 	}

@@ -89,7 +89,7 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		results = append(results, h.stages(ctx, p.Stages)...)
 		if results[from:].shadowed() {
 			a.history.end(key, decision, results[from:])
-			return runner.Done(ErrShadowed).LookAgain(p.requeueAfter(h.clock.Now()))
+			return runner.Done(ErrShadowed).RequeueAfter(p.requeueAfter(h.clock.Now()))
 		}
 		next := p.Then
 		if !results[from:].complete() {
@@ -123,7 +123,7 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		}
 		if p.Await != nil && p.Err == nil && p.Terminal == nil {
 			if wait := p.Await(results); wait > 0 {
-				return runner.Done().LookAgain(wait)
+				return runner.Done().RequeueAfter(wait)
 			}
 		}
 		failed := results.Err()
@@ -132,11 +132,11 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		}
 		switch {
 		case p.Terminal != nil && p.Err == nil && failed == nil:
-			return runner.GiveUp(p.Terminal)
+			return runner.Terminal(p.Terminal)
 		case p.TerminalIf != nil && p.Err == nil && failed != nil && p.TerminalIf(failed):
-			return runner.GiveUp(failed)
+			return runner.Terminal(failed)
 		}
-		return runner.Done(p.Err, failed).LookAgain(wait)
+		return runner.Done(p.Err, failed).RequeueAfter(wait)
 	}
 }
 

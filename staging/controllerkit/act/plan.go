@@ -16,14 +16,14 @@ type Plan struct {
 	Why string
 	// Stages are carried out in this order. One begins when the one before has succeeded.
 	Stages []Stage
-	// Then plans on when all stages have succeeded, from all results so far. It is pure.
+	// Then is the next plan when all stages have succeeded, made from all results so far. It is pure.
 	// Status and RequeueAfter are then those of the plan that it returns.
 	Then func(Results) Plan
-	// Else plans on when a stage has not succeeded, in place of Status, from all results.
+	// Else is the next plan when a stage has failed, in place of Status, made from all results.
 	// What failed is retried whatever it plans. It is pure.
 	Else func(Results) Plan
-	// Afresh plans once more from the object of a step that was refused for a conflict, as it
-	// is now, in place of Then, Else and Status. The refusal is no failure then, nor is it
+	// Afresh plans again, after a conflict, from the object of the refused step as it is
+	// now, in place of Then, Else and Status. The refusal is no failure then, nor is it
 	// one when the object is gone. It is pure.
 	Afresh func(live client.Object) Plan
 	// Status is written last, also when a stage has failed, and is computed from all
@@ -125,7 +125,7 @@ const (
 	Existed Outcome = "existed"
 	// WasGone: the object was gone, replaced by another of its name, or on its way out.
 	WasGone Outcome = "was gone"
-	// NotCalledFor: a live look showed that the step has lost its reason.
+	// NotCalledFor: a live read showed that the step is not needed any more.
 	NotCalledFor Outcome = "not called for"
 	// Ending: the namespace is being deleted, and nothing can be created in it.
 	Ending Outcome = "namespace is ending"
@@ -135,7 +135,7 @@ const (
 	PutOff Outcome = "put off"
 	// Refused: the API server said no, and nothing was done.
 	Refused Outcome = "refused"
-	// Uncertain: the answer was lost, and nobody knows yet.
+	// Uncertain: the answer was lost, so it is not known whether it was written.
 	Uncertain Outcome = "uncertain"
 	// Taken: the name is in use by another object. With an error nobody could look, or
 	// it is the very object, which the caches do not show yet.
@@ -262,7 +262,7 @@ func describe(s Step) string {
 	if o.GetNamespace() != "" {
 		name = o.GetNamespace() + "/" + name
 	}
-	return strings.Join([]string{s.Verb(), kindOf(o), name}, " ")
+	return strings.Join([]string{wordOf(s), kindOf(o), name}, " ")
 }
 
 // asked reports whether the step made a request that writes.

@@ -77,7 +77,7 @@ func TestAShadowKeepsBackWhatWritesAndReadsWhatIsRead(t *testing.T) {
 		"a deletion of many":            {DeleteAll{Of: pod("")}, Shadowed, "deletecollection Pod ns/*"},
 		"an adoption":                   {Adopt{Child: pod("there"), Owner: owner()}, Shadowed, "adopt Pod ns/there"},
 		"a release":                     {Release{Child: pod("there"), Owner: owner()}, Shadowed, "release Pod ns/there"},
-		"a status":                      {Status{Of: pod("there"), Set: running}, Shadowed, "report Pod ns/there"},
+		"a status":                      {Status{Of: pod("there"), Set: running}, Shadowed, "update status of Pod ns/there"},
 		"a status that is so":           {Status{Of: pod("there"), Set: func(client.Object) {}}, Unchanged, ""},
 		"what acts outside of the API":  {Call{Of: pod("there"), What: "attach", Do: func(context.Context) (any, error) { called = true; return nil, nil }}, Shadowed, "attach Pod ns/there"},
 		"a live look":                   {Check{Of: pod("there"), Is: func(metav1.Object) error { return nil }}, Done, ""},

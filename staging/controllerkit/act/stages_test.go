@@ -268,7 +268,7 @@ func TestARefusalMayBeTerminal(t *testing.T) {
 			r := newRig(t, nil)
 			r.answers["create"] = tc.answer
 			got := r.Do(t.Context(), web, Plan{Stages: Stages(create("a")), TerminalIf: apierrors.IsInvalid})
-			if terminal := got == runner.GiveUp(got.Err()); !errors.Is(got.Err(), tc.answer) || terminal != tc.terminal {
+			if terminal := got == runner.Terminal(got.Err()); !errors.Is(got.Err(), tc.answer) || terminal != tc.terminal {
 				t.Errorf("ended with %+v", got)
 			}
 		})

@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Step is one write, or a look before one, as a value. The steps of this package are
+// Step is one write, or a check before one, as a value. The steps of this package are
 // all there are.
 type Step interface {
-	// Verb is what is done, in one word.
+	// Verb is what is done, in a word for programs; wordOf is for people.
 	Verb() string
 	// About is the object that is written.
 	About() client.Object
@@ -53,7 +53,7 @@ type Update struct {
 	Events   Events
 }
 
-// Patch changes some fields of the very object that was looked at.
+// Patch changes some fields of the object that was observed, and of no other of its name.
 type Patch struct {
 	// Of is the object as it is cached; it is not changed.
 	Of   client.Object
@@ -72,8 +72,8 @@ type Patch struct {
 	// Required: any refusal is a failure, even if the object is gone, because what
 	// comes after depends on the patch.
 	Required bool
-	// Versioned: Data names the version, so that a conflict is about this object: nobody
-	// looks whether it is gone.
+	// Versioned: Data names the version, so that a conflict is about this object: there is
+	// no live read of whether it is gone.
 	Versioned bool
 	// UntilGone: it is called for as long as the object exists, also on its way out, as
 	// what is said of its finalizers is. A refusal is no failure only when it is gone.
@@ -127,7 +127,7 @@ type Delete struct {
 	Paces bool
 	// Optional: nothing depends on it. A failure is recorded, ends nothing and is not retried.
 	Optional bool
-	// Listed: what is left is listed after it, so that nobody looks live what became of it,
+	// Listed: what is left is listed after it, so that no live read follows a lost answer,
 	// and that it was not found is no failure. One without a UID is deleted by its name.
 	Listed bool
 	// Propagation is what becomes of its dependents; the API's default if empty.
@@ -167,9 +167,9 @@ type Status struct {
 	// OnConflict, if given, is when to reconcile again after a conflict, which is no failure
 	// then: a newer version is on its way to the caches.
 	OnConflict time.Duration
-	// MayWait: nobody decides by it, so that it may wait until the key's next report is due.
+	// MayWait: nothing depends on it at once, so that it may wait for the key's next status.
 	MayWait bool
-	// Tell is told once it is written.
+	// Tell are recorded once it is written.
 	Tell   []Event
 	Events Events
 }
@@ -191,7 +191,7 @@ type Check struct {
 	IsWhole func(live client.Object) error
 }
 
-// Look looks live, before the steps of the next stage, for objects that caches do
+// Look is a live read, before the steps of the next stage, of children that caches do
 // not show, such as those of an earlier process. It fails while there are any, and the
 // key waits for them.
 type Look struct {
@@ -202,8 +202,8 @@ type Look struct {
 	Kind client.Object
 }
 
-// Events are what is told of a step. An empty reason tells nothing. A text without
-// a percent sign is told as it is.
+// Events are those recorded of a step. With an empty reason none is. A text without
+// a percent sign is recorded as it is.
 type Events struct {
 	// On is the object that the events are about.
 	On runtime.Object
@@ -213,6 +213,19 @@ type Events struct {
 	FailedReason, Failed string
 	// Untold reports whether a failure gets no event. It is pure. Nil: every failure gets one.
 	Untold func(error) bool
+}
+
+// wordOf is what is done as the debug page and errors say it, followed by the object.
+func wordOf(s Step) string {
+	switch s.(type) {
+	case Status:
+		return "update status of"
+	case Event:
+		return "record event on"
+	case Look:
+		return "find children of"
+	}
+	return s.Verb()
 }
 
 func (Create) Verb() string  { return "create" }

@@ -46,5 +46,5 @@ func (p Plan) heldBack(results Results, wait time.Duration) (runner.Result, bool
 	if wait > 0 {
 		wait = max(wait, idle)
 	}
-	return runner.Done(withheld).LookAgain(wait), true
+	return runner.Done(withheld).RequeueAfter(wait), true
 }

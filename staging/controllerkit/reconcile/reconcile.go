@@ -36,8 +36,8 @@ type Options[K comparable] struct {
 	Caches Caches
 	// Reports says when a status that may wait is due; nil: at once.
 	Reports *pace.Pacer[K]
-	// Looks notes how long it took to observe and to plan, for a controller that puts off
-	// some of its wakes by that; nil: nobody asks. Runner.Pace puts off all.
+	// Looks records how long it took to observe and to plan, for a controller that delays
+	// some of its wakes by that; nil: nothing is recorded. Runner.Pace delays all.
 	Looks *pace.Pacer[K]
 	// InHand are the keys that are being worked on, for runners that share their keys: when
 	// another has one in hand, it is reconciled soon. Nil: no other runner has these keys.
@@ -59,7 +59,7 @@ type Hand struct {
 	Client client.Client
 	Events act.EventRecorder
 	Limits *act.Limits
-	// DryRun: the API server is asked and nothing is written, recorded or told.
+	// DryRun: the API server is asked and nothing is written or recorded.
 	DryRun bool
 	// Shadow gets all that would be written, and nothing is; nil: it is written.
 	Shadow  act.Shadow
@@ -176,7 +176,7 @@ const soon = 100 * time.Millisecond
 func alone[K comparable](inHand *sync.Map, reconcile func(context.Context, K) runner.Result) func(context.Context, K) runner.Result {
 	return func(ctx context.Context, key K) runner.Result {
 		if _, taken := inHand.LoadOrStore(key, true); taken {
-			return runner.Done().LookAgain(soon)
+			return runner.Done().RequeueAfter(soon)
 		}
 		defer inHand.Delete(key)
 		return reconcile(ctx, key)

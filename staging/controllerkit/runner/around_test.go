@@ -15,7 +15,7 @@ func TestReconcilesGoThroughWhatIsAroundThem(t *testing.T) {
 	var within error
 	ctx := WithAround(t.Context(), func(ctx context.Context, what Reconciling, sync func(context.Context) Result) Result {
 		of, within = what, sync(ctx).Err()
-		return Done().LookAgain(time.Second)
+		return Done().RequeueAfter(time.Second)
 	})
 	got := r.reconcile(ctx, "a")
 	if want := (Reconciling{"loop queue", "a"}); of != want || within == nil || got.Err() != nil || got.After() != time.Second {

@@ -42,8 +42,8 @@ func TestWhatEndsTheBackoff(t *testing.T) {
 	}{
 		"failures in a row wait longer and longer":  {[]Result{failed, failed, failed}, "4m0s"},
 		"a success forgets them":                    {[]Result{failed, failed, Done(), failed}, "1m0s"},
-		"a planned look is a success":               {[]Result{failed, failed, Done().LookAgain(time.Second), failed}, "1m0s"},
-		"what was given up begins again when woken": {[]Result{failed, failed, GiveUp(errBroken), failed}, "1m0s"},
+		"a planned look is a success":               {[]Result{failed, failed, Done().RequeueAfter(time.Second), failed}, "1m0s"},
+		"what was given up begins again when woken": {[]Result{failed, failed, Terminal(errBroken), failed}, "1m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := settled(map[string][]Result{"a": tc.results})
@@ -55,7 +55,7 @@ func TestWhatEndsTheBackoff(t *testing.T) {
 }
 
 func TestTheSnapshotCountsAndLists(t *testing.T) {
-	results := map[string][]Result{"ok": {Done()}, "given-up": {GiveUp(errBroken)}}
+	results := map[string][]Result{"ok": {Done()}, "given-up": {Terminal(errBroken)}}
 	for n := range maxListed + 1 {
 		results[fmt.Sprintf("bad-%03d", n)] = []Result{Done(errBroken)}
 	}

@@ -23,7 +23,7 @@ func TestWhatIsKnownOfAKeyHasTimes(t *testing.T) {
 			if k.Name == "bad" {
 				return Done(errors.New("quota"))
 			}
-			return Done().LookAgain(time.Minute)
+			return Done().RequeueAfter(time.Minute)
 		})
 	for _, name := range []string{"bad", "good"} {
 		key := types.NamespacedName{Namespace: "ns", Name: name}

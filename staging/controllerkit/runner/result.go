@@ -5,31 +5,34 @@ import (
 	"time"
 )
 
-// Result is one of the four outcomes of a Sync: done, look again after a while,
-// retry with backoff, or give up until the object changes. The zero value is done.
+// Result is one of the four outcomes of a reconcile: done, requeue after a while,
+// retry with backoff, or terminal until the object changes. The zero value is done.
 type Result struct {
-	err    error
-	giveUp bool
-	after  time.Duration
-	plan   any
+	err      error
+	terminal bool
+	after    time.Duration
+	plan     any
 }
 
-// Done joins the errors of the steps of a Sync. With none, the key's failures
+// Done joins the errors of the steps of a reconcile. With none, the key's failures
 // are forgotten and it rests until an event wakes it; with any, it is retried
 // with backoff.
 func Done(errs ...error) Result {
 	return Result{err: errors.Join(errs...)}
 }
 
-// GiveUp records err and does not retry: only a changed object can help.
-func GiveUp(err error) Result {
-	return Result{err: err, giveUp: true}
+// Terminal records err and does not retry: only a changed object can help.
+func Terminal(err error) Result {
+	return Result{err: err, terminal: true}
 }
 
-// LookAgain asks for another Sync after d, in addition to any event. It is a
-// planned look and not a failure; d <= 0 asks for none. A result with an error
-// drops the planned look, because the retry comes first.
-func (r Result) LookAgain(d time.Duration) Result {
+// GiveUp is [Terminal], for callers that have its former name.
+func GiveUp(err error) Result { return Terminal(err) }
+
+// RequeueAfter asks for another reconcile after d, in addition to any event. That
+// is planned and no failure; d <= 0 asks for none. A result with an error drops it,
+// because the retry comes first.
+func (r Result) RequeueAfter(d time.Duration) Result {
 	r.after = max(d, 0)
 	return r
 }
@@ -44,7 +47,7 @@ func (r Result) Because(plan any) Result {
 // Err is the error the result carries, nil if none.
 func (r Result) Err() error { return r.err }
 
-// After is the planned look, zero if none.
+// After is when to requeue, zero if none.
 func (r Result) After() time.Duration { return r.after }
 
 // Plan is what Because attached.

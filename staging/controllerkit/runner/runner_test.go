@@ -98,11 +98,11 @@ func TestEachOutcomeLeadsToItsNextSync(t *testing.T) {
 		next  time.Duration // 0: none without an event
 	}{
 		"done rests": {Done(), 0},
-		"a planned look comes when its time has come": {Done().LookAgain(30 * time.Second), 30 * time.Second},
+		"a planned look comes when its time has come": {Done().RequeueAfter(30 * time.Second), 30 * time.Second},
 		"an error is retried with backoff":            {Done(errBroken), time.Minute},
-		"an error drops the planned look":             {Done(nil, errBroken).LookAgain(time.Second), time.Minute},
-		"giving up rests":                             {GiveUp(errBroken), 0},
-		"a look in the past is none":                  {Done().LookAgain(-time.Second), 0},
+		"an error drops the planned look":             {Done(nil, errBroken).RequeueAfter(time.Second), time.Minute},
+		"giving up rests":                             {Terminal(errBroken), 0},
+		"a look in the past is none":                  {Done().RequeueAfter(-time.Second), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := testclock.NewFakeClock(time.Unix(0, 0))
@@ -260,7 +260,7 @@ func TestDebugEndpointTellsWhy(t *testing.T) {
 			if key == "ns/bad" {
 				return Done(errBroken).Because(map[string]any{"create": 3, "why": "3 short"})
 			}
-			return Done().LookAgain(4 * time.Second)
+			return Done().RequeueAfter(4 * time.Second)
 		})
 	run(t, r)
 	r.Add("ns/bad")

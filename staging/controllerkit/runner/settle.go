@@ -9,10 +9,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// ErrPanic is in the error of a Sync that panicked.
+// ErrPanic is in the error of a reconcile that panicked.
 var ErrPanic = errors.New("panic")
 
-// contained is a panic in a Sync.
+// contained is a panic in a reconcile.
 type contained struct {
 	key   string
 	value any
@@ -55,7 +55,7 @@ func (r *Runner[K]) settle(ctx context.Context, key K, result Result) {
 	case r.queue.ShuttingDown():
 		r.book.failed(key, result, 0)
 		logger.V(2).Info("Reconcile interrupted by the shutdown", "key", key, "err", result.err)
-	case result.giveUp:
+	case result.terminal:
 		r.queue.Forget(key)
 		r.book.gaveUp(key, result)
 		logger.Error(result.err, "Reconcile failed; not retried until the object changes", "key", key)

@@ -21,10 +21,10 @@ func TestAFailureIsLoggedOnceWithItsKey(t *testing.T) {
 	}{
 		"an error":            {func() Result { return Done(errBroken) }, 0, 1, []string{"Reconcile failed; retrying", "broken", "ns/a"}},
 		"two errors":          {func() Result { return Done(errBroken, fmt.Errorf("and lost")) }, 0, 1, []string{"broken", "and lost", "ns/a"}},
-		"what is given up":    {func() Result { return GiveUp(errBroken) }, 0, 1, []string{"not retried until the object changes", "broken", "ns/a"}},
+		"what is given up":    {func() Result { return Terminal(errBroken) }, 0, 1, []string{"not retried until the object changes", "broken", "ns/a"}},
 		"a panic":             {func() Result { panic("boom") }, 0, 1, []string{"Reconcile failed; retrying", "panic in reconcile of ns/a: boom", "settle_test.go"}},
 		"a success":           {func() Result { return Done() }, 0, 0, nil},
-		"a planned look":      {func() Result { return Done().LookAgain(time.Second) }, 0, 0, nil},
+		"a planned look":      {func() Result { return Done().RequeueAfter(time.Second) }, 0, 0, nil},
 		"one retry of one":    {func() Result { return Done(errBroken) }, 1, 1, []string{"Reconcile failed; retrying"}},
 		"an error of a panic": {func() Result { panic(errBroken) }, 0, 1, []string{"broken"}},
 	} {

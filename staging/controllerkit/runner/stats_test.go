@@ -13,7 +13,7 @@ import (
 
 func TestTheNumbersOfALoop(t *testing.T) {
 	const minute = time.Minute
-	failed, gaveUp := Done(errBroken), GiveUp(errBroken)
+	failed, gaveUp := Done(errBroken), Terminal(errBroken)
 	for name, tc := range map[string]struct {
 		results []Result // one a minute, each after a second of work
 		want    Stats

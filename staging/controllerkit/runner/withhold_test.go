@@ -144,8 +144,8 @@ func TestAWithheldReconcileIsNoFailure(t *testing.T) {
 	g, clock := &pauses{}, testclock.NewFakeClock(time.Unix(0, 0))
 	withheld := &consistency.Withheld{Why: "maintenance"}
 	s := &script{results: []func() Result{
-		func() Result { return Done(withheld).LookAgain(time.Minute) },
-		func() Result { return GiveUp(withheld) },
+		func() Result { return Done(withheld).RequeueAfter(time.Minute) },
+		func() Result { return Terminal(withheld) },
 		func() Result { return Done(errors.Join(withheld, errors.New("refused"))) },
 		func() Result { return Done() },
 	}}
@@ -210,7 +210,7 @@ func TestAKeyComesBackWhenItIsItsTurn(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	turn := &consistency.Withheld{Why: "no more than 60 a minute", Until: clock.Now().Add(5 * time.Second)}
 	s := &script{results: []func() Result{
-		func() Result { return Done(turn).LookAgain(time.Hour) },
+		func() Result { return Done(turn).RequeueAfter(time.Hour) },
 		func() Result { return Done() },
 	}}
 	r := New(Options[string]{Name: "loop", Clock: clock}, s.sync) // without a pause
