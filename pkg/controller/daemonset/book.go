@@ -19,7 +19,7 @@ type terms struct {
 }
 
 // book remembers how a set stands to each node, with the sums over all of them, and
-// which nodes have to be judged again. A plan reads it through observe and changes it
+// which nodes have to be looked at again. A plan reads it through observe and changes it
 // through its note, so that what was observed and came to nothing is observed again.
 // It is safe for concurrent use.
 type book struct {
@@ -33,7 +33,7 @@ type book struct {
 	// template leads to, as of the terms dataOf.
 	known string
 
-	// marks number the changes. A node that is marked is judged again, and stays marked
+	// marks number the changes. A node that is marked is looked at again, and stays marked
 	// until that is noted; whole marks all nodes.
 	marks uint64
 	whole uint64
@@ -88,7 +88,7 @@ func (b *book) dataFor(t terms, data func() ([]byte, error)) ([]byte, string, er
 	return made, "", err
 }
 
-// mark has a node judged again.
+// mark has a node looked at again.
 func (b *book) mark(node string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,7 +96,7 @@ func (b *book) mark(node string) {
 	b.dirty[node] = b.marks
 }
 
-// markAll has all nodes judged again.
+// markAll has all nodes looked at again.
 func (b *book) markAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,7 +104,7 @@ func (b *book) markAll() {
 	b.whole = b.marks
 }
 
-// marked returns the nodes to judge now, whether it is to be all that exist, and the
+// marked returns the nodes to consider now, whether it is to be all that exist, and the
 // number of the latest mark. The caller reads the caches after that: what changes later
 // has a higher number.
 func (b *book) marked(now time.Time) (nodes []string, whole bool, at uint64) {
@@ -118,7 +118,7 @@ func (b *book) marked(now time.Time) (nodes []string, whole bool, at uint64) {
 	}
 	nodes = slices.Collect(maps.Keys(b.dirty))
 	if b.whole > 0 {
-		nodes = slices.AppendSeq(nodes, maps.Keys(b.nodes)) // one that exists no more is judged too
+		nodes = slices.AppendSeq(nodes, maps.Keys(b.nodes)) // one that exists no more is considered too
 	}
 	slices.Sort(nodes)
 	return slices.Compact(nodes), b.whole > 0, b.marks
@@ -141,7 +141,7 @@ type noted struct {
 	failed []string
 }
 
-// entry is what is noted of one node. Again: it is to be judged again, when the caches
+// entry is what is noted of one node. Again: it is to be looked at again, when the caches
 // show what was done about it.
 type entry struct {
 	node string
@@ -199,7 +199,7 @@ func (b *book) set(s entry, at uint64) {
 }
 
 // concerns reports whether a node that fits like this is not as noted. What is being
-// judged just now may have been read before.
+// considered just now may have been read before.
 func (b *book) concerns(node string, is fit) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -229,7 +229,7 @@ func (b *book) is(uid types.UID) bool {
 type elsewhere struct {
 	sums   sums
 	hashes map[string]int
-	// look is when the first of them has to be judged again; zero if none has.
+	// look is when the first of them has to be looked at again; zero if none has.
 	look time.Time
 	// setback is what those say that reject pods.
 	setback setback

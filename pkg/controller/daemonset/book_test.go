@@ -16,7 +16,7 @@ func opened() *book {
 	return b
 }
 
-// taken lists what has to be judged, and notes that nothing is made of it.
+// taken lists what has to be considered, and notes that nothing is made of it.
 func taken(b *book, now time.Time) string {
 	nodes, whole, at := b.marked(now)
 	n := noted{terms: b.terms, at: at, whole: whole}
@@ -27,9 +27,9 @@ func taken(b *book, now time.Time) string {
 	return fmt.Sprint(nodes, whole)
 }
 
-// judged notes what the set makes of a node, and returns the verdict.
-func judged(b *book, q *question, name string, n *corev1.Node, all ...*corev1.Pod) verdict {
-	v := q.judge(seen(name, n, all...))
+// considered notes what the set makes of a node, and returns that.
+func considered(b *book, q *question, name string, n *corev1.Node, all ...*corev1.Pod) needs {
+	v := q.needsOf(seen(name, n, all...))
 	b.set(entry{name, v.nodeState, v.acts()}, b.marks)
 	return v
 }
@@ -48,18 +48,18 @@ func uses(b *book, hash string) bool { return b.hashes[hash] > 0 }
 func TestSumsFollowTheVerdicts(t *testing.T) {
 	b, q := opened(), asked(daemon())
 	for _, name := range []string{"a", "b", "c"} {
-		judged(b, q, name, node(name))
+		considered(b, q, name, node(name))
 	}
-	judged(b, q, "d", node("d", tainted("x", corev1.TaintEffectNoSchedule)), pod("d", on("d")))
+	considered(b, q, "d", node("d", tainted("x", corev1.TaintEffectNoSchedule)), pod("d", on("d")))
 	check(t, totals(b), sums{desired: 3, misscheduled: 1, down: 3, serving: 1})
-	judged(b, q, "a", node("a"), pod("a"))
-	judged(b, q, "b", node("b"), pod("b", on("b"), old))
+	considered(b, q, "a", node("a"), pod("a"))
+	considered(b, q, "b", node("b"), pod("b", on("b"), old))
 	check(t, totals(b), sums{desired: 3, current: 2, misscheduled: 1, ready: 2, available: 2, updated: 1, down: 1, serving: 3})
 	check(t, b.waiting, names{"b"})
 	check(t, []bool{uses(b, "new"), uses(b, "old")}, []bool{true, true})
-	judged(b, q, "b", nil)
-	judged(b, q, "d", nil)
-	judged(b, q, "c", node("c"), pod("c", on("c"), unready))
+	considered(b, q, "b", nil)
+	considered(b, q, "d", nil)
+	considered(b, q, "c", node("c"), pod("c", on("c"), unready))
 	check(t, totals(b), sums{desired: 2, current: 2, ready: 1, available: 1, updated: 2, down: 1, serving: 1})
 	check(t, []bool{uses(b, "new"), uses(b, "old")}, []bool{true, false})
 	check(t, len(b.nodes), 2)
@@ -67,20 +67,20 @@ func TestSumsFollowTheVerdicts(t *testing.T) {
 
 func TestAPodThatIsHeldWhenItHasEndedStillHasItsRevision(t *testing.T) {
 	b, q := opened(), asked(daemon())
-	judged(b, q, "a", node("a"), pod("a"), pod("b", old, leaving, phase(corev1.PodSucceeded)))
-	judged(b, q, "b", evicts, pod("c", on("b"), old, leaving, phase(corev1.PodFailed)))
+	considered(b, q, "a", node("a"), pod("a"), pod("b", old, leaving, phase(corev1.PodSucceeded)))
+	considered(b, q, "b", evicts, pod("c", on("b"), old, leaving, phase(corev1.PodFailed)))
 	check(t, totals(b), sums{desired: 1, current: 1, ready: 1, available: 1, updated: 1, serving: 1})
-	judged(b, q, "a", node("a"), pod("a"))
+	considered(b, q, "a", node("a"), pod("a"))
 	check(t, uses(b, "old"), true)
-	judged(b, q, "b", evicts)
+	considered(b, q, "b", evicts)
 	check(t, uses(b, "old"), false)
 	check(t, len(b.nodes), 1)
 }
 
 func TestOnlyWhatIsMarkedOrNotAsItShouldBeIsJudgedAgain(t *testing.T) {
 	b, q := opened(), asked(daemon())
-	judged(b, q, "a", node("a"), pod("a"))
-	judged(b, q, "b", node("b"))
+	considered(b, q, "a", node("a"), pod("a"))
+	considered(b, q, "b", node("b"))
 	check(t, taken(b, noon), "[b] false")
 	check(t, taken(b, noon), "[] false")
 	b.mark("a")
@@ -97,11 +97,11 @@ func TestOnlyWhatIsMarkedOrNotAsItShouldBeIsJudgedAgain(t *testing.T) {
 func TestTimeHasNodesJudgedAgain(t *testing.T) {
 	b, q := opened(), asked(daemon())
 	q.minReady = 30
-	judged(b, q, "a", node("a"), pod("a", readyFor(10*time.Second)))
-	judged(b, q, "b", node("b"), pod("b", on("b"), readyFor(20*time.Second)))
+	considered(b, q, "a", node("a"), pod("a", readyFor(10*time.Second)))
+	considered(b, q, "b", node("b"), pod("b", on("b"), readyFor(20*time.Second)))
 	check(t, nextLook(b), 10*time.Second)
 	check(t, taken(b, noon.Add(9*time.Second)), "[] false")
-	judged(b, q, "b", node("b"), pod("b", on("b"), unready))
+	considered(b, q, "b", node("b"), pod("b", on("b"), unready))
 	check(t, nextLook(b), 20*time.Second)
 	check(t, taken(b, noon.Add(time.Minute)), "[a] false")
 	check(t, nextLook(b), time.Duration(0))
@@ -109,7 +109,7 @@ func TestTimeHasNodesJudgedAgain(t *testing.T) {
 
 func TestANodeConcernsASetOnlyIfSomethingFollows(t *testing.T) {
 	b, q := opened(), asked(daemon())
-	judged(b, q, "a", node("a"), pod("a"))
+	considered(b, q, "a", node("a"), pod("a"))
 	for name, tc := range map[string]struct {
 		node string
 		is   fit
@@ -130,12 +130,12 @@ func TestANodeConcernsASetOnlyIfSomethingFollows(t *testing.T) {
 // change: what is noted then is of the past.
 func TestWhatChangesWhileItIsPlannedForIsJudgedAgain(t *testing.T) {
 	b, q := opened(), asked(daemon())
-	judged(b, q, "a", node("a"), pod("a"))
+	considered(b, q, "a", node("a"), pod("a"))
 	b.mark("a")
 	_, _, at := b.marked(noon)
 	check(t, b.concerns("a", fitOpen), true)
 	b.mark("a")
-	v := q.judge(seen("a", evicts))
+	v := q.needsOf(seen("a", evicts))
 	b.note(noted{terms: b.terms, at: at, entries: []entry{{"a", v.nodeState, false}}})
 	check(t, taken(b, noon), "[a] false")
 	b.markAll()
@@ -149,7 +149,7 @@ func TestWhatChangesWhileItIsPlannedForIsJudgedAgain(t *testing.T) {
 
 func TestWhatIsNotedUnderOtherTermsIsVoid(t *testing.T) {
 	b, q := opened(), asked(daemon())
-	v := q.judge(seen("a", node("a"), pod("a")))
+	v := q.needsOf(seen("a", node("a"), pod("a")))
 	b.note(noted{terms: terms{uid: "another", generation: 1, hash: "new"}, entries: []entry{{"a", v.nodeState, false}}})
 	check(t, totals(b), sums{})
 }
@@ -159,7 +159,7 @@ func TestWhatIsNotedUnderOtherTermsIsVoid(t *testing.T) {
 func TestNodesTakeTurns(t *testing.T) {
 	b, q := opened(), asked(daemon())
 	for _, name := range []string{"c", "a", "b", "d"} {
-		judged(b, q, name, node(name), pod(name, on(name), old))
+		considered(b, q, name, node(name), pod(name, on(name), old))
 	}
 	turn := func(n int, but ...string) string {
 		var all []string
@@ -173,7 +173,7 @@ func TestNodesTakeTurns(t *testing.T) {
 	b.note(noted{terms: b.terms, after: "b"})
 	check(t, turn(9), "c d a b")
 	check(t, turn(3, "d"), "c a b")
-	judged(b, q, "a", node("a"), pod("a"))
+	considered(b, q, "a", node("a"), pod("a"))
 	check(t, turn(9), "c d b")
 	check(t, []int{inTurn("b", "c", "a"), inTurn("b", "a", "b"), inTurn("b", "c", "d")}, []int{-1, -1, -1})
 }

@@ -21,15 +21,15 @@
 // spec of a DaemonSet, nor a node.
 //
 // What a set makes of one node follows from that node and its pods alone: where pods
-// are to be (placement.go), what the node lacks (judge.go), what it means for the rollout
+// are to be (placement.go), what the node lacks (needs.go), what it means for the rollout
 // (rollout.go) and when it is tried again after it has rejected pods (rejected.go). It is
 // remembered as the state of the node, with the sums over all nodes (nodestate.go,
-// book.go). A change of a node or of a pod has only that node judged again, so that it
-// costs the same among ten nodes and ten thousand; a new template has all of them judged.
+// book.go). A change of a node or of a pod has only that node looked at again, so that it
+// costs the same among ten nodes and ten thousand; a new template has all of them considered.
 //
-// observe.go reads the nodes to judge, the sums over the others, and as many nodes as the
+// observe.go reads the nodes to consider, the sums over the others, and as many nodes as the
 // bounds of a rollout may leave room for. plan.go and draft.go say what follows for the
 // set, history.go what becomes of the revisions, status.go what is reported. Nodes are
 // taken by name, and by a rollout from the one on that it took last. What a plan has made
-// of nodes is noted when it has been carried out; until then they count as not judged.
+// of nodes is noted when it has been carried out; until then they count as not considered.
 package daemonset

@@ -24,7 +24,7 @@ type draft struct {
 	now       time.Time
 	q         question
 
-	fresh   []outcome // of the nodes that were to be judged
+	fresh   []outcome // of the nodes that were to be considered
 	entries []entry
 	rolled  bool // the rollout goes on
 	after   string
@@ -37,7 +37,7 @@ type draft struct {
 // outcome is a node and what is to be done about it.
 type outcome struct {
 	node string
-	verdict
+	needs
 	entry int // its place among the entries
 }
 
@@ -64,7 +64,7 @@ func (o *observed) settle(old []*appsv1.ControllerRevision, now time.Time) act.P
 	d := &draft{observed: o, elsewhere: o.others, now: now, q: o.asked}
 	d.q.now, d.hashes = now, maps.Clone(o.others.hashes)
 	for i := range o.views {
-		d.fresh = append(d.fresh, d.judge(&o.views[i]))
+		d.fresh = append(d.fresh, d.consider(&o.views[i]))
 	}
 	d.manage()
 	if d.q.rolls && d.leavesRoom() {
@@ -82,9 +82,9 @@ func (o *observed) settle(old []*appsv1.ControllerRevision, now time.Time) act.P
 	return p
 }
 
-// judge says what to do about a node, and counts it in.
-func (d *draft) judge(n *view) outcome {
-	v := d.q.judge(n)
+// consider finds out what a node needs, and counts it in.
+func (d *draft) consider(n *view) outcome {
+	v := d.q.needsOf(n)
 	d.sums.add(&v.nodeState, 1)
 	count(d.hashes, v.hashes, 1)
 	if !v.look.IsZero() && (d.look.IsZero() || v.look.Before(d.look)) {
@@ -142,11 +142,11 @@ func (d *draft) roll() error {
 }
 
 // candidate is a node that is in one of the states in which the bounds decide. It is
-// judged again unless it has just been.
+// looked at again unless it has just been.
 type candidate struct {
 	*view
-	before nodeState
-	judged *outcome
+	before     nodeState
+	considered *outcome
 }
 
 // pick takes nodes in this state in turn, as far as the bounds allow. What is found
@@ -155,7 +155,7 @@ func (d *draft) pick(state rollout, others []candidate) ([]outcome, error) {
 	pool := slices.Clone(others)
 	for i := range d.fresh {
 		if d.fresh[i].rollout == state {
-			pool = append(pool, candidate{view: &view{name: d.fresh[i].node}, judged: &d.fresh[i]})
+			pool = append(pool, candidate{view: &view{name: d.fresh[i].node}, considered: &d.fresh[i]})
 		}
 	}
 	slices.SortFunc(pool, func(a, b candidate) int { return inTurn(d.turn, a.name, b.name) })
@@ -173,15 +173,15 @@ func (d *draft) pick(state rollout, others []candidate) ([]outcome, error) {
 		if len(picked) >= room {
 			break
 		}
-		if c.judged == nil {
+		if c.considered == nil {
 			d.sums.add(&c.before, -1)
 			count(d.hashes, c.before.hashes, -1)
-			now := d.judge(c.view)
-			c.judged = &now
+			now := d.consider(c.view)
+			c.considered = &now
 		}
-		d.entries[c.judged.entry].again = true
-		if c.judged.rollout == state {
-			picked, d.after = append(picked, *c.judged), c.name
+		d.entries[c.considered.entry].again = true
+		if c.considered.rollout == state {
+			picked, d.after = append(picked, *c.considered), c.name
 		}
 	}
 	return picked, nil

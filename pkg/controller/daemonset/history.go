@@ -150,7 +150,7 @@ func (o *observed) collided(name string) act.Plan {
 }
 
 // merge gives the pods of duplicates the hash of the current revision and deletes the
-// duplicates. The labels of these pods are judged once the caches show them.
+// duplicates. The labels of these pods are considered once the caches show them.
 func (o *observed) merge(l lineage, now time.Time) act.Plan {
 	of := map[string]bool{}
 	for _, duplicate := range l.duplicates {

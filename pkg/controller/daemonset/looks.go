@@ -18,7 +18,7 @@ func (n *names) put(name string, is bool) {
 	}
 }
 
-// look is when a node has to be judged again.
+// look is when a node has to be looked at again.
 type look struct {
 	at   time.Time
 	node string

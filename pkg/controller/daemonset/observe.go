@@ -50,10 +50,10 @@ type observed struct {
 	// members are all pods of the set if several revisions hold its template.
 	members []*corev1.Pod
 
-	// asked is what nodes are judged by, but for the time, under these terms.
+	// asked is what nodes are considered by, but for the time, under these terms.
 	asked question
 	terms terms
-	// views are the nodes to judge, by name: whole if they are all. Others are the sums
+	// views are the nodes to consider, by name: whole if they are all. Others are the sums
 	// over those that are not among them. At is the number of the latest mark.
 	views  []view
 	whole  bool
@@ -135,7 +135,7 @@ func (c *Controller) past(o *observed, b *book) (hash string, err error) {
 	return pods.TemplateHash(&o.set.Spec.Template, o.set.Status.CollisionCount), err
 }
 
-// look reads the nodes that have to be judged, and those that the rollout may take.
+// look reads the nodes that have to be considered, and those that the rollout may take.
 func (c *Controller) look(o *observed, b *book, now time.Time) error {
 	b.under(o.terms, func() placement { return placementOf(&o.set.Spec.Template, c.compares) })
 	o.asked.placement = b.placement()
@@ -161,7 +161,7 @@ func (c *Controller) look(o *observed, b *book, now time.Time) error {
 }
 
 // candidates reads as many nodes as there can be room for, whatever is found of those
-// that are judged before.
+// that are considered before.
 func (c *Controller) candidates(o *observed, b *book, looked []string, now time.Time) error {
 	limits, err := boundsOf(o.set, o.others.sums.desired+len(looked))
 	if err != nil {

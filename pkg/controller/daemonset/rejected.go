@@ -13,12 +13,12 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
 )
 
-// longestHold is how long a node is not judged again whose rejected pod is held:
+// longestHold is how long a node is not looked at again whose rejected pod is held:
 // with fewer nodes in trouble its turn comes sooner.
 const longestHold = 5 * time.Minute
 
 // retry says whether a node that rejected its pod gets another one now. It is worked out
-// before the node is judged; the zero value replaces rejected pods like all that failed.
+// before the node is considered; the zero value replaces rejected pods like all that failed.
 type retry struct {
 	// troubled: the node rejects pods, as far as is known.
 	troubled bool
@@ -80,7 +80,7 @@ func (o *observed) backOff() {
 // setAside separates the pods that the node rejected. The last one stays until the
 // pod that replaces it exists, since that one takes over its record; it is returned
 // while it has no replacement. Those before it are removed.
-func (v *verdict) setAside(q *question, n *view, here []*corev1.Pod) (left []*corev1.Pod, last *corev1.Pod) {
+func (v *needs) setAside(q *question, n *view, here []*corev1.Pod) (left []*corev1.Pod, last *corev1.Pod) {
 	if last = n.retry.last; last == nil {
 		return here, nil
 	}
@@ -104,7 +104,7 @@ func (v *verdict) setAside(q *question, n *view, here []*corev1.Pod) (left []*co
 
 // follow creates the replacement of a rejected pod when it is due, and when the
 // other pods of the node leave room for it.
-func (v *verdict) follow(q *question, n *view, here []*corev1.Pod) {
+func (v *needs) follow(q *question, n *view, here []*corev1.Pod) {
 	others, staying := 0, 0
 	for _, pod := range here {
 		if !pods.Terminal(pod) {

@@ -85,7 +85,7 @@ func TestRejectedPods(t *testing.T) {
 			if tc.node == nil {
 				tc.node = fits
 			}
-			v := asked(tc.ds).judge(refusing("a", tc.node, tc.troubled, tc.pods...))
+			v := asked(tc.ds).needsOf(refusing("a", tc.node, tc.troubled, tc.pods...))
 			got := strings.ReplaceAll(v.does(), "create", fmt.Sprint("create since ", noon.Sub(v.since)))
 			parts := strings.Split(got, ", ")
 			slices.Sort(parts)
@@ -116,8 +116,8 @@ func TestTheConditionTellsOfHeldPods(t *testing.T) {
 		}
 		return strings.Join(all, "; ")
 	}
-	judge := func(name string, all ...*corev1.Pod) {
-		v := q.judge(refusing(name, node(name), 0, all...))
+	consider := func(name string, all ...*corev1.Pod) {
+		v := q.needsOf(refusing(name, node(name), 0, all...))
 		b.set(entry{name, v.nodeState, v.acts()}, b.marks)
 	}
 	var now []appsv1.DaemonSetCondition
@@ -127,20 +127,20 @@ func TestTheConditionTellsOfHeldPods(t *testing.T) {
 		now = o.setback.condition(now, noon)
 		return has(now)
 	}
-	judge("a", pod("p", refused(0)))
+	consider("a", pod("p", refused(0)))
 	check(t, tell(), "") // the first replacement is immediate
 	const text = "ReplacementBackoff: nodes reject the pods (%d now; node %s with reason OutOfcpu); the next pod is created at 2026-05-04T12:00:%02dZ"
-	judge("a", pod("p", refused(4*time.Second), following(5*time.Second)))
+	consider("a", pod("p", refused(4*time.Second), following(5*time.Second)))
 	check(t, tell(), fmt.Sprintf(text, 1, "a", 6))
-	judge("b", pod("q", refused(9*time.Second), following(9*time.Second)))
+	consider("b", pod("q", refused(9*time.Second), following(9*time.Second)))
 	check(t, tell(), fmt.Sprintf(text, 2, "b", 1))
-	judge("b", pod("q", waiting, following(9*time.Second)))
+	consider("b", pod("q", waiting, following(9*time.Second)))
 	check(t, tell(), fmt.Sprintf(text, 2, "a", 6))
-	judge("a", pod("p", waiting, following(5*time.Second)))
+	consider("a", pod("p", waiting, following(5*time.Second)))
 	check(t, tell(), fmt.Sprintf(text, 2, "a", 6)) // it stays while tries are made
-	judge("a", pod("p", following(5*time.Second)))
+	consider("a", pod("p", following(5*time.Second)))
 	check(t, tell() != "", true)
-	judge("b", pod("q", following(5*time.Second)))
+	consider("b", pod("q", following(5*time.Second)))
 	check(t, tell(), "")
 }
 

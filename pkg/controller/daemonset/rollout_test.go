@@ -47,7 +47,7 @@ func TestWhatANodeMeansForARollout(t *testing.T) {
 		"surge: a new one where none may be made":       {daemon(surging1), keeps1, some(pod("p", unready)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := asked(tc.ds).judge(seen("a", tc.node, tc.pods...))
+			v := asked(tc.ds).needsOf(seen("a", tc.node, tc.pods...))
 			check(t, v.rolls(), tc.want)
 			if v.rollout == rolloutWaiting || v.rollout == rolloutLeaving {
 				check(t, v.old.Name, "p")

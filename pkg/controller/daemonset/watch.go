@@ -30,7 +30,7 @@ func (c *Controller) watch(sets, history, pods, nodes toolscache.SharedInformer)
 	)
 }
 
-// setChanged wakes a set; a resync has all of its nodes judged again.
+// setChanged wakes a set; a resync has all of its nodes looked at again.
 func (c *Controller) setChanged(change runner.Change[appsv1.DaemonSet], w wake) {
 	ds := change.Now()
 	key := Key{Namespace: ds.Namespace, Name: ds.Name}
@@ -71,7 +71,7 @@ func (c *Controller) podChanged(change runner.Change[corev1.Pod], w wake) {
 	}
 }
 
-// alike reports whether nothing changed that a node is judged by.
+// alike reports whether nothing changed that a node is considered by.
 func alike(a, b *corev1.Pod) bool {
 	return a.UID == b.UID && nodeOf(a) == nodeOf(b) && a.Status.Phase == b.Status.Phase &&
 		a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) &&

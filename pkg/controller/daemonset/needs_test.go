@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// asked is what nodes are judged by for this set.
+// asked is what nodes are considered by for this set.
 func asked(ds *appsv1.DaemonSet) *question {
 	return &question{
 		placement: placementOf(&ds.Spec.Template, false), selector: labels.SelectorFromSet(ds.Spec.Selector.MatchLabels),
@@ -24,8 +24,8 @@ func seen(name string, node *corev1.Node, all ...*corev1.Pod) *view {
 	return &view{name: name, node: node, pods: all}
 }
 
-// does prints what a verdict asks for, whatever the rollout says.
-func (v *verdict) does() string {
+// does prints what a node needs, whatever the rollout says.
+func (v *needs) does() string {
 	var all []string
 	if v.create {
 		all = append(all, "create")
@@ -39,8 +39,8 @@ func (v *verdict) does() string {
 	return strings.Join(all, ", ")
 }
 
-// rolls prints what a verdict means for the rollout.
-func (v *verdict) rolls() string {
+// rolls prints what what a node needs means for the rollout.
+func (v *needs) rolls() string {
 	all := []string{map[rollout]string{
 		rolloutDown: "down", rolloutDone: "done", rolloutWaiting: "waits", rolloutLeaving: "leaves", rolloutJoining: "joins", rolloutUnsettled: "unsettled",
 	}[v.rollout]}
@@ -53,7 +53,7 @@ func (v *verdict) rolls() string {
 	return strings.TrimPrefix(strings.Join(all, ", "), ", ")
 }
 
-func (v *verdict) counts() string {
+func (v *needs) counts() string {
 	return fmt.Sprintf("runs %v, here %v, ready %v, available %v, updated %v",
 		v.fit == fitOpen, v.health != healthNone, v.health >= healthReady, v.health >= healthAvailable, v.updated)
 }
@@ -102,7 +102,7 @@ func TestWhatANodeNeeds(t *testing.T) {
 		"one of each kind, without a surge": {daemon(), fits, some(pod("p", old, aged(2*time.Hour)), pod("q")), "remove q"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := asked(tc.ds).judge(seen("a", tc.node, tc.pods...))
+			v := asked(tc.ds).needsOf(seen("a", tc.node, tc.pods...))
 			got := strings.Split(v.does(), ", ")
 			check(t, strings.Join(sortedWords(got), ", "), strings.Join(sortedWords(strings.Split(tc.want, ", ")), ", "))
 			check(t, v.acts() || v.does() == "", true)
@@ -117,7 +117,7 @@ func TestAFailedPodWaitsForItsTurn(t *testing.T) {
 			q.rolls = false
 			n := seen("a", fits, pod("p", phase(corev1.PodFailed), unready))
 			n.blocked = 8 * time.Second
-			v := q.judge(n)
+			v := q.needsOf(n)
 			check(t, v.does(), "")
 			check(t, v.acts(), false)
 			check(t, v.look, noon.Add(8*time.Second))
@@ -147,7 +147,7 @@ func TestWhatIsCountedOfANode(t *testing.T) {
 		"one out of place": {ds: daemon(), node: keeps1, pods: some(pod("p")), want: "runs false, here true, ready true, available true, updated true"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := asked(tc.ds).judge(seen("a", tc.node, tc.pods...))
+			v := asked(tc.ds).needsOf(seen("a", tc.node, tc.pods...))
 			check(t, v.counts(), tc.want)
 			want := time.Time{}
 			if tc.look > 0 {

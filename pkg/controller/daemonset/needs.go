@@ -11,7 +11,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 )
 
-// question is what each node is judged by: the set, at this moment.
+// question is what each node is considered by: the set, at this moment.
 type question struct {
 	placement
 	selector   labels.Selector
@@ -50,8 +50,8 @@ type removal struct {
 	why  reason
 }
 
-// verdict is what is to be done about a node.
-type verdict struct {
+// needs are what is to be done about a node.
+type needs struct {
 	nodeState
 	create  bool
 	since   time.Time // with create: since when the node rejects pods, if it does
@@ -61,14 +61,14 @@ type verdict struct {
 	old     *corev1.Pod // of a node that is waiting or leaving
 }
 
-// acts reports whether the node is not as it should be. It is judged again then.
-func (v *verdict) acts() bool {
+// acts reports whether the node is not as it should be. It is looked at again then.
+func (v *needs) acts() bool {
 	return v.create || len(v.remove) > 0 || len(v.release) > 0 || v.step != step{}
 }
 
-// judge says what to do about a node.
-func (q *question) judge(n *view) verdict {
-	v := verdict{nodeState: nodeState{fit: q.fits(n.node), troubled: n.retry.troubled}}
+// needsOf returns what is to be done about a node.
+func (q *question) needsOf(n *view) needs {
+	v := needs{nodeState: nodeState{fit: q.fits(n.node), troubled: n.retry.troubled}}
 	here, rejected := v.setAside(q, n, v.sort(q, n))
 	if len(here) > 0 {
 		v.health, v.updated = q.healthOf(here[0]), q.isNew(here[0])
@@ -106,7 +106,7 @@ func (q *question) judge(n *view) verdict {
 // sort returns the pods that count, the first one first, and notes those to let go. A
 // pod that has ended and is being deleted counts no more, whatever holds it, but
 // its revision stays as long as it is there.
-func (v *verdict) sort(q *question, n *view) []*corev1.Pod {
+func (v *needs) sort(q *question, n *view) []*corev1.Pod {
 	var here []*corev1.Pod
 	for _, pod := range n.pods {
 		if !q.selector.Matches(labels.Set(pod.Labels)) {
@@ -140,7 +140,7 @@ func first(a, b *corev1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-func (v *verdict) removeAll(node string, all []*corev1.Pod) {
+func (v *needs) removeAll(node string, all []*corev1.Pod) {
 	for _, pod := range all {
 		if pod.DeletionTimestamp == nil {
 			v.remove = append(v.remove, removal{pod, node, unwanted})
@@ -151,7 +151,7 @@ func (v *verdict) removeAll(node string, all []*corev1.Pod) {
 // tidy removes pods that have ended, and those beyond one. While a template goes
 // out with a surge an old one stays until the new one can do its work.
 // One that the node rejected is left to others.
-func (v *verdict) tidy(q *question, n *view, here []*corev1.Pod, rejected *corev1.Pod) {
+func (v *needs) tidy(q *question, n *view, here []*corev1.Pod, rejected *corev1.Pod) {
 	var running []*corev1.Pod
 	ended, held := false, rejected != nil
 	for _, pod := range here {
@@ -208,7 +208,7 @@ func (q *question) isNew(pod *corev1.Pod) bool {
 		q.generation != "" && pod.Labels[generationLabel] == q.generation
 }
 
-func (v *verdict) lookAfter(q *question, wait time.Duration) {
+func (v *needs) lookAfter(q *question, wait time.Duration) {
 	if at := q.now.Add(wait); v.look.IsZero() || at.Before(v.look) {
 		v.look = at
 	}
