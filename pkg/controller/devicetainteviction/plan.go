@@ -40,7 +40,7 @@ func plan(o observed, now time.Time) act.Plan {
 	if o.booked != nil {
 		seen = o.booked.seen
 	}
-	v := judge(o.devices, seen)
+	v := deadlineOf(o.devices, seen)
 	if !v.goes {
 		return o.drop(v.why)
 	}

@@ -116,8 +116,8 @@ func seconds(n int64) time.Duration {
 	return time.Duration(min(max(n, 0), most)) * time.Second
 }
 
-// verdict is when a pod has to go, and why.
-type verdict struct {
+// deadline is when a pod has to go, and why.
+type deadline struct {
 	goes bool
 	at   time.Time
 	why  string
@@ -125,10 +125,10 @@ type verdict struct {
 	rules []ruleID
 }
 
-// judge says when a pod with these devices has to go. A taint that does not say when it
+// deadlineOf returns when a pod with these devices has to go. A taint that does not say when it
 // was added counts from the time at which it was seen.
-func judge(devices []allocation, seen time.Time) verdict {
-	v := verdict{why: "no device has a NoExecute taint that is not tolerated"}
+func deadlineOf(devices []allocation, seen time.Time) deadline {
+	v := deadline{why: "no device has a NoExecute taint that is not tolerated"}
 	for _, d := range devices {
 		for _, t := range d.taints {
 			span := tolerance(t.DeviceTaint, d.tolerations)

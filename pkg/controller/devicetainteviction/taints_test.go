@@ -186,7 +186,7 @@ func TestJudge(t *testing.T) {
 			true, 0, "r1 r3"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := judge(tc.devices, noon.Add(time.Hour))
+			v := deadlineOf(tc.devices, noon.Add(time.Hour))
 			var rules []string
 			for _, r := range v.rules {
 				rules = append(rules, r.name)
