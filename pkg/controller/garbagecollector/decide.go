@@ -74,7 +74,7 @@ func decide(live *metav1.PartialObjectMetadata, owners []owner, dependents, dele
 	return deletion(live, policyOf(live), fmt.Sprintf("its %d owners are gone", len(owners)))
 }
 
-// deletion is of the version that was judged. One that differs in nothing that the
+// deletion is of the version that was read. One that differs in nothing that the
 // decision was about does as well.
 func deletion(of client.Object, propagation metav1.DeletionPropagation, why string) act.Plan {
 	return act.Plan{

@@ -9,7 +9,7 @@
 //
 // The graph says what to look at, never what to do: an object is deleted only
 // after a live look at each owner that is not known for sure to be gone, and only
-// in the version that was judged, by UID and resource version. An owner is gone
+// in the version that was found, by UID and resource version. An owner is gone
 // for sure when its deletion was seen, or when the API server has just said that
 // it is not where the reference says. A kind that is not served, an answer that
 // is not about the object, and one that its watch contradicts, are no proof: what

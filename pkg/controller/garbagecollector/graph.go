@@ -103,12 +103,12 @@ func (n *node) appear(k *kind, o metav1.Object, e *effects) {
 	n.kind, n.name, n.namespace = k, o.GetName(), unique.Make(o.GetNamespace())
 	n.was, n.missed, n.looks = nil, false, 0
 	for d := range n.dependents {
-		n.judge(d, refTo(d.owners, n.uid), e)
+		n.check(d, refTo(d.owners, n.uid), e)
 	}
 }
 
-// judge looks at a reference to an object that was seen.
-func (n *node) judge(d *node, ref *metav1.OwnerReference, e *effects) {
+// check marks what follows from a reference to an object that was seen.
+func (n *node) check(d *node, ref *metav1.OwnerReference, e *effects) {
 	if n.found(d, ref) {
 		return
 	}
@@ -174,9 +174,9 @@ func (g *graph) link(n *node, ref *metav1.OwnerReference, e *effects) {
 	case owner.virtual():
 	case owner.state.foreground:
 		e.lookAt(n)
-		owner.judge(n, ref, e)
+		owner.check(n, ref, e)
 	default:
-		owner.judge(n, ref, e)
+		owner.check(n, ref, e)
 	}
 }
 

@@ -86,14 +86,14 @@ func (c *collector) observe(ctx context.Context, v view, useCache bool) observed
 			o.live, o.err = c.read(ctx, v)
 		}
 	case v.doubted():
-		c.judge(ctx, &o, useCache)
+		c.readOwners(ctx, &o, useCache)
 	}
 	return o
 }
 
-// judge finds out what became of the owners of an object. A deletion carries the
-// version that was judged: where a cached one is not the latest, the API server refuses.
-func (c *collector) judge(ctx context.Context, o *observed, useCache bool) {
+// readOwners finds out what became of the owners of an object. A deletion carries the
+// version that was read: where a cached one is not the latest, the API server refuses.
+func (c *collector) readOwners(ctx context.Context, o *observed, useCache bool) {
 	if o.err = c.owners.findable(o.view); o.err != nil {
 		return // not worth a request
 	}
@@ -104,7 +104,7 @@ func (c *collector) judge(ctx context.Context, o *observed, useCache bool) {
 		o.live, o.err = c.read(ctx, o.view)
 	}
 	if o.err == nil && o.live.DeletionTimestamp == nil {
-		o.owners, o.err = c.owners.judge(ctx, o.live.OwnerReferences, o.live.Namespace)
+		o.owners, o.err = c.owners.findAll(ctx, o.live.OwnerReferences, o.live.Namespace)
 	}
 }
 
@@ -179,17 +179,17 @@ func (o owners) findable(v view) error {
 	return nil
 }
 
-// judge returns what became of each owner of an object in this namespace.
-func (o owners) judge(ctx context.Context, refs []metav1.OwnerReference, namespace string) ([]owner, error) {
-	judged := make([]owner, 0, len(refs))
+// findAll returns what became of each owner of an object in this namespace.
+func (o owners) findAll(ctx context.Context, refs []metav1.OwnerReference, namespace string) ([]owner, error) {
+	found := make([]owner, 0, len(refs))
 	for i := range refs {
 		became, err := o.find(ctx, refs[i].UID, sought(&refs[i], namespace))
 		if err != nil {
 			return nil, err
 		}
-		judged = append(judged, owner{refs[i], became})
+		found = append(found, owner{refs[i], became})
 	}
-	return judged, nil
+	return found, nil
 }
 
 // find returns what became of an owner that is looked for in one place.
