@@ -29,8 +29,8 @@ const (
 
 // change is what to do with the pods of a Job, and why.
 type change struct {
-	// verdict is how the Job ends; nil if it goes on.
-	verdict *verdict
+	// conclusion is how the Job ends; nil if it goes on.
+	conclusion *conclusion
 	// create are the indexes of the pods to make; noIndex each where there are none.
 	create []int
 	// remove are active pods that are not wanted any more: they are not counted.
@@ -49,8 +49,8 @@ type change struct {
 
 // decide plans the next step.
 func decide(v *view) change {
-	if d := judge(v); d != nil {
-		return change{verdict: d, end: v.active, action: actionReconciling, why: fmt.Sprintf("%s (%s): %d active pods to end", d.interim(), d.reason, len(v.active))}
+	if d := conclude(v); d != nil {
+		return change{conclusion: d, end: v.active, action: actionReconciling, why: fmt.Sprintf("%s (%s): %d active pods to end", d.interim(), d.reason, len(v.active))}
 	}
 	p := manage(v)
 	p.retrack = forgotten(v, p.remove)

@@ -14,8 +14,8 @@ import (
 // described is a plan as a test reads it.
 func described(p change) string {
 	var parts []string
-	if p.verdict != nil {
-		parts = append(parts, string(p.verdict.terminal()))
+	if p.conclusion != nil {
+		parts = append(parts, string(p.conclusion.terminal()))
 	}
 	if len(p.create) > 0 && p.create[0] == noIndex {
 		parts = append(parts, fmt.Sprintf("create %d", len(p.create)))

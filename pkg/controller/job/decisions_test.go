@@ -150,7 +150,7 @@ func TestVerdicts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if d := judge(look(tc.job, tc.pods, streak{}, noon)); d != nil {
+			if d := conclude(look(tc.job, tc.pods, streak{}, noon)); d != nil {
 				got = fmt.Sprintf("%s %s %s", d.interim(), d.reason, d.message)
 			}
 			check(t, got, tc.want)

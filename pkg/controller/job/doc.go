@@ -24,7 +24,7 @@
 //
 // Where to look: observe.go reads the caches. plan.go adopts, gang.go sees to what pods
 // are scheduled by, and round.go is one turn of a Job in its phases. view.go says what
-// there is, failurepolicy.go, successpolicy.go and verdict.go when a Job ends, decide.go
+// there is, failurepolicy.go, successpolicy.go and conclusion.go when a Job ends, decide.go
 // and victims.go which pods to make and take away, backoff.go, perindex.go and
 // rejected.go when failed ones are replaced, tally.go how the ended ones are counted,
 // orphans.go what becomes of pods that no Job counts, indexes.go how sets of indexes are

@@ -127,7 +127,7 @@ func FuzzFailurePolicy(f *testing.F) {
 		}
 		v := look(j, []*corev1.Pod{p, newPodOf("q", index(1))}, streak{}, noon)
 		plan := decide(v)
-		tally := begin(v, carried{created: len(plan.create), deleted: len(plan.remove) + len(plan.end), verdict: plan.verdict})
+		tally := begin(v, carried{created: len(plan.create), deleted: len(plan.remove) + len(plan.end), conclusion: plan.conclusion})
 		next, _ := tally.counted(freed(tally, len(tally.release)))
 		s := next.status
 		if s.Active < 0 || s.Succeeded < 0 || s.Failed < 0 || *s.Ready < 0 || *s.Terminating < 0 || v.failed < 0 {

@@ -54,7 +54,7 @@ func plan(o observed, now time.Time) act.Plan {
 func (o observed) round(all []*corev1.Pod, now time.Time) act.Plan {
 	v := look(o.job, slices.SortedFunc(slices.Values(all), byName), o.streak, now)
 	if o.patient {
-		v.judged = v.judge()
+		v.allowance = v.allowanceNow()
 	}
 	v.keepStart = o.keepStart
 	c := decide(v)

@@ -15,22 +15,22 @@ import (
 // A Job backs off by itself when pods fail, and gives up in the end. Two cases stay
 // unbounded. It tries again at once after failures that its policy ignores, or that its
 // limit allows while other pods succeed. And with a limit per index, each index is tried
-// on its own. The rejected pods of a Job stay, so they are judged together, as those of
+// on its own. The rejected pods of a Job stay, so they are counted together, as those of
 // a ReplicaSet are.
 
-// judge says what rejected pods mean for the next ones; nil when none is made.
-func (v *view) judge() *rejections.Verdict {
+// allowanceNow is what rejected pods mean for the next ones; nil when none is made.
+func (v *view) allowanceNow() *rejections.Verdict {
 	if suspended(v.job) || v.job.DeletionTimestamp != nil {
 		return nil
 	}
-	verdict := rejections.Judge(v.pods, wanted(v), v.now)
-	return &verdict
+	allowance := rejections.Judge(v.pods, wanted(v), v.now)
+	return &allowance
 }
 
 // holdBack makes of the planned pods only as many as may be tried now, and notes
 // until when rejected pods hold all of them back.
 func (v *view) holdBack(p change) change {
-	j := v.judged
+	j := v.allowance
 	if j == nil {
 		return p
 	}

@@ -68,7 +68,7 @@ func TestRejectedPodsHoldOthersBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := look(tc.job, tc.pods, streak{}, noon)
 			if !tc.off {
-				v.judged = v.judge()
+				v.allowance = v.allowanceNow()
 			}
 			p := decide(v)
 			check(t, len(p.create), tc.create)
@@ -93,11 +93,11 @@ func TestTheConditionTellsOfHeldPods(t *testing.T) {
 	other := batchv1.JobCondition{Type: batchv1.JobSuspended}
 	const text = "nodes reject the pods (2 in a row, the last with reason OutOfcpu); the next pod is created at 2026-01-01T12:00:10Z"
 	for name, tc := range map[string]struct {
-		have   []batchv1.JobCondition
-		judged *rejections.Verdict
-		until  time.Time
-		want   []batchv1.JobCondition
-		news   bool
+		have      []batchv1.JobCondition
+		allowance *rejections.Verdict
+		until     time.Time
+		want      []batchv1.JobCondition
+		news      bool
 	}{
 		"it is added":                   {[]batchv1.JobCondition{other}, two, until, []batchv1.JobCondition{other, is(text, 0)}, true},
 		"it says the next time":         {[]batchv1.JobCondition{is("before", time.Hour), other}, two, until, []batchv1.JobCondition{is(text, time.Hour), other}, true},
@@ -108,7 +108,7 @@ func TestTheConditionTellsOfHeldPods(t *testing.T) {
 		"without it nothing changes":    {[]batchv1.JobCondition{other}, nil, time.Time{}, []batchv1.JobCondition{other}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, news := withBackoff(tc.have, tc.judged, tc.until, noon)
+			got, news := withBackoff(tc.have, tc.allowance, tc.until, noon)
 			if d := cmp.Diff(tc.want, got); d != "" || news != tc.news {
 				t.Errorf("news %v, differs (-want +got):\n%s", news, d)
 			}

@@ -42,7 +42,7 @@ func (r round) retrack() act.Plan {
 func (r round) pods(before act.Results) act.Plan {
 	var stage act.Stage
 	switch c := r.change; {
-	case c.verdict != nil:
+	case c.conclusion != nil:
 		stage = act.Together(r.deletions(c.end, true)...)
 	case len(c.remove) > 0:
 		stage = act.Together(r.deletions(c.remove, false)...)
@@ -107,10 +107,10 @@ func (r round) carried(results act.Results) carried {
 		}
 	}
 	switch {
-	case r.change.verdict == nil:
-		did.verdict = completed(r.view, len(r.view.active)+did.created-did.deleted)
+	case r.change.conclusion == nil:
+		did.conclusion = completed(r.view, len(r.view.active)+did.created-did.deleted)
 	case did.deleted == len(r.change.end):
-		did.verdict = r.change.verdict
+		did.conclusion = r.change.conclusion
 	}
 	return did
 }
@@ -123,7 +123,7 @@ func (r round) note(results act.Results) act.Plan {
 	_, err := results.Failed()
 	failing := err != nil
 	status := act.Status{Of: r.job, Set: put(t.status), Tell: t.told, MayWait: t.minor && !failing}
-	switch nothingToCount := t.verdict == nil && len(t.release) == 0; {
+	switch nothingToCount := t.conclusion == nil && len(t.release) == 0; {
 	case nothingToCount && !t.changed:
 		return act.Plan{Why: r.change.why, RequeueAfter: r.change.wait, Counts: r.counts(failing)}
 	case nothingToCount:
@@ -159,9 +159,9 @@ func (r round) note(results act.Results) act.Plan {
 // one that is being deleted may be gone then, and what they count would be lost.
 func (r round) count(t *tally, job *batchv1.Job, failing bool) act.Plan {
 	why := fmt.Sprintf("%s; removing the finalizers of %d pods that are noted in the status", r.change.why, len(t.release))
-	if t.verdict != nil {
+	if t.conclusion != nil {
 		why = fmt.Sprintf("%s (%s): %d finalizers to take off, %d pods terminating",
-			t.verdict.terminal(), t.verdict.reason, len(t.release), *t.status.Terminating)
+			t.conclusion.terminal(), t.conclusion.reason, len(t.release), *t.status.Terminating)
 	}
 	steps := make([]act.Step, len(t.release))
 	for i, pod := range t.release {
@@ -175,7 +175,7 @@ func (r round) count(t *tally, job *batchv1.Job, failing bool) act.Plan {
 			if !next.changed && !ended {
 				return nil
 			}
-			s := act.Status{Of: job, Set: put(next.status), MayWait: whole && !failing && t.verdict == nil && job.DeletionTimestamp == nil}
+			s := act.Status{Of: job, Set: put(next.status), MayWait: whole && !failing && t.conclusion == nil && job.DeletionTimestamp == nil}
 			if ended {
 				s.Tell = next.tellEnd()
 			}

@@ -25,8 +25,8 @@ type carried struct {
 	created int
 	// deleted pods are not active any more, deletedReady of them were ready.
 	deleted, deletedReady int
-	// verdict is how the Job ends, as far as that can be said now.
-	verdict *verdict
+	// conclusion is how the Job ends, as far as that can be said now.
+	conclusion *conclusion
 	// until is when the next pod is made, when rejected ones hold all of them back.
 	until time.Time
 }
@@ -38,8 +38,8 @@ type tally struct {
 	status  batchv1.JobStatus
 	changed bool
 	// minor: of what the status says only the number of ready pods has changed.
-	minor   bool
-	verdict *verdict
+	minor      bool
+	conclusion *conclusion
 	// release are the pods whose finalizer goes after the write.
 	release []*corev1.Pod
 	// waiting are the UIDs of all pods that have the finalizer.
@@ -54,7 +54,7 @@ type tally struct {
 
 // begin drafts the status after a plan was carried out.
 func begin(v *view, c carried) *tally {
-	t := &tally{view: v, status: *v.job.Status.DeepCopy(), verdict: c.verdict, waiting: sets.Set[types.UID]{},
+	t := &tally{view: v, status: *v.job.Status.DeepCopy(), conclusion: c.conclusion, waiting: sets.Set[types.UID]{},
 		handled: map[batchv1.PodFailurePolicyAction]int{}}
 	if t.status.UncountedTerminatedPods == nil {
 		t.status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
@@ -63,7 +63,7 @@ func begin(v *view, c carried) *tally {
 		t.status.StartTime = ptr.To(metav1.NewTime(v.now))
 		t.changed = true
 	}
-	if t.verdict == nil && v.job.DeletionTimestamp == nil {
+	if t.conclusion == nil && v.job.DeletionTimestamp == nil {
 		t.suspend()
 	}
 	t.holdBack(c.until)
@@ -115,11 +115,11 @@ func (t *tally) event(kind, reason, message string) act.Event {
 
 // holdBack notes that pods are held back, as long as the Job goes on.
 func (t *tally) holdBack(until time.Time) {
-	judged := t.view.judged
-	if t.verdict != nil {
-		judged = nil
+	allowance := t.view.allowance
+	if t.conclusion != nil {
+		allowance = nil
 	}
-	t.put(withBackoff(t.status.Conditions, judged, until, t.view.now))
+	t.put(withBackoff(t.status.Conditions, allowance, until, t.view.now))
 }
 
 // count notes the pods that have ended, and how the Job ends.
@@ -152,8 +152,8 @@ func (t *tally) count() {
 	if t.view.indexed() {
 		t.countIndexes(succeeded)
 	}
-	if t.verdict != nil {
-		t.put(withCondition(t.status.Conditions, t.verdict.condition(t.verdict.interim(), t.view.now)))
+	if t.conclusion != nil {
+		t.put(withCondition(t.status.Conditions, t.conclusion.condition(t.conclusion.interim(), t.view.now)))
 	}
 }
 
@@ -161,7 +161,7 @@ func (t *tally) count() {
 func (t *tally) releasable(pod *corev1.Pod) bool {
 	v := t.view
 	switch {
-	case v.job.DeletionTimestamp != nil || t.verdict != nil || pod.Status.Phase == corev1.PodSucceeded:
+	case v.job.DeletionTimestamp != nil || t.conclusion != nil || pod.Status.Phase == corev1.PodSucceeded:
 		return true
 	case !failed(v.job, pod):
 		return false
@@ -185,7 +185,7 @@ func (t *tally) note(pod *corev1.Pod) (index int, isNew bool) {
 		uncounted.Succeeded = append(uncounted.Succeeded, pod.UID)
 		t.changed = true
 	case v.indexed() && !v.valid(i):
-	case failed(v.job, pod) || (t.verdict != nil && !t.verdict.success): // whatever runs of a Job that fails, fails with it
+	case failed(v.job, pod) || (t.conclusion != nil && !t.conclusion.success): // whatever runs of a Job that fails, fails with it
 		m := matchFailure(v.job.Spec.PodFailurePolicy, pod)
 		if m.action != "" {
 			t.handled[m.action]++
@@ -251,12 +251,12 @@ func (t *tally) still(uids []types.UID) ([]types.UID, int) {
 // conclude ends the Job if all of its pods have been counted and have ended.
 func (t *tally) conclude() bool {
 	uncounted := t.status.UncountedTerminatedPods
-	if t.verdict == nil || t.full || len(uncounted.Succeeded)+len(uncounted.Failed) > 0 || *t.status.Terminating > 0 {
+	if t.conclusion == nil || t.full || len(uncounted.Succeeded)+len(uncounted.Failed) > 0 || *t.status.Terminating > 0 {
 		return false
 	}
-	end := t.verdict.condition(t.verdict.terminal(), t.view.now)
+	end := t.conclusion.condition(t.conclusion.terminal(), t.view.now)
 	t.status.Conditions, _ = withCondition(t.status.Conditions, end)
-	if t.verdict.success {
+	if t.conclusion.success {
 		t.status.CompletionTime = &end.LastTransitionTime
 	}
 	return true
@@ -268,8 +268,8 @@ func (t *tally) why() string {
 	if n := len(t.release); n > 0 {
 		why += fmt.Sprintf("; noting %d pods before their finalizers are removed", n)
 	}
-	if t.verdict != nil {
-		why += fmt.Sprintf("; %s (%s)", t.verdict.interim(), t.verdict.reason)
+	if t.conclusion != nil {
+		why += fmt.Sprintf("; %s (%s)", t.conclusion.interim(), t.conclusion.reason)
 	}
 	return why
 }
@@ -277,8 +277,8 @@ func (t *tally) why() string {
 // tellEnd returns the events about how the Job has ended.
 func (t *tally) tellEnd() (told []act.Event) {
 	completions := t.view.job.Spec.Completions
-	if !t.verdict.success {
-		return append(told, t.event(corev1.EventTypeWarning, t.verdict.reason, t.verdict.message))
+	if !t.conclusion.success {
+		return append(told, t.event(corev1.EventTypeWarning, t.conclusion.reason, t.conclusion.message))
 	}
 	if completions != nil && t.status.Succeeded > *completions {
 		told = append(told, t.event(corev1.EventTypeWarning, "TooManySucceededPods", "Too many succeeded pods running after completion count reached"))

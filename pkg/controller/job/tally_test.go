@@ -48,8 +48,8 @@ func freed(t *tally, first int) act.Results {
 }
 
 func TestCounting(t *testing.T) {
-	enough := &verdict{true, batchv1.JobReasonCompletionsReached, messageCompletions}
-	lost := &verdict{false, batchv1.JobReasonBackoffLimitExceeded, messageBackoffLimit}
+	enough := &conclusion{true, batchv1.JobReasonCompletionsReached, messageCompletions}
+	lost := &conclusion{false, batchv1.JobReasonBackoffLimitExceeded, messageBackoffLimit}
 	active := func(n int32) jobOption { return func(j *batchv1.Job) { j.Status.Active = n } }
 	ending := func(n int32) jobOption { return func(j *batchv1.Job) { j.Status.Terminating = &n } }
 	for name, tc := range map[string]struct {
@@ -68,20 +68,20 @@ func TestCounting(t *testing.T) {
 		"a failure is noted, then counted": {job: newJob(2, active(2)), pods: []*corev1.Pod{newPodOf("a", broken), newPodOf("b")}, did: carried{created: 1}, release: 1,
 			first:  "2 active 1 ready 0 terminating, 0 succeeded 0 failed; noted [][a]",
 			second: "2 active 1 ready 0 terminating, 0 succeeded 1 failed"},
-		"the end is announced with the last note": {job: newJob(2, active(1), counted(1, 0)), pods: some(1, success), did: carried{verdict: enough}, release: 1, ends: true,
+		"the end is announced with the last note": {job: newJob(2, active(1), counted(1, 0)), pods: some(1, success), did: carried{conclusion: enough}, release: 1, ends: true,
 			first:  "0 active 0 ready 0 terminating, 1 succeeded 0 failed; noted [p0][]; SuccessCriteriaMet",
 			second: "0 active 0 ready 0 terminating, 2 succeeded 0 failed; SuccessCriteriaMet; Complete"},
-		"what runs of a Job that fails fails": {job: newJob(2, active(2)), pods: []*corev1.Pod{newPodOf("a", broken), newPodOf("b")}, did: carried{deleted: 1, deletedReady: 1, verdict: lost}, release: 2,
+		"what runs of a Job that fails fails": {job: newJob(2, active(2)), pods: []*corev1.Pod{newPodOf("a", broken), newPodOf("b")}, did: carried{deleted: 1, deletedReady: 1, conclusion: lost}, release: 2,
 			first:  "0 active 0 ready 1 terminating, 0 succeeded 0 failed; noted [][a b]; FailureTarget",
 			second: "0 active 0 ready 1 terminating, 0 succeeded 2 failed; FailureTarget"},
 		"the end waits for the last pod": {job: newJob(2, counted(0, 2), announced(batchv1.JobFailureTarget, lost.reason, lost.message), func(j *batchv1.Job) { j.Status.Terminating = ptr.To(int32(1)) }),
-			pods: some(1, goingAway, untracked), did: carried{verdict: lost}},
+			pods: some(1, goingAway, untracked), did: carried{conclusion: lost}},
 		"and comes when it is gone": {job: newJob(2, counted(0, 2), announced(batchv1.JobFailureTarget, lost.reason, lost.message), func(j *batchv1.Job) { j.Status.Terminating = ptr.To(int32(1)) }),
-			did: carried{verdict: lost}, ends: true,
+			did: carried{conclusion: lost}, ends: true,
 			first:  "0 active 0 ready 0 terminating, 0 succeeded 2 failed; FailureTarget",
 			second: "0 active 0 ready 0 terminating, 0 succeeded 2 failed; FailureTarget; Failed"},
 		"what runs of a Job that succeeds is not counted": {job: newJob(2, successRules(), active(2)), pods: []*corev1.Pod{newPodOf("a", success, index(0)), newPodOf("b", index(1))},
-			did: carried{deleted: 1, deletedReady: 1, verdict: &verdict{true, "SuccessPolicy", "m"}}, release: 2,
+			did: carried{deleted: 1, deletedReady: 1, conclusion: &conclusion{true, "SuccessPolicy", "m"}}, release: 2,
 			first: "0 active 0 ready 1 terminating, 1 succeeded 0 failed; indexes 0; SuccessCriteriaMet"},
 		"a note of before is counted when its finalizer is off": {job: newJob(3, noted([]types.UID{"a"}, []types.UID{"b", "c"})), pods: []*corev1.Pod{newPodOf("b", broken), newPodOf("c", broken, untracked)}, release: 1,
 			first:  "0 active 0 ready 0 terminating, 1 succeeded 1 failed; noted [][b]",
@@ -102,9 +102,9 @@ func TestCounting(t *testing.T) {
 			first:  "0 active 0 ready 0 terminating, 0 succeeded 0 failed; noted [][p0]; failed indexes 1",
 			second: "0 active 0 ready 0 terminating, 0 succeeded 1 failed; failed indexes 1"},
 		"per index: what the end took away fails no index": {job: newJob(3, limitPerIndex(0), maxFailed(0), counted(0, 2), givenIndexes("0"), announced(batchv1.JobFailureTarget, "R", "m"), ending(1)),
-			pods: []*corev1.Pod{newPodOf("b", index(1), failures(0, 0), goingAway, untracked)}, did: carried{verdict: &verdict{false, "R", "m"}}},
+			pods: []*corev1.Pod{newPodOf("b", index(1), failures(0, 0), goingAway, untracked)}, did: carried{conclusion: &conclusion{false, "R", "m"}}},
 		"per index: nor does it before it has been counted": {job: newJob(3, limitPerIndex(0), maxFailed(0), counted(0, 1), givenIndexes("0"), noted(nil, []types.UID{"b"}), announced(batchv1.JobFailureTarget, "R", "m"), ending(1)),
-			pods: []*corev1.Pod{newPodOf("b", index(1), failures(0, 0), goingAway)}, did: carried{verdict: &verdict{false, "R", "m"}}, release: 1,
+			pods: []*corev1.Pod{newPodOf("b", index(1), failures(0, 0), goingAway)}, did: carried{conclusion: &conclusion{false, "R", "m"}}, release: 1,
 			second: "0 active 0 ready 1 terminating, 0 succeeded 2 failed; failed indexes 0; FailureTarget"},
 		"a Job that is deleted lets go of all": {job: newJob(3, leaving, active(2)), pods: []*corev1.Pod{newPodOf("a", success), newPodOf("b")}, release: 2,
 			first:  "1 active 1 ready 0 terminating, 0 succeeded 0 failed; noted [a][]",
@@ -133,7 +133,7 @@ func TestCounting(t *testing.T) {
 }
 
 func TestAPodWhoseFinalizerStaysIsNotCounted(t *testing.T) {
-	tally := begin(look(newJob(2), some(2, success), streak{}, noon), carried{verdict: &verdict{success: true}})
+	tally := begin(look(newJob(2), some(2, success), streak{}, noon), carried{conclusion: &conclusion{success: true}})
 	next, whole := tally.counted(freed(tally, 1))
 	check(t, whole, false)
 	check(t, next.conclude(), false)
@@ -147,7 +147,7 @@ func TestOneRoundCountsFiveHundred(t *testing.T) {
 			for i, p := range all {
 				index(i)(p)
 			}
-			tally := begin(look(j, all, streak{}, noon), carried{verdict: &verdict{success: true}})
+			tally := begin(look(j, all, streak{}, noon), carried{conclusion: &conclusion{success: true}})
 			check(t, len(tally.release), 500)
 			next, _ := tally.counted(freed(tally, 500))
 			check(t, next.status.Succeeded, 500)

@@ -39,9 +39,9 @@ type view struct {
 	streak streak
 	// keepStart: a Job that is suspended keeps its start time.
 	keepStart bool
-	// judged is what pods that nodes rejected mean for the next ones; nil when that
+	// allowance is what pods that nodes rejected mean for the next ones; nil when that
 	// is not asked for.
-	judged *rejections.Verdict
+	allowance *rejections.Verdict
 }
 
 // look counts what there is.

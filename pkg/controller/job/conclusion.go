@@ -8,13 +8,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// verdict is how a Job is going to end; nil as long as it goes on.
-type verdict struct {
+// conclusion is how a Job is going to end; nil as long as it goes on.
+type conclusion struct {
 	success         bool
 	reason, message string
 }
 
-// Messages of the verdicts that need no more words.
+// Messages of the conclusions that need no more words.
 const (
 	messageBackoffLimit = "Job has reached the specified backoff limit"
 	messageDeadline     = "Job was active longer than specified deadline"
@@ -24,7 +24,7 @@ const (
 )
 
 // interim is the type of the condition that announces the end.
-func (d *verdict) interim() batchv1.JobConditionType {
+func (d *conclusion) interim() batchv1.JobConditionType {
 	if d.success {
 		return batchv1.JobSuccessCriteriaMet
 	}
@@ -32,35 +32,35 @@ func (d *verdict) interim() batchv1.JobConditionType {
 }
 
 // terminal is the type of the condition that is the end.
-func (d *verdict) terminal() batchv1.JobConditionType {
+func (d *conclusion) terminal() batchv1.JobConditionType {
 	if d.success {
 		return batchv1.JobComplete
 	}
 	return batchv1.JobFailed
 }
 
-func (d *verdict) condition(kind batchv1.JobConditionType, now time.Time) batchv1.JobCondition {
+func (d *conclusion) condition(kind batchv1.JobConditionType, now time.Time) batchv1.JobCondition {
 	return condition(kind, corev1.ConditionTrue, d.reason, d.message, now)
 }
 
-// judge says whether and how the Job ends, before any pod is made or taken away.
+// conclude says whether and how the Job ends, before any pod is made or taken away.
 // What has been announced stays.
-func judge(v *view) *verdict {
+func conclude(v *view) *conclusion {
 	if c := conditionOf(v.job, batchv1.JobSuccessCriteriaMet); c != nil {
-		return &verdict{true, c.Reason, c.Message}
+		return &conclusion{true, c.Reason, c.Message}
 	}
 	if c := conditionOf(v.job, batchv1.JobFailureTarget); c != nil {
-		return &verdict{false, c.Reason, c.Message}
+		return &conclusion{false, c.Reason, c.Message}
 	}
 	spec := &v.job.Spec
 	if why := failsJob(v); why != "" {
-		return &verdict{false, batchv1.JobReasonPodFailurePolicy, why}
+		return &conclusion{false, batchv1.JobReasonPodFailurePolicy, why}
 	}
 	if limit := int(ptr.Deref(spec.BackoffLimit, defaultBackoffLimit)); v.failed > limit || restartedTooOften(v, limit) {
-		return &verdict{false, batchv1.JobReasonBackoffLimitExceeded, messageBackoffLimit}
+		return &conclusion{false, batchv1.JobReasonBackoffLimitExceeded, messageBackoffLimit}
 	}
 	if left, limited := untilDeadline(v); limited && left <= 0 {
-		return &verdict{false, batchv1.JobReasonDeadlineExceeded, messageDeadline}
+		return &conclusion{false, batchv1.JobReasonDeadlineExceeded, messageDeadline}
 	}
 	if !v.indexed() {
 		return nil
@@ -68,13 +68,13 @@ func judge(v *view) *verdict {
 	if perIndex(v.job) {
 		switch given := v.given.total(); {
 		case spec.MaxFailedIndexes != nil && given > int(*spec.MaxFailedIndexes):
-			return &verdict{false, batchv1.JobReasonMaxFailedIndexesExceeded, messageMaxFailed}
+			return &conclusion{false, batchv1.JobReasonMaxFailedIndexesExceeded, messageMaxFailed}
 		case given > 0 && given+v.done.total() >= v.completions():
-			return &verdict{false, batchv1.JobReasonFailedIndexes, messageFailed}
+			return &conclusion{false, batchv1.JobReasonFailedIndexes, messageFailed}
 		}
 	}
 	if why, met := matchSuccess(spec.SuccessPolicy, v.completions(), v.done); met {
-		return &verdict{true, batchv1.JobReasonSuccessPolicy, why}
+		return &conclusion{true, batchv1.JobReasonSuccessPolicy, why}
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func untilDeadline(v *view) (time.Duration, bool) {
 }
 
 // completed reports whether enough pods have succeeded, with so many still active.
-func completed(v *view, active int) *verdict {
+func completed(v *view, active int) *conclusion {
 	if active > 0 {
 		return nil
 	}
@@ -130,5 +130,5 @@ func completed(v *view, active int) *verdict {
 	if v.job.Spec.Completions != nil && v.succeeded < v.completions() {
 		return nil
 	}
-	return &verdict{true, batchv1.JobReasonCompletionsReached, messageCompletions}
+	return &conclusion{true, batchv1.JobReasonCompletionsReached, messageCompletions}
 }
