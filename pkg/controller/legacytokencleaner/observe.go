@@ -98,7 +98,7 @@ func (c *Controller) eachUnusedToken(ctx context.Context, namespace string, now 
 		return list
 	}
 	err := each(ctx, c.live, namespace, tokensOnly, metadata, func(secret *metav1.PartialObjectMetadata) {
-		if judge(secret, c.cachedAccount(secret), c.unused, now).Do != keep {
+		if decide(secret, c.cachedAccount(secret), c.unused, now).Do != keep {
 			visit(secret.ObjectMeta)
 		}
 	})

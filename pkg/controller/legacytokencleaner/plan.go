@@ -77,7 +77,7 @@ func retirement(o observed, now time.Time) act.Plan {
 			steps = append(steps, act.WaitFor{Of: t.secret, Err: t.unknown})
 			continue
 		}
-		switch judge(t.secret, t.account, o.unused, now).Do {
+		switch decide(t.secret, t.account, o.unused, now).Do {
 		case mark:
 			marked++
 			steps = append(steps, markInvalid(t.secret, now))

@@ -32,8 +32,8 @@ const (
 	remove action = "delete"
 )
 
-// verdict is the action and its reason.
-type verdict struct {
+// decision is the action and its reason.
+type decision struct {
 	Do  action
 	Why string
 }
@@ -52,38 +52,38 @@ func trackedFrom(tracking *corev1.ConfigMap) (time.Time, error) {
 	return day.AddDate(0, 0, 1), nil
 }
 
-// judge says what becomes of a token secret, as far as no pod refers to it.
+// decide says what becomes of a token secret, as far as no pod refers to it.
 // Account is the service account that it names, nil if there is none; period is
 // the clean-up period. Days are those of UTC.
-func judge(secret metav1.Object, account *corev1.ServiceAccount, period time.Duration, now time.Time) verdict {
+func decide(secret metav1.Object, account *corev1.ServiceAccount, period time.Duration, now time.Time) decision {
 	now = now.UTC()
 	since := now.Add(-period)
 	switch {
 	case !secret.GetCreationTimestamp().Time.Before(since):
-		return verdict{keep, "it is younger than the clean-up period"}
+		return decision{keep, "it is younger than the clean-up period"}
 	case secret.GetDeletionTimestamp() != nil:
-		return verdict{keep, "it is being deleted"}
+		return decision{keep, "it is being deleted"}
 	}
 	if used, ok := secret.GetLabels()[LastUsedLabel]; ok {
 		day, err := time.Parse(time.DateOnly, used)
 		if err != nil {
-			return verdict{keep, fmt.Sprintf("its last use %q cannot be read", used)}
+			return decision{keep, fmt.Sprintf("its last use %q cannot be read", used)}
 		}
 		if !day.Before(dayOf(since)) {
-			return verdict{keep, "it was used within the clean-up period"}
+			return decision{keep, "it was used within the clean-up period"}
 		}
 	}
 	if why := notGenerated(secret, account); why != "" {
-		return verdict{keep, why}
+		return decision{keep, why}
 	}
 	invalid, err := time.Parse(time.DateOnly, secret.GetLabels()[InvalidSinceLabel])
 	switch {
 	case err != nil: // no label, or one that says nothing
-		return verdict{mark, "it is not used"}
+		return decision{mark, "it is not used"}
 	case !invalid.Before(dayOf(since)):
-		return verdict{keep, "it has not been invalid for the clean-up period"}
+		return decision{keep, "it has not been invalid for the clean-up period"}
 	}
-	return verdict{remove, "it is not used and invalid"}
+	return decision{remove, "it is not used and invalid"}
 }
 
 // notGenerated says why a secret is not a generated token of the account.

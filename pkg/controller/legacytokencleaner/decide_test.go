@@ -91,7 +91,7 @@ func TestJudge(t *testing.T) {
 		}), former, mark, "not used"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := judge(tc.secret, tc.account, year, noon)
+			got := decide(tc.secret, tc.account, year, noon)
 			if got.Do != tc.want || !strings.Contains(got.Why, tc.why) {
 				t.Errorf("got %v", got)
 			}
@@ -102,7 +102,7 @@ func TestJudge(t *testing.T) {
 func TestDaysAreThoseOfUTC(t *testing.T) {
 	// In the evening of May 31 in the west it is June 1 already.
 	evening := time.Date(2026, 5, 31, 20, 0, 0, 0, time.FixedZone("west", -8*3600))
-	if got := judge(tokenOf("2025-05-31", ""), account("builder-token"), year, evening); got.Do != mark {
+	if got := decide(tokenOf("2025-05-31", ""), account("builder-token"), year, evening); got.Do != mark {
 		t.Errorf("got %v", got)
 	}
 }
