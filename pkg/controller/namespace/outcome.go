@@ -85,7 +85,7 @@ func (o *outcome) take(namespace string, c came) (unserved bool) {
 	case c.err != nil:
 		o.add(c.resource, remainder{}, c.err)
 	default:
-		left, err := judge(namespace, c.resource, c.tally)
+		left, err := remainderOf(namespace, c.resource, c.tally)
 		o.add(c.resource, left, err)
 	}
 	return false
@@ -184,9 +184,9 @@ type remainder struct {
 	estimate   int64
 }
 
-// judge says what is left of a kind. What has neither a grace period that may
+// remainderOf is what is left of a kind. What has neither a grace period that may
 // still run nor a finalizer should be gone, so that it is an error if it is not.
-func judge(namespace string, r resource, t tally) (remainder, error) {
+func remainderOf(namespace string, r resource, t tally) (remainder, error) {
 	left := remainder{count: t.count, finalizers: t.finalizers, estimate: t.grace}
 	switch {
 	case t.count == 0:

@@ -72,7 +72,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.tally.grace = tc.grace
-			got, err := judge("team", widgets, tc.tally)
+			got, err := remainderOf("team", widgets, tc.tally)
 			if (err == nil) != (tc.fails == "") || err != nil && err.Error() != tc.fails {
 				t.Errorf("got error %v, want %q", err, tc.fails)
 			}
