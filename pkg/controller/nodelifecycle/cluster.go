@@ -174,7 +174,7 @@ func (c *cluster) end() *findings {
 			f.emptied = append(f.emptied, name)
 		}
 	}
-	switch f.change = judge(c.zones, c.rates, c.now); f.change {
+	switch f.change = moveZones(c.zones, c.rates, c.now); f.change {
 	case entered:
 		c.clearTaints()
 	case left:

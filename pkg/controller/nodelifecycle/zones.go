@@ -6,7 +6,7 @@ import "time"
 type zoneState string
 
 const (
-	// stateInitial is of a zone that no pass has judged yet.
+	// stateInitial is of a zone that no pass has counted yet.
 	stateInitial zoneState = "Initial"
 	// stateNormal is of a zone in which nodes fail one by one, if at all.
 	stateNormal zoneState = "Normal"
@@ -29,7 +29,7 @@ type rates struct {
 	threshold float32
 }
 
-// stateOf judges a zone by its nodes.
+// stateOf is the state of a zone with such nodes.
 func (r rates) stateOf(ready, notReady int) zoneState {
 	switch {
 	case ready == 0 && notReady > 0:
@@ -72,9 +72,9 @@ const (
 	left      disruption = "some nodes are ready again: evictions resume"
 )
 
-// judge moves the zones to the states of this pass and sets their rates.
-func judge(zones map[string]*zone, r rates, now time.Time) disruption {
-	counted, judged, allAre, allWere := 0, 0, true, true
+// moveZones moves the zones to the states of this pass and sets their rates.
+func moveZones(zones map[string]*zone, r rates, now time.Time) disruption {
+	counted, known, allAre, allWere := 0, 0, true, true
 	for _, z := range zones {
 		if z.size() == 0 {
 			continue
@@ -82,13 +82,13 @@ func judge(zones map[string]*zone, r rates, now time.Time) disruption {
 		counted++
 		allAre = allAre && r.stateOf(z.ready, z.notReady) == stateFull
 		if z.state != stateInitial {
-			judged++
+			known++
 			allWere = allWere && z.state == stateFull
 		}
 	}
-	allAre, allWere = allAre && counted > 0, allWere && judged > 0
+	allAre, allWere = allAre && counted > 0, allWere && known > 0
 	for _, z := range zones {
-		z.judge(r, allAre, allWere, now)
+		z.move(r, allAre, allWere, now)
 	}
 	switch {
 	case allAre && !allWere:
@@ -99,10 +99,10 @@ func judge(zones map[string]*zone, r rates, now time.Time) disruption {
 	return unchanged
 }
 
-// judge moves one zone, given whether all zones are or were without a ready node.
-func (z *zone) judge(r rates, allAre, allWere bool, now time.Time) {
+// move moves one zone, given whether all zones are or were without a ready node.
+func (z *zone) move(r rates, allAre, allWere bool, now time.Time) {
 	if z.size() == 0 {
-		if z.state != stateInitial { // nothing to judge by any more
+		if z.state != stateInitial { // it has no nodes any more
 			z.state = stateInitial
 			z.evictions.setRate(r.primary, now)
 		}
