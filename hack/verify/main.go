@@ -27,7 +27,7 @@ const (
 )
 
 // shells are the files of a controller that may hold a client, read a clock or record events.
-var shells = []string{"controller.go", "apply.go", "observe.go", "metrics.go", "events.go", "doc.go", "options.go", "adapter.go", "load.go", "writes.go"}
+var shells = []string{"controller.go", "observe.go", "metrics.go", "doc.go", "options.go", "adapter.go", "load.go"}
 
 var (
 	clients   = regexp.MustCompile(`^k8s\.io/(client-go/(kubernetes|dynamic|metadata|rest|tools/record|discovery)(/|$)|apiserver/pkg/util/feature)|^math/rand`)
