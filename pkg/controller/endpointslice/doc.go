@@ -12,6 +12,6 @@
 // hints they carry is decided by the published k8s.io/endpointslice, so that
 // they are those of every other Kubernetes. This package decides when to look,
 // gives that library a consistent picture, and records what it writes. The
-// library expects a lister, a client and trackers of its own; they are joined to
-// the kit in writes.go.
+// library expects a lister, a client and trackers of its own; pkg/slicewriter
+// joins them to the kit.
 package endpointslice

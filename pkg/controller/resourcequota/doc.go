@@ -17,5 +17,5 @@
 //
 // A kind that cannot be read freezes the numbers that count it and no others:
 // they stay as they were last written, an event on the quota says why, and the
-// metric resource_quota_controller_frozen_quotas says how many.
+// metric kcm_frozen_quotas says how many.
 package resourcequota

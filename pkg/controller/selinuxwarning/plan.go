@@ -10,8 +10,9 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// plan tells a pod, and the others on its volumes, what they disagree on. What was told
-// before is not told again.
+// plan tells a pod, and the others on its volumes, what they disagree on. A conflict that
+// was told before is not told again; that a pod has two labels for one volume is, as the
+// original does.
 func plan(o observed, _ time.Time) act.Plan {
 	if o.pod == nil {
 		return act.Plan{Why: "the pod is gone or has ended", Note: note(noted{})}

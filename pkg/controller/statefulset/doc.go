@@ -10,7 +10,7 @@
 // It reads StatefulSets, pods, claims and ControllerRevisions. It writes pods
 // (create, delete, and labels and owner references by patch), claims (create, and
 // owner references by update, which is all its role allows), the history of the
-// set (pkg/revisions), the set's status, and events. It never writes a set's spec
+// set (pkg/workload/revisions), the set's status, and events. It never writes a set's spec
 // and never deletes a claim: the garbage collector does, by the owner references.
 //
 // Where to look: plan.go says what comes after what, order.go which pods are made
