@@ -10,15 +10,15 @@ import (
 )
 
 var (
-	gotScale      = verdict{true, "SucceededGetScale", "the HPA controller was able to get the target's current scale"}
-	isDisabled    = verdict{false, "ScalingDisabled", "scaling is disabled since the replica count of the target is zero"}
-	scaledToZero  = verdict{true, "ScaledToZero", "the HPA controller scaled the workload to zero"}
-	notScaledToIt = verdict{false, "NotScaledToZero", "the HPA controller did not scale the workload to zero"}
+	gotScale      = conditionState{true, "SucceededGetScale", "the HPA controller was able to get the target's current scale"}
+	isDisabled    = conditionState{false, "ScalingDisabled", "scaling is disabled since the replica count of the target is zero"}
+	scaledToZero  = conditionState{true, "ScaledToZero", "the HPA controller scaled the workload to zero"}
+	notScaledToIt = conditionState{false, "NotScaledToZero", "the HPA controller did not scale the workload to zero"}
 )
 
 // withCondition returns conditions with one of them set. One whose status stays
 // keeps its time.
-func withCondition(all []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType, v verdict, now time.Time) []autoscalingv2.HorizontalPodAutoscalerCondition {
+func withCondition(all []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType, v conditionState, now time.Time) []autoscalingv2.HorizontalPodAutoscalerCondition {
 	set := autoscalingv2.HorizontalPodAutoscalerCondition{
 		Type: kind, Status: corev1.ConditionFalse, Reason: v.reason, Message: v.message, LastTransitionTime: metav1.NewTime(now),
 	}

@@ -120,7 +120,7 @@ func (d *decision) measure(w world, s settings, now time.Time) {
 		d.err = fmt.Errorf("failed to compute desired number of replicas based on listed metrics: %w", m.err)
 		return
 	}
-	d.say(autoscalingv2.ScalingActive, verdict{true, "ValidMetricFound", "the HPA was able to successfully calculate a replica count from " + m.name}, now)
+	d.say(autoscalingv2.ScalingActive, conditionState{true, "ValidMetricFound", "the HPA was able to successfully calculate a replica count from " + m.name}, now)
 	switch direction(w.current, m.replicas) {
 	case scaleUp:
 		d.reason = fmt.Sprintf(reasonTooMuch, m.name)
@@ -150,7 +150,7 @@ type measured struct {
 	name     string
 	statuses []autoscalingv2.MetricStatus
 	// why is the condition when nothing was found, err what is wrong in any case.
-	why verdict
+	why conditionState
 	err error
 }
 
@@ -180,7 +180,7 @@ func (d *decision) gather(w world, propose proposer) measured {
 	}
 	if first != nil {
 		m.err = fmt.Errorf("invalid metrics (%v invalid out of %v), first error is: %w", failed, len(specs), first.err)
-		m.why = verdict{false, first.reason, "the HPA was unable to compute the replica count: " + first.told.Error()}
+		m.why = conditionState{false, first.reason, "the HPA was unable to compute the replica count: " + first.told.Error()}
 	}
 	m.found = failed == 0 || failed < len(specs) && m.replicas >= w.current
 	return m
@@ -190,7 +190,7 @@ func (d *decision) rescaleTo(n int32, reason string) {
 	d.rescale, d.desired, d.reason = true, n, reason
 }
 
-func (d *decision) say(kind autoscalingv2.HorizontalPodAutoscalerConditionType, v verdict, now time.Time) {
+func (d *decision) say(kind autoscalingv2.HorizontalPodAutoscalerConditionType, v conditionState, now time.Time) {
 	d.status.Conditions = withCondition(d.status.Conditions, kind, v, now)
 }
 

@@ -250,7 +250,7 @@ func TestMemoryIsWrittenInPowersOfTwo(t *testing.T) {
 func TestARefusedTargetKeepsItsNumbers(t *testing.T) {
 	w := seen(0, nil)
 	w.hpa.Status = autoscalingv2.HorizontalPodAutoscalerStatus{CurrentReplicas: 3, DesiredReplicas: 3}
-	w.unscalable = &refusal{"FailedGetScale", "gone", verdict{false, "FailedGetScale", "cannot: gone"}, errors.New("failed: gone"), false}
+	w.unscalable = &refusal{"FailedGetScale", "gone", conditionState{false, "FailedGetScale", "cannot: gone"}, errors.New("failed: gone"), false}
 	p := decide(w, history{}, usual, noon)
 	if d := cmp.Diff(outcome{-1, "", []string{"AbleToScale=False FailedGetScale"}, []string{"FailedGetScale: gone"}, "failed: gone"}, outcomeOf(p)); d != "" {
 		t.Error(d)
@@ -263,7 +263,7 @@ func TestARefusedTargetKeepsItsNumbers(t *testing.T) {
 func TestASharedPodStopsScaling(t *testing.T) {
 	w := seen(2, nil)
 	w.hpa.Status.DesiredReplicas = 7
-	w.unselectable = &refusal{"AmbiguousSelector", "shared", verdict{false, "AmbiguousSelector", "shared"}, errors.New("shared"), true}
+	w.unselectable = &refusal{"AmbiguousSelector", "shared", conditionState{false, "AmbiguousSelector", "shared"}, errors.New("shared"), true}
 	p := decide(w, history{}, usual, noon)
 	want := outcome{-1, "", []string{able, "ScalingActive=False AmbiguousSelector"}, []string{"AmbiguousSelector: shared", "FailedComputeMetricsReplicas: shared"}, "shared"}
 	if d := cmp.Diff(want, outcomeOf(p)); d != "" {

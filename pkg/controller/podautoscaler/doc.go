@@ -10,7 +10,7 @@
 //
 // It reads autoscalers and pods from caches, the scale of the target live by the
 // scale subresource, and samples from the metrics APIs. It writes the replicas
-// of that scale, in the version that was judged, and the status of the
+// of that scale, in the version that was read, and the status of the
 // autoscaler, if it changed. It never touches pods, nor the target itself.
 //
 // Recommendations and changes of the last minutes are remembered in memory

@@ -7,22 +7,22 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 )
 
-// verdict is what a condition says.
-type verdict struct {
+// conditionState is what a condition says.
+type conditionState struct {
 	yes             bool
 	reason, message string
 }
 
 var (
-	readyForNewScale = verdict{true, "ReadyForNewScale", "recommended size matches current size"}
-	upStabilized     = verdict{true, "ScaleUpStabilized", "recent recommendations were lower than current one, applying the lowest recent recommendation"}
-	downStabilized   = verdict{true, "ScaleDownStabilized", "recent recommendations were higher than current one, applying the highest recent recommendation"}
+	readyForNewScale = conditionState{true, "ReadyForNewScale", "recommended size matches current size"}
+	upStabilized     = conditionState{true, "ScaleUpStabilized", "recent recommendations were lower than current one, applying the lowest recent recommendation"}
+	downStabilized   = conditionState{true, "ScaleDownStabilized", "recent recommendations were higher than current one, applying the highest recent recommendation"}
 
-	withinRange  = verdict{false, "DesiredWithinRange", "the desired count is within the acceptable range"}
-	tooFew       = verdict{true, "TooFewReplicas", "the desired replica count is less than the minimum replica count"}
-	tooMany      = verdict{true, "TooManyReplicas", "the desired replica count is more than the maximum replica count"}
-	growsFast    = verdict{true, "ScaleUpLimit", "the desired replica count is increasing faster than the maximum scale rate"}
-	decreaseFast = verdict{true, "ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate"}
+	withinRange  = conditionState{false, "DesiredWithinRange", "the desired count is within the acceptable range"}
+	tooFew       = conditionState{true, "TooFewReplicas", "the desired replica count is less than the minimum replica count"}
+	tooMany      = conditionState{true, "TooManyReplicas", "the desired replica count is more than the maximum replica count"}
+	growsFast    = conditionState{true, "ScaleUpLimit", "the desired replica count is increasing faster than the maximum scale rate"}
+	decreaseFast = conditionState{true, "ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate"}
 )
 
 const (
@@ -37,7 +37,7 @@ type bounds struct{ current, desired, lowest, highest int32 }
 // limited is what becomes of a recommendation.
 type limited struct {
 	replicas       int32
-	able, limiting verdict
+	able, limiting conditionState
 	history        history
 }
 
@@ -85,7 +85,7 @@ func limitByDefault(b bounds, h history, downscale time.Duration, now time.Time)
 	return l
 }
 
-func limitByRules(b bounds, r rules, h history, now time.Time) (int32, verdict) {
+func limitByRules(b bounds, r rules, h history, now time.Time) (int32, conditionState) {
 	switch {
 	case b.desired > b.current:
 		most, why := b.highest, tooMany

@@ -113,8 +113,8 @@ func TestWhatLimits(t *testing.T) {
 		behavior *autoscalingv2.HorizontalPodAutoscalerBehavior
 		h        history
 		want     int32
-		able     verdict
-		limiting verdict
+		able     conditionState
+		limiting conditionState
 	}{
 		"nothing":                                                {bounds{3, 5, 1, 10}, nil, history{}, 5, readyForNewScale, withinRange},
 		"the highest number":                                     {bounds{6, 50, 1, 10}, nil, history{}, 10, readyForNewScale, tooMany},

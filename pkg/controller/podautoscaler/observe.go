@@ -60,7 +60,7 @@ func (c *Controller) scaleOf(ctx context.Context, hpa *autoscalingv2.HorizontalP
 	ref := hpa.Spec.ScaleTargetRef
 	refuse := func(told, err error, user bool) *refusal {
 		return &refusal{"FailedGetScale", told.Error(),
-			verdict{false, "FailedGetScale", fmt.Sprintf("the HPA controller was unable to get the target's current scale: %v", told)}, err, user}
+			conditionState{false, "FailedGetScale", fmt.Sprintf("the HPA controller was unable to get the target's current scale: %v", told)}, err, user}
 	}
 	version, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
@@ -96,21 +96,21 @@ func (c *Controller) selection(key types.NamespacedName, scale *autoscalingv1.Sc
 	if scale.Status.Selector == "" {
 		err := errors.New("selector is required")
 		return nil, nil, &refusal{"SelectorRequired", err.Error(),
-			verdict{false, "InvalidSelector", "the HPA target's scale is missing a selector"}, err, false}
+			conditionState{false, "InvalidSelector", "the HPA target's scale is missing a selector"}, err, false}
 	}
 	selector, err := labels.Parse(scale.Status.Selector)
 	if err != nil {
 		err = fmt.Errorf("couldn't convert selector into a corresponding internal selector object: %w", err)
-		return nil, nil, &refusal{"InvalidSelector", err.Error(), verdict{false, "InvalidSelector", err.Error()}, err, false}
+		return nil, nil, &refusal{"InvalidSelector", err.Error(), conditionState{false, "InvalidSelector", err.Error()}, err, false}
 	}
 	c.selectors.put(key, selector)
 	pods, err := cache.Matching[corev1.Pod](c.pods, key.Namespace, selector)
 	if err != nil {
-		return nil, nil, &refusal{"FailedGetScale", err.Error(), verdict{false, "InvalidSelector", err.Error()}, err, false}
+		return nil, nil, &refusal{"FailedGetScale", err.Error(), conditionState{false, "InvalidSelector", err.Error()}, err, false}
 	}
 	if by := c.selectors.of(key.Namespace, pods); len(by) > 1 {
 		err := fmt.Errorf("pods by selector %v are controlled by multiple HPAs: %v", selector, by)
-		return nil, nil, &refusal{"AmbiguousSelector", err.Error(), verdict{false, "AmbiguousSelector", err.Error()}, err, false}
+		return nil, nil, &refusal{"AmbiguousSelector", err.Error(), conditionState{false, "AmbiguousSelector", err.Error()}, err, false}
 	}
 	return selector, pods, nil
 }

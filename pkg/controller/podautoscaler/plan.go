@@ -91,7 +91,7 @@ func (d decision) report(o observed, did action) act.Plan {
 // rescaled is the status after the number was set. It keeps in mind whether it
 // was set to zero: a zero of somebody else means to be left alone.
 func (d *decision) rescaled(s settings, now time.Time) {
-	d.say(autoscalingv2.AbleToScale, verdict{true, "SucceededRescale", fmt.Sprintf("the HPA controller was able to update the target scale to %d", d.desired)}, now)
+	d.say(autoscalingv2.AbleToScale, conditionState{true, "SucceededRescale", fmt.Sprintf("the HPA controller was able to update the target scale to %d", d.desired)}, now)
 	d.told = append(d.told, act.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulRescale", Message: fmt.Sprintf("New size: %d; reason: %s", d.desired, d.reason)})
 	d.status.LastScaleTime = &metav1.Time{Time: now}
 	switch {
@@ -106,7 +106,7 @@ func (d *decision) rescaled(s settings, now time.Time) {
 
 // notRescaled is the status after the number could not be set.
 func (d *decision) notRescaled(before *autoscalingv2.HorizontalPodAutoscalerStatus, err error, now time.Time) {
-	d.say(autoscalingv2.AbleToScale, verdict{false, "FailedUpdateScale", fmt.Sprintf("the HPA controller was unable to update the target scale: %v", err)}, now)
+	d.say(autoscalingv2.AbleToScale, conditionState{false, "FailedUpdateScale", fmt.Sprintf("the HPA controller was unable to update the target scale: %v", err)}, now)
 	d.warn("FailedRescale", fmt.Sprintf("New size: %d; reason: %s; error: %v", d.desired, d.reason, err))
 	d.failed, d.settled = true, false
 	d.status.DesiredReplicas = before.DesiredReplicas

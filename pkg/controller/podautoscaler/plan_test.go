@@ -26,7 +26,7 @@ func TestPlan(t *testing.T) {
 		failing     = "FailedGetResourceMetric: failed to get cpu utilization: unable to get metrics for resource cpu: none here"
 	)
 	gone := seen(0, nil)
-	gone.unscalable = &refusal{"FailedGetScale", "gone", verdict{false, "FailedGetScale", "cannot: gone"}, errors.New("failed: gone"), false}
+	gone.unscalable = &refusal{"FailedGetScale", "gone", conditionState{false, "FailedGetScale", "cannot: gone"}, errors.New("failed: gone"), false}
 	for name, tc := range map[string]struct {
 		w     world
 		wants string

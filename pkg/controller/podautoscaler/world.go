@@ -38,7 +38,7 @@ type reading struct {
 type refusal struct {
 	// reason and told are of the event, condition is the reason and message of the condition.
 	reason, told string
-	condition    verdict
+	condition    conditionState
 	err          error
 	// user tells that the autoscaler has to be changed.
 	user bool

@@ -9,7 +9,7 @@ import (
 )
 
 // withZero is what has been said of a target at zero.
-func withZero(v ...verdict) func(*autoscalingv2.HorizontalPodAutoscaler) {
+func withZero(v ...conditionState) func(*autoscalingv2.HorizontalPodAutoscaler) {
 	return func(hpa *autoscalingv2.HorizontalPodAutoscaler) {
 		for _, v := range v {
 			hpa.Status.Conditions = withCondition(hpa.Status.Conditions, autoscalingv2.ScaledToZero, v, noon)
@@ -25,22 +25,22 @@ func TestWhoseZeroItIs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		s     settings
 		least int32
-		said  []verdict
+		said  []conditionState
 		value int64
 		// want is the number that is asked for; -1 where the target is left alone, disabled.
 		want   int32
 		reason string
 	}{
-		"its own, with work to do":             {gated, 0, []verdict{scaledToZero}, 25_000, 3, "external metric queue(nil) above target"},
-		"its own, without":                     {gated, 0, []verdict{scaledToZero}, 0, 0, ""},
-		"its own, and now one is the least":    {gated, 1, []verdict{scaledToZero}, 0, 1, ""},
-		"its own, one is the least, with work": {gated, 1, []verdict{scaledToZero}, 25_000, 3, "external metric queue(nil) above target"},
+		"its own, with work to do":             {gated, 0, []conditionState{scaledToZero}, 25_000, 3, "external metric queue(nil) above target"},
+		"its own, without":                     {gated, 0, []conditionState{scaledToZero}, 0, 0, ""},
+		"its own, and now one is the least":    {gated, 1, []conditionState{scaledToZero}, 0, 1, ""},
+		"its own, one is the least, with work": {gated, 1, []conditionState{scaledToZero}, 25_000, 3, "external metric queue(nil) above target"},
 		"nobody has said so":                   {gated, 0, nil, 25_000, -1, ""},
-		"it was not the autoscaler":            {gated, 0, []verdict{notScaledToIt}, 25_000, -1, ""},
+		"it was not the autoscaler":            {gated, 0, []conditionState{notScaledToIt}, 25_000, -1, ""},
 		"nobody has said so, one is the least": {gated, 1, nil, 25_000, -1, ""},
 		"without the gate, zero is the least":  {usual, 0, nil, 25_000, -1, ""},
 		"without the gate, one is the least":   {usual, 1, nil, 25_000, -1, ""},
-		"the gate is off by now":               {usual, 0, []verdict{scaledToZero}, 25_000, -1, ""},
+		"the gate is off by now":               {usual, 0, []conditionState{scaledToZero}, 25_000, -1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := seen(0, []reading{{value: tc.value}}, by(externalAt(averageOf("10"))), between(tc.least, 10), withZero(tc.said...))
@@ -59,10 +59,10 @@ func TestWhoseZeroItIs(t *testing.T) {
 	}
 }
 
-func said(all []autoscalingv2.HorizontalPodAutoscalerCondition) (v []verdict) {
+func said(all []autoscalingv2.HorizontalPodAutoscalerCondition) (v []conditionState) {
 	for _, c := range all {
 		if c.Type == autoscalingv2.ScaledToZero {
-			v = append(v, verdict{c.Status == "True", c.Reason, c.Message})
+			v = append(v, conditionState{c.Status == "True", c.Reason, c.Message})
 		}
 	}
 	return v
@@ -76,16 +76,16 @@ func TestARescaleSaysWhetherItWasToZero(t *testing.T) {
 		s     settings
 		now   int32
 		value int64
-		was   []verdict
-		want  []verdict
+		was   []conditionState
+		want  []conditionState
 	}{
-		"to zero":                   {gated, 1, 0, nil, []verdict{scaledToZero}},
-		"to zero again":             {gated, 1, 0, []verdict{notScaledToIt}, []verdict{scaledToZero}},
-		"up":                        {gated, 1, 25_000, nil, []verdict{notScaledToIt}},
-		"from zero":                 {gated, 0, 25_000, []verdict{scaledToZero}, []verdict{notScaledToIt}},
-		"the gate is off by now":    {usual, 1, 25_000, []verdict{scaledToZero}, nil},
+		"to zero":                   {gated, 1, 0, nil, []conditionState{scaledToZero}},
+		"to zero again":             {gated, 1, 0, []conditionState{notScaledToIt}, []conditionState{scaledToZero}},
+		"up":                        {gated, 1, 25_000, nil, []conditionState{notScaledToIt}},
+		"from zero":                 {gated, 0, 25_000, []conditionState{scaledToZero}, []conditionState{notScaledToIt}},
+		"the gate is off by now":    {usual, 1, 25_000, []conditionState{scaledToZero}, nil},
 		"nothing without the gate":  {usual, 1, 0, nil, nil},
-		"to zero, the gate was off": {gated, 1, 0, nil, []verdict{scaledToZero}},
+		"to zero, the gate was off": {gated, 1, 0, nil, []conditionState{scaledToZero}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := seen(tc.now, []reading{{value: tc.value}}, by(externalAt(averageOf("10"))), between(0, 10), withZero(tc.was...))
