@@ -46,18 +46,18 @@ func stored(object metav1.Object, since string) bool {
 	return err == nil && c > 0
 }
 
-// verdict is what an answer of the API server means for a migration.
-type verdict int
+// outcome is what an answer of the API server means for a migration.
+type outcome int
 
 const (
-	migrated verdict = iota
+	migrated outcome = iota
 	retry
 	refused
 )
 
-// judge says what the answer to the patch of an object means. One that was
+// outcomeOf is what the answer to the patch of an object means. One that was
 // changed, deleted or made again since it was listed has been written since.
-func judge(err error) verdict {
+func outcomeOf(err error) outcome {
 	var status apierrors.APIStatus
 	switch {
 	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):

@@ -72,7 +72,7 @@ func planPage(o pageObserved, now time.Time) act.Plan {
 
 // following takes one object after the other, up to the first that is refused for good.
 func following(todo []act.Step, so act.Results) []act.Stage {
-	if len(so) == len(todo) || len(so) > 0 && judge(so[len(so)-1].Err) == refused {
+	if len(so) == len(todo) || len(so) > 0 && outcomeOf(so[len(so)-1].Err) == refused {
 		return nil
 	}
 	return act.Stages(todo[len(so)])
@@ -82,7 +82,7 @@ func following(todo []act.Step, so act.Results) []act.Stage {
 func (o pageObserved) ended(so act.Results, now time.Time) act.Plan {
 	migratedNow, again := 0, error(nil)
 	for _, result := range so {
-		switch judge(result.Err) {
+		switch outcomeOf(result.Err) {
 		case migrated:
 			migratedNow++
 		case retry:

@@ -147,7 +147,7 @@ func TestJudge(t *testing.T) {
 	r := things.GroupResource()
 	for name, tc := range map[string]struct {
 		err  error
-		want verdict
+		want outcome
 	}{
 		"written":                               {nil, migrated},
 		"changed by another, so written":        {apierrors.NewConflict(r, "a", errors.New("version")), migrated},
@@ -164,7 +164,7 @@ func TestJudge(t *testing.T) {
 		"the method is not supported after all": {apierrors.NewMethodNotSupported(r, "patch"), refused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := judge(tc.err); got != tc.want {
+			if got := outcomeOf(tc.err); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
