@@ -22,12 +22,12 @@ const nowhere = "@fake:svm_ns!"
 
 // observeTurn reads a migration and its peers, and the definition live when there is
 // something to tell of.
-func (c *Controller) observeTurn(ctx context.Context, key string) (turnObserved, error) {
+func (c *Controller) observeTurn(ctx context.Context, key string) (observedTurn, error) {
 	m, err := reconcile.Cached[migration](c.migrations, key)
 	if err != nil {
-		return turnObserved{}, err
+		return observedTurn{}, err
 	}
-	o := turnObserved{m: m}
+	o := observedTurn{m: m}
 	if o.peers, err = cache.Lookup[migration](c.migrations, byResource, m.Spec.Resource.String()); err != nil {
 		return o, err
 	}
@@ -38,9 +38,9 @@ func (c *Controller) observeTurn(ctx context.Context, key string) (turnObserved,
 }
 
 // observeVersion reads a migration, and live what there is of its resource.
-func (c *Controller) observeVersion(ctx context.Context, key string) (versionObserved, error) {
+func (c *Controller) observeVersion(ctx context.Context, key string) (observedVersion, error) {
 	m, err := reconcile.Cached[migration](c.migrations, key)
-	o := versionObserved{m: m}
+	o := observedVersion{m: m}
 	if err != nil || !wantsVersion(m) {
 		return o, err
 	}
@@ -51,9 +51,9 @@ func (c *Controller) observeVersion(ctx context.Context, key string) (versionObs
 }
 
 // observePage reads a migration, and live the next page of its objects.
-func (c *Controller) observePage(ctx context.Context, key string) (pageObserved, error) {
+func (c *Controller) observePage(ctx context.Context, key string) (observedPage, error) {
 	m, err := reconcile.Cached[migration](c.migrations, key)
-	o := pageObserved{m: m}
+	o := observedPage{m: m}
 	if err != nil || !wantsObjects(m) {
 		c.places.move(key, nil)
 		return o, err

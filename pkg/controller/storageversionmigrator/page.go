@@ -28,8 +28,8 @@ type place struct {
 	migrated int
 }
 
-// pageObserved is what the plan for a page of objects needs to know.
-type pageObserved struct {
+// observedPage is what the plan for a page of objects needs to know.
+type observedPage struct {
 	m *migration
 	// at is nil while discovery does not have the resource.
 	at *place
@@ -41,7 +41,7 @@ type pageObserved struct {
 }
 
 // planPage migrates the objects of a page.
-func planPage(o pageObserved, now time.Time) act.Plan {
+func planPage(o observedPage, now time.Time) act.Plan {
 	switch {
 	case !wantsObjects(o.m):
 		return act.Plan{Why: "no objects are to be migrated"}
@@ -79,7 +79,7 @@ func following(todo []act.Step, so act.Results) []act.Stage {
 }
 
 // ended is what follows from what became of the objects of a page.
-func (o pageObserved) ended(so act.Results, now time.Time) act.Plan {
+func (o observedPage) ended(so act.Results, now time.Time) act.Plan {
 	migratedNow, again := 0, error(nil)
 	for _, result := range so {
 		switch outcomeOf(result.Err) {
@@ -104,7 +104,7 @@ func (o pageObserved) ended(so act.Results, now time.Time) act.Plan {
 }
 
 // goOn comes back for the next page.
-func (o pageObserved) goOn(why string, all int) act.Plan {
+func (o observedPage) goOn(why string, all int) act.Plan {
 	return act.Plan{
 		Why:  fmt.Sprintf("%s: %d objects were migrated", why, all),
 		Note: o.moved(o.next, all), RequeueAfter: nextPage, Retry: func(act.Results) error { return nil },
@@ -112,7 +112,7 @@ func (o pageObserved) goOn(why string, all int) act.Plan {
 }
 
 // closed writes how the migration has ended; what was said to its objects is past.
-func (o pageObserved) closed(why string, m *migration) act.Plan {
+func (o observedPage) closed(why string, m *migration) act.Plan {
 	return act.Plan{
 		Why: why, Stages: act.Stages(put(m)), Note: func(act.Results) any { return (*place)(nil) },
 		Retry: func(so act.Results) error { return so[len(so)-1:].Err() },
@@ -120,6 +120,6 @@ func (o pageObserved) closed(why string, m *migration) act.Plan {
 }
 
 // moved notes the place.
-func (o pageObserved) moved(next string, all int) func(act.Results) any {
+func (o observedPage) moved(next string, all int) func(act.Results) any {
 	return func(act.Results) any { return &place{uid: o.at.uid, target: o.at.target, next: next, migrated: all} }
 }

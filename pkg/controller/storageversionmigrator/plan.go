@@ -25,8 +25,8 @@ const (
 	finish  step = "finish"
 )
 
-// turnObserved is what the plan for the turn of a migration needs to know.
-type turnObserved struct {
+// observedTurn is what the plan for the turn of a migration needs to know.
+type observedTurn struct {
 	m *migration
 	// peers are the migrations of the same resource.
 	peers []*migration
@@ -35,7 +35,7 @@ type turnObserved struct {
 }
 
 // planTurn starts a migration when it is its turn, and closes it when it is done.
-func planTurn(o turnObserved, now time.Time) act.Plan {
+func planTurn(o observedTurn, now time.Time) act.Plan {
 	do, why := turn(o.m, o.peers)
 	switch do {
 	case start:
@@ -48,7 +48,7 @@ func planTurn(o turnObserved, now time.Time) act.Plan {
 
 // written writes the status of the definition, if there is one to be told, and then
 // that of the migration.
-func (o turnObserved) written(why string, m *migration, of func(*definition, *migration, time.Time) *report, now time.Time) act.Plan {
+func (o observedTurn) written(why string, m *migration, of func(*definition, *migration, time.Time) *report, now time.Time) act.Plan {
 	p := act.Plan{Why: why}
 	if o.definition != nil {
 		if r := of(o.definition, o.m, now); r != nil {
@@ -91,8 +91,8 @@ func before(a, b *migration) bool {
 	return a.Name < b.Name
 }
 
-// versionObserved is what the plan for the version of a migration needs to know.
-type versionObserved struct {
+// observedVersion is what the plan for the version of a migration needs to know.
+type observedVersion struct {
 	m *migration
 	// found is the resource, nil if discovery does not have it, and version its present one.
 	found   *target
@@ -100,7 +100,7 @@ type versionObserved struct {
 }
 
 // planVersion writes down from which version on objects need no migration.
-func planVersion(o versionObserved, now time.Time) act.Plan {
+func planVersion(o observedVersion, now time.Time) act.Plan {
 	switch {
 	case !wantsVersion(o.m):
 		return act.Plan{Why: "it does not wait for a resource version"}

@@ -76,7 +76,7 @@ func TestTurn(t *testing.T) {
 			if do != nothing {
 				wants = "update StorageVersionMigration b"
 			}
-			if p := planTurn(turnObserved{m: tc.m, peers: tc.peers}, noon); fixture.Planned(p) != wants || p.Why != why {
+			if p := planTurn(observedTurn{m: tc.m, peers: tc.peers}, noon); fixture.Planned(p) != wants || p.Why != why {
 				t.Errorf("wants %q because %q", fixture.Planned(p), p.Why)
 			}
 		})
@@ -135,7 +135,7 @@ func TestMissing(t *testing.T) {
 		"and so it is after a restart":    {time.Hour, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := planVersion(versionObserved{m: made("m", tc.since, isRunning)}, noon)
+			p := planVersion(observedVersion{m: made("m", tc.since, isRunning)}, noon)
 			if giveUp := fixture.Planned(p) == "update StorageVersionMigration m"; giveUp != tc.giveUp || p.RequeueAfter != tc.again {
 				t.Errorf("wants %q, again after %v", fixture.Planned(p), p.RequeueAfter)
 			}
@@ -198,7 +198,7 @@ func TestTheDefinitionIsToldFirst(t *testing.T) {
 		"of one that goes on, nothing": {made("m", 0, isRunning), d, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := fixture.Planned(planTurn(turnObserved{m: tc.m, definition: tc.d}, noon)); got != tc.wants {
+			if got := fixture.Planned(planTurn(observedTurn{m: tc.m, definition: tc.d}, noon)); got != tc.wants {
 				t.Errorf("wants %q", got)
 			}
 		})
