@@ -39,7 +39,7 @@ func Open(name, file string) (cloudprovider.Interface, error) {
 	return made, nil
 }
 
-// ErrNoClusterID is of a cloud in which the cluster cannot tell its own resources from others.
+// ErrNoClusterID is of a cloud in which the cluster cannot distinguish its own resources from others.
 var ErrNoClusterID = errors.New("no ClusterID found.  A ClusterID is required for the cloud provider to function properly.  " +
 	"This check can be bypassed by setting the allow-untagged-cloud option")
 

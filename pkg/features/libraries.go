@@ -36,7 +36,7 @@ type clientGates struct {
 	featuregate.MutableVersionedFeatureGate
 }
 
-// Enabled answers client-go. Only with these two gates does a cache tell how new it is,
+// Enabled answers client-go. Only with these two gates does a cache report how new it is,
 // and a key waits until its caches show what was written for it. So they are on.
 func (g clientGates) Enabled(name clientfeatures.Feature) bool {
 	if name == clientfeatures.AtomicFIFO || name == clientfeatures.InOrderInformers {

@@ -94,7 +94,7 @@ func claimTraits(c *corev1.PersistentVolumeClaim) Traits {
 // Scope is the filter of a quota: what an object must match to be counted.
 type Scope struct {
 	requirements []corev1.ScopedResourceSelectorRequirement
-	// key tells scopes apart that differ.
+	// key is the same for equal scopes only.
 	key string
 }
 

@@ -3,6 +3,6 @@
 // it is given here makes a step of each write, so that it is recorded, held to the
 // limits and waited for like any other.
 //
-// It decides nothing. It creates, updates and deletes EndpointSlices, and tells events
+// It decides nothing. It creates, updates and deletes EndpointSlices, and records events
 // on Services.
 package slicewriter

@@ -120,7 +120,7 @@ func contentsOf(slice *discoveryv1.EndpointSlice) string {
 	return fmt.Sprintf("%d endpoints (%s) with %d ports", len(slice.Endpoints), slice.AddressType, len(slice.Ports))
 }
 
-// answer is what the library is told. In a namespace that ends it goes no further.
+// answer is what is returned to the library. In a namespace that ends it goes no further.
 func answer(result act.Result) (*discoveryv1.EndpointSlice, error) {
 	if result.Became == act.Ending {
 		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{

@@ -1,5 +1,5 @@
 // Package volumes has what several controllers need to know of volumes: the name
-// that tells one from another, whatever objects speak of it, the plugin that it
+// that distinguishes them, whatever objects speak of it, the plugin that it
 // belongs to, and what the volumes of former in-tree plugins are for CSI drivers.
 //
 // Where to look: source.go has the volumes of PersistentVolumes and of pods,

@@ -17,7 +17,7 @@ const (
 	FC    = "kubernetes.io/fc"
 )
 
-// Name tells volumes apart: it is the same for all objects that mean one volume, and
+// Name distinguishes volumes: it is the same for all objects that mean one volume, and
 // stands in the status of nodes.
 type Name = corev1.UniqueVolumeName
 
@@ -63,7 +63,7 @@ func fcName(names []string, unit *int32, identifiers []string) Name {
 // PersistentVolume or of the volume of a pod.
 func FlexName(driver, name string) Name { return Name(driver + "/" + name) }
 
-// PluginOf is the plugin that the name alone tells: one of CSI, ISCSI and FC, or the
+// PluginOf is the plugin that the name alone shows: one of CSI, ISCSI and FC, or the
 // driver of a FlexVolume.
 func PluginOf(name Name) string {
 	for _, plugin := range []string{CSI, ISCSI, FC} {

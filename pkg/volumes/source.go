@@ -14,7 +14,7 @@ var translator = csitranslation.New()
 // Source is a volume that may be attached to a node: a PersistentVolume, or a volume
 // that a pod describes itself. One of a former in-tree plugin is that of its CSI driver.
 type Source struct {
-	// Unique tells the volume from all others.
+	// Unique is different for each volume.
 	Unique Name
 	// Plugin is the plugin that it belongs to.
 	Plugin string
@@ -27,7 +27,7 @@ type Source struct {
 	Spec *corev1.PersistentVolumeSpec
 	// Flex is how a FlexVolume is described; nil for any other.
 	Flex *Flex
-	// Migrated tells that it was translated.
+	// Migrated says that it was translated.
 	Migrated bool
 }
 

@@ -18,7 +18,7 @@ import (
 const flushTimeout = 400 * time.Millisecond
 
 // eventStream is a broadcaster that can be flushed. The library's Shutdown
-// drops what is still queued; a mark that is sent through the queue last tells
+// drops what is still queued; a mark that is sent through the queue last shows
 // when everything before it has been written.
 type eventStream struct {
 	broadcaster record.EventBroadcaster

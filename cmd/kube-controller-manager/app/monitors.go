@@ -19,7 +19,7 @@ import (
 // them. What to follow is said before the caches are started.
 func (cc ControllerContext) Monitors() *monitor.Set { return cc.monitors }
 
-// wholeCaches tells which resources some controller of the term caches whole:
+// wholeCaches returns which resources some controller of the term caches whole:
 // those whose informers have been started.
 func wholeCaches(shared informers.SharedInformerFactory) func(monitor.Resource) (toolscache.SharedIndexInformer, bool) {
 	started := sync.OnceValue(func() map[schema.GroupKind]string { return startedKinds(shared) })
@@ -49,7 +49,7 @@ func (cc ControllerContext) hearCaches(ctx context.Context) {
 // startedKinds returns the version at which each kind is cached.
 func startedKinds(shared informers.SharedInformerFactory) map[schema.GroupKind]string {
 	asked := make(chan struct{})
-	close(asked) // it tells the types and whether they are synced; only the types matter here
+	close(asked) // it reports the types and whether they are synced; only the types matter here
 	kinds := map[schema.GroupKind]string{}
 	for kind := range shared.WaitForCacheSync(asked) {
 		object, ok := reflect.New(kind.Elem()).Interface().(runtime.Object)

@@ -1,6 +1,6 @@
 // Package bootstrapsigner signs the kubeconfig in config map
 // kube-public/cluster-info with every bootstrap token for signing, so that who
-// knows a token can tell whether what anybody may read is genuine.
+// knows a token can check whether what anybody may read is genuine.
 //
 // It reads that config map and the secrets of bootstrap tokens in kube-system.
 // It writes the keys jws-kubeconfig-<token ID> of the config map, each a JWS

@@ -15,7 +15,7 @@ const (
 	// afterTime is how long after a time of the schedule it is looked at, because
 	// clocks are never quite the same.
 	afterTime = 100 * time.Millisecond
-	// manyMissed is how many times may have been missed before somebody is told.
+	// manyMissed is how many times may have been missed before an event says so.
 	manyMissed = 100
 	// manySteps is how many times of a schedule are looked at one after the other.
 	manySteps = 1000

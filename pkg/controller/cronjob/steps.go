@@ -51,7 +51,7 @@ func (d draft) deletion(job *batchv1.Job, optional bool) act.Step {
 	}}
 }
 
-// goOn tells what there is to tell, and starts what is due.
+// goOn records the events that there are, and starts what is due.
 func (d draft) goOn() act.Plan {
 	p := act.Plan{Why: d.sentence(), Status: d.report, RequeueAt: d.next}
 	if d.start != nil {

@@ -46,7 +46,7 @@ type pair struct {
 	mu      sync.Mutex
 	used    content
 	current *certificates.Authority
-	// trouble is why the files cannot be used now; told once.
+	// trouble is why the files cannot be used now; logged once.
 	trouble string
 	checked time.Time
 }

@@ -86,7 +86,7 @@ func (d *draft) creations() []act.Step {
 	return steps
 }
 
-// removal deletes a pod, and tells first why when it ended by itself.
+// removal deletes a pod, and records an event first when it ended by itself.
 func (d *draft) removal(r removal) act.Step {
 	remove := act.Delete{Of: r.pod, Paces: true, Events: pods.Deleted(d.set)}
 	event := act.Event{On: d.set}

@@ -45,7 +45,7 @@ func selectsAll(d *appsv1.Deployment) bool {
 	return s != nil && len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 0
 }
 
-// refuse leaves everything alone and only tells that the Deployment was seen.
+// refuse leaves everything alone and only reports that the Deployment was seen.
 func (o observed) refuse() act.Plan {
 	status := *o.deployment.Status.DeepCopy()
 	status.ObservedGeneration = max(status.ObservedGeneration, o.deployment.Generation)

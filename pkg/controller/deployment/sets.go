@@ -69,7 +69,7 @@ func sortedBy(sets []*appsv1.ReplicaSet, order func(a, b *appsv1.ReplicaSet) int
 	return slices.SortedFunc(slices.Values(sets), order)
 }
 
-// divide tells the set of the Deployment's present template from the others,
+// divide separates the set of the Deployment's present template from the others,
 // which come oldest first. Among several with that template, which a cluster may
 // have from the days before collisions were counted, the oldest is the new one.
 func divide(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) (newSet *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) {

@@ -104,7 +104,7 @@ func canonical(address string) string {
 	return address
 }
 
-// wantsIPv6 tells which family the Endpoints are of: the Service's first, that
+// wantsIPv6 reports whether the Endpoints are of IPv6: by the Service's first family, that
 // of its cluster IP where the API server set no families, and the pod's own
 // for a headless Service without either.
 func wantsIPv6(service *corev1.Service, pod *corev1.Pod) bool {
@@ -136,7 +136,7 @@ func portsOf(service *corev1.Service, pod *corev1.Pod) []*corev1.EndpointPort {
 	return ports
 }
 
-// hasClusterIP tells a Service with an address of its own from a headless one.
+// hasClusterIP reports whether a Service has an address of its own, and is not headless.
 func hasClusterIP(service *corev1.Service) bool {
 	return service.Spec.ClusterIP != "" && service.Spec.ClusterIP != corev1.ClusterIPNone
 }

@@ -79,14 +79,14 @@ func (c *Controller) onSlice(change runner.Change[discoveryv1.EndpointSlice], w 
 		wakeServiceOf(before, w, delay)
 		wakeServiceOf(after, w, delay)
 	case before != nil && before.ResourceVersion == after.ResourceVersion:
-		// A resync tells nothing new.
+		// A resync says nothing new.
 	case before != nil && c.reconciler.ManagedByChanged(before, after),
 		c.reconciler.ManagedByController(after) && c.generations.ShouldSync(after):
 		wakeServiceOf(after, w, delay)
 	}
 }
 
-// lost tells whether a deleted slice was not deleted by this controller.
+// lost reports whether a deleted slice was not deleted by this controller.
 func (c *Controller) lost(slice *discoveryv1.EndpointSlice) bool {
 	return !c.generations.Has(slice) || !c.generations.HandleDeletion(slice)
 }

@@ -48,7 +48,7 @@ type Controller struct {
 	slices              toolscache.Indexer
 	most                int
 	batchPeriod         time.Duration
-	// generations tells changes by others from our own writes.
+	// generations distinguishes changes by others from our own writes.
 	generations *endpointsliceutil.EndpointSliceTracker
 
 	mu     sync.Mutex

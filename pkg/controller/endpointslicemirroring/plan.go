@@ -62,7 +62,7 @@ func plan(o observed, _ time.Time) act.Plan {
 	return p
 }
 
-// mirror plans what the Endpoints call for: first what there is to tell, then creations,
+// mirror plans what the Endpoints call for: first the events, then creations,
 // updates and deletions, up to the first that fails.
 func (o observed) mirror() act.Plan {
 	wanted, left := contents(canonical(o.endpoints.Subsets), o.most)

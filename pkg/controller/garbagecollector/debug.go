@@ -31,7 +31,7 @@ type unavailable struct {
 	Resource string      `json:"resource"`
 	Error    string      `json:"error"`
 	Since    metav1.Time `json:"since"`
-	// Listed tells that its objects were read once and are known as they were then.
+	// Listed says that its objects were read once and are known as they were then.
 	Listed bool `json:"listed"`
 }
 

@@ -37,8 +37,8 @@ func (n *node) key() key { return key{Namespace: n.namespace.Value(), Name: stri
 
 func (n *node) virtual() bool { return n.kind == nil }
 
-// graph knows who owns whom. It is safe for concurrent use: what one watch tells
-// comes in order, what several tell in any.
+// graph knows who owns whom. It is safe for concurrent use: what one watch reports
+// comes in order, what several report in any.
 type graph struct {
 	mu    sync.Mutex
 	nodes map[types.UID]*node
@@ -79,7 +79,7 @@ func (g *graph) upsert(k *kind, o metav1.Object) (e effects) {
 	if n.virtual() {
 		n.appear(k, o, &e)
 	}
-	// One object may be served as two resources; the first that told of it counts.
+	// One object may be served as two resources; the first that reported it counts.
 	if n.kind.resource.GroupResource() == k.resource.GroupResource() {
 		n.kind = k
 	} else {

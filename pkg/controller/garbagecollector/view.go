@@ -26,7 +26,7 @@ type view struct {
 	asked           bool
 	// doubtful are the references whose owners are not known to be there and to stay.
 	doubtful []metav1.OwnerReference
-	// dependents tells that there are any, and deleting that one of them waits for
+	// dependents says that there are any, and deleting that one of them waits for
 	// its own, as in a cycle.
 	dependents, deleting bool
 	// blocking is how many dependents hold up the deletion; cycle: one of them waits for

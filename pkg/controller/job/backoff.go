@@ -41,13 +41,13 @@ type failure struct {
 
 // streak is what the backoff of a Job goes by: its latest failures, and when a
 // pod succeeded last. Both are read from the pods, so that a restart does not
-// forget them; what pods that are gone told is remembered.
+// forget them; what pods that are gone recorded is remembered.
 type streak struct {
 	success  time.Time
 	failures []failure // oldest first, none before success
 }
 
-// with is the streak and what these pods tell. A pod that is deleted and not
+// with is the streak and what these pods record. A pod that is deleted and not
 // tracked was taken away by the controller: that is no failure.
 func (s streak) with(job *batchv1.Job, all []*corev1.Pod) streak {
 	next := streak{success: s.success}

@@ -138,7 +138,7 @@ func pending(v *view, n int) []int {
 	return taken.missing(n, v.completions())
 }
 
-// reasonOf is why pods are made, as the metrics tell it.
+// reasonOf is why pods are made, as the metrics label it.
 func (v *view) reasonOf() string {
 	switch {
 	case v.failed == 0 && v.terminating == 0:

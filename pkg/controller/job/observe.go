@@ -42,13 +42,13 @@ var (
 // observed is what the caches hold of a Job.
 type observed struct {
 	job *batchv1.Job
-	// selector is what its pods match; invalid is why they cannot be told from others.
+	// selector is what its pods match; invalid is why they cannot be distinguished from others.
 	selector labels.Selector
 	invalid  error
 	// claims are its pods, by what has to become of them. Those of a Job that is
 	// finished are all owned.
 	claims ownership.Claims[*corev1.Pod]
-	// streak is what is remembered of failures, as pods that are gone told them.
+	// streak is what is remembered of failures, as pods that are gone recorded them.
 	streak streak
 	// patient: rejected pods are replaced ever more rarely.
 	patient bool

@@ -43,7 +43,7 @@ func replacesOnlyFailed(job *batchv1.Job) bool {
 	return job.Spec.PodFailurePolicy != nil || ptr.Deref(job.Spec.PodReplacementPolicy, "") == batchv1.Failed
 }
 
-// endedAt is when a pod that has ended did so, as well as that can be told.
+// endedAt is when a pod that has ended did so, as far as that is known.
 func endedAt(pod *corev1.Pod) time.Time {
 	if at := containersEndedAt(pod); !at.IsZero() {
 		return at

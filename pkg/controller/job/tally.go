@@ -32,7 +32,7 @@ type carried struct {
 }
 
 // tally is one round of counting: what the status says before the finalizers of
-// the counted pods go, which pods these are, and what has to be told.
+// the counted pods go, which pods these are, and which events are to be recorded.
 type tally struct {
 	view    *view
 	status  batchv1.JobStatus

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// indexVariable is the environment variable that tells a container the index.
+	// indexVariable is the environment variable that gives a container its index.
 	indexVariable = "JOB_COMPLETION_INDEX"
 	// longestPrefix is what the server keeps of a generateName.
 	longestPrefix = 58

@@ -31,9 +31,9 @@ type view struct {
 	countedSuccess, countedFailure sets.Set[types.UID]
 
 	// Only of an Indexed Job: the indexes that the status says have succeeded, the
-	// same with those that the pods tell, and those that have failed.
+	// same with those that the pods record, and those that have failed.
 	reported, done, given indexes
-	// held are the failed pods that still tell the failures of their index.
+	// held are the failed pods that still record the failures of their index.
 	held map[int]*corev1.Pod
 
 	streak streak

@@ -71,7 +71,7 @@ func (c *catalog) same(other *catalog) bool {
 // whole reports whether no kind is missing.
 func (c *catalog) whole() bool { return c.incomplete == nil && len(c.unparsed) == 0 }
 
-// troubles tells two catalogs apart that lack different groups.
+// troubles distinguishes two catalogs that lack different groups.
 func (c *catalog) troubles() string {
 	what := strings.Join(c.failing, ",")
 	if c.incomplete != nil && len(c.failing) == 0 {

@@ -1,4 +1,4 @@
-// Package namespace empties a namespace that is being deleted, tells in its
+// Package namespace empties a namespace that is being deleted, says in its
 // conditions what is in the way, and takes off the kubernetes finalizer when
 // nothing is left.
 //

@@ -102,7 +102,7 @@ func wholesale(namespaces int) (limit int64, ok bool) {
 	return int64(min(namespaces*listWorth, pageSize)), namespaces > 1
 }
 
-// readOn tells after some pages of the cluster's objects whether the rest is
+// readOn reports after some pages of the cluster's objects whether the rest is
 // still cheaper than a list of each namespace. A server need not say how much
 // remains; then as much again as has been read is thought likely.
 func readOn(namespaces, pages int, remaining *int64) bool {
@@ -113,7 +113,7 @@ func readOn(namespaces, pages int, remaining *int64) bool {
 	return rest*pageWorth <= namespaces
 }
 
-// unreachable tells errors of a server that does not answer from those of one
+// unreachable distinguishes errors of a server that does not answer from those of one
 // that answers for some objects only, as with a broken conversion.
 func unreachable(err error) bool {
 	var status apierrors.APIStatus
@@ -134,7 +134,7 @@ func unserved(err error) bool {
 	return apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err)
 }
 
-// naming makes an error tell which API it is about, if it does not.
+// naming makes an error say which API it is about, if it does not.
 func naming(r schema.GroupVersionResource, err error) error {
 	about := r.Group
 	if about == "" {

@@ -260,7 +260,7 @@ func (c *cluster) look(node *corev1.Node, lease *coordinationv1.Lease, now time.
 	return *r
 }
 
-// carriedOut drops an order once a node shows, or has been told, what it asks for.
+// carriedOut drops an order once a node shows, or has been sent, what it asks for.
 func (c *cluster) carriedOut(node *corev1.Node, given order) {
 	if r := c.nodes[node.Name]; r != nil && r.uid == node.UID && r.order == given {
 		r.order = noOrder

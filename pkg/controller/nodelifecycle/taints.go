@@ -41,7 +41,7 @@ var ownNoSchedule = []string{
 // taintPlan is how the taints of a node are to change.
 type taintPlan struct {
 	add, remove []taintID
-	// evicts tells that a NoExecute taint goes onto a node that had none.
+	// evicts says that a NoExecute taint goes onto a node that had none.
 	evicts bool
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// resizing are the conditions that tell of an expansion.
+// resizing are the conditions that an expansion sets.
 var resizing = []corev1.PersistentVolumeClaimConditionType{
 	corev1.PersistentVolumeClaimResizing, corev1.PersistentVolumeClaimFileSystemResizePending,
 	corev1.PersistentVolumeClaimControllerResizeError, corev1.PersistentVolumeClaimNodeResizeError,

@@ -123,5 +123,5 @@ func grew(before, now *corev1.PersistentVolumeClaim) bool {
 
 func about(claim *corev1.PersistentVolumeClaim) string { return claim.Namespace + "/" + claim.Name }
 
-// conflicts are not told: the claim has changed, and is looked at again.
+// conflicts get no event: the claim has changed, and is looked at again.
 func conflicts(err error) bool { return apierrors.IsConflict(err) }

@@ -40,7 +40,7 @@ func (o observed) next(now time.Time) time.Time {
 	return next
 }
 
-// plan sets the number of pods, and then tells and reports what came of it.
+// plan sets the number of pods, and then records events and the status of what came of it.
 func plan(o observed, now time.Time) act.Plan {
 	d := decide(o.world, o.history, o.settings, now)
 	d.next = o.next(now)

@@ -20,12 +20,12 @@ type proposal struct {
 
 // failure is why a metric asks for nothing.
 type failure struct {
-	// reason is that of event and condition, which say what is told.
+	// reason is that of event and condition, whose message is told.
 	reason string
 	told   error
 	// err is what it comes to among several metrics.
 	err error
-	// user tells that the autoscaler has to be changed.
+	// user says that the autoscaler has to be changed.
 	user bool
 }
 

@@ -40,7 +40,7 @@ type refusal struct {
 	reason, told string
 	condition    conditionState
 	err          error
-	// user tells that the autoscaler has to be changed.
+	// user says that the autoscaler has to be changed.
 	user bool
 }
 

@@ -59,7 +59,7 @@ func offered(class *resourceapi.DeviceClass) string {
 	return *class.Spec.ExtendedResourceName
 }
 
-// sameQuota tells whether nothing that matters here differs between two versions.
+// sameQuota reports whether nothing that matters here differs between two versions.
 func sameQuota(a, b *corev1.ResourceQuota) bool {
 	return a.UID == b.UID && quota.Same(a.Spec.Hard, b.Spec.Hard) &&
 		quota.Same(a.Status.Hard, b.Status.Hard) && quota.Same(a.Status.Used, b.Status.Used)

@@ -211,7 +211,7 @@ func (a *account) count(of schema.GroupResource, scope quota.Scope, now time.Tim
 	return counted{book.Sum(scope).DeepCopy(), a.growth[of].Within(scope).DeepCopy(), next}, nil
 }
 
-// open tells whether there is a book of the resource.
+// open reports whether there is a book of the resource.
 func (a *account) open(of schema.GroupResource) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -219,7 +219,7 @@ func (a *account) open(of schema.GroupResource) bool {
 }
 
 // changed notes a change to an object, nil when it is gone, if there is a book
-// for it, and tells whether what it uses has changed.
+// for it, and reports whether what it uses has changed.
 func (a *account) changed(of schema.GroupResource, old, now metav1.Object, measure func(metav1.Object) quota.Usage) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

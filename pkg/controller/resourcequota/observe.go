@@ -62,17 +62,17 @@ func (c *Controller) observe(_ context.Context, key types.NamespacedName) (obser
 	return o, nil
 }
 
-// wants tells which resources a quota can count: those whose objects come and go
+// wants returns which resources a quota can count: those whose objects come and go
 // in namespaces. Events go by themselves.
 func wants(r monitor.Resource) bool {
 	return r.Namespaced && r.Can("create", "list", "watch", "delete") &&
 		(r.GroupVersionResource.Resource != "events" || r.Group != "" && r.Group != "events.k8s.io")
 }
 
-// discovered tells whether the served resources are known.
+// discovered reports whether the served resources are known.
 func (c *Controller) discovered() bool { return len(c.followed.States()) > 0 }
 
-// source tells how the objects of a resource can be read now.
+// source returns how the objects of a resource can be read now.
 func (c *Controller) source(of schema.GroupResource) source {
 	state, known := c.followed.State(of)
 	var undiscovered map[schema.GroupVersion]error
@@ -86,7 +86,7 @@ func (c *Controller) source(of schema.GroupResource) source {
 	return s
 }
 
-// countable tells whether a name can be counted now.
+// countable reports whether a name can be counted now.
 func (c *Controller) countable(name corev1.ResourceName) bool {
 	return slices.ContainsFunc(quota.Counted(name, c.isOffered), func(of schema.GroupResource) bool {
 		return c.source(of).health == served
@@ -234,7 +234,7 @@ func (c *Controller) extendedResource(class string) string {
 	return offered(found)
 }
 
-// isOffered tells whether any device class offers the extended resource.
+// isOffered reports whether any device class offers the extended resource.
 func (c *Controller) isOffered(extended string) bool {
 	if c.classes == nil {
 		return false

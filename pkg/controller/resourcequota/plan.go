@@ -119,7 +119,7 @@ func decide(q *corev1.ResourceQuota, counted, ahead corev1.ResourceList) decisio
 	return d
 }
 
-// urgent tells whether a quota stands in the way of its users: its limits are
+// urgent reports whether a quota stands in the way of its users: its limits are
 // not in force yet, or one of them has no usage that this controller could give.
 func urgent(q *corev1.ResourceQuota, countable func(corev1.ResourceName) bool) bool {
 	if !quota.Same(q.Spec.Hard, q.Status.Hard) {

@@ -57,7 +57,7 @@ func inRange(set *appsv1.StatefulSet, ordinal int) bool {
 	return ordinal >= firstOrdinal(set) && ordinal < firstOrdinal(set)+wanted(set)
 }
 
-// identity are the labels by which a pod tells who it is.
+// identity are the labels by which a pod says who it is.
 func identity(set *appsv1.StatefulSet, ordinal int) map[string]string {
 	return map[string]string{
 		appsv1.StatefulSetPodNameLabel: podName(set.Name, ordinal),

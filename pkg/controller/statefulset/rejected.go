@@ -13,7 +13,7 @@ import (
 
 // setback is what pods that their nodes rejected mean for a set. A rejected pod
 // stays until its place is due for the next one, and goes only after the set's
-// condition has told since when pods are rejected. The next one gets that from
+// condition has said since when pods are rejected. The next one gets that from
 // there, so that it is not lost between the two, whatever happens to the process.
 type setback struct {
 	// since is when the first pod was rejected by the condition; zero without one.
@@ -22,7 +22,7 @@ type setback struct {
 	due map[string]time.Time
 	// next is the one that goes first; nil if none is there.
 	next *corev1.Pod
-	// over tells that no pod is waited for any more.
+	// over says that no pod is waited for any more.
 	over bool
 }
 
@@ -73,7 +73,7 @@ func (o observed) setback(places []place) *setback {
 	return b
 }
 
-// holds tells why a pod that has ended stays still; empty if it does not.
+// holds returns why a pod that has ended stays still; empty if it does not.
 func (b *setback) holds(pod *corev1.Pod, now time.Time) string {
 	if b == nil {
 		return ""

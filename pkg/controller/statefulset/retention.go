@@ -12,7 +12,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
-// goesWith tells after what a claim is to be deleted: after the set, after its
+// goesWith returns after what a claim is to be deleted: after the set, after its
 // pod has been scaled away.
 func goesWith(set *appsv1.StatefulSet) (deleted, scaled bool) {
 	policy := set.Spec.PersistentVolumeClaimRetentionPolicy

@@ -107,7 +107,7 @@ func (o observed) events(v verb, pod *corev1.Pod) act.Events {
 		FailedReason: reasons[v].failed, Failed: reasons[v].word + " " + about + " failed error: %s"}
 }
 
-// ended tells what became of a part of the work on a pod: of a failure, and of the
+// ended records what became of a part of the work on a pod: of a failure, and of the
 // success if it is the whole.
 func (o observed) ended(v verb, pod *corev1.Pod, whole bool) func(act.Results) act.Step {
 	events := o.events(v, pod)

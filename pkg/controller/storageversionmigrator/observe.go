@@ -21,7 +21,7 @@ import (
 const nowhere = "@fake:svm_ns!"
 
 // observeTurn reads a migration and its peers, and the definition live when there is
-// something to tell of.
+// something to report.
 func (c *Controller) observeTurn(ctx context.Context, key string) (observedTurn, error) {
 	m, err := reconcile.Cached[migration](c.migrations, key)
 	if err != nil {

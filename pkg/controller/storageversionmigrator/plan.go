@@ -46,7 +46,7 @@ func planTurn(o observedTurn, now time.Time) act.Plan {
 	return act.Plan{Why: why}
 }
 
-// written writes the status of the definition, if there is one to be told, and then
+// written writes the status of the definition, if there is one to be reported, and then
 // that of the migration.
 func (o observedTurn) written(why string, m *migration, of func(*definition, *migration, time.Time) *report, now time.Time) act.Plan {
 	p := act.Plan{Why: why}
@@ -125,7 +125,7 @@ func wantsObjects(m *migration) bool {
 	return running(m) && !finished(m) && m.Status.ResourceVersion != ""
 }
 
-// required is what a resource must offer to be migrated, as users are told.
+// required is what a resource must offer to be migrated, as the status says it.
 var required = []string{"update", "patch", "list"}
 
 // unable says why a resource cannot be migrated; empty if it can.

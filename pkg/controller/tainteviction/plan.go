@@ -114,7 +114,7 @@ func (o observed) mark(now time.Time) (*act.Patch, error) {
 	return &act.Patch{Of: o.pod, Type: types.StrategicMergePatchType, Data: patch, Subresource: "status"}, err
 }
 
-// cancelled tells that the appointment is dropped, if it was still waiting.
+// cancelled says that the appointment is dropped, if it was still waiting.
 func (o observed) cancelled() []act.Step {
 	if o.booked == nil || o.booked.announced {
 		return nil

@@ -1,4 +1,4 @@
-// Package ttl tells the kubelets how long they may use the Secrets and
+// Package ttl says to the kubelets how long they may use the Secrets and
 // ConfigMaps that they hold: the annotation node.alpha.kubernetes.io/ttl, in
 // seconds, which grows with the cluster so that kubelets ask less often.
 //

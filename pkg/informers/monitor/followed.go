@@ -19,7 +19,7 @@ const (
 	Margin = 5 * time.Second
 )
 
-// Rule is told of a change to an object: old is nil when it was added, new is
+// Rule is called with a change to an object: old is nil when it was added, new is
 // nil when it is gone. Both are shared and read-only, and either typed or
 // metadata only. A rule runs on the watch's goroutine, those of different
 // resources at the same time, and must be quick.
@@ -29,7 +29,7 @@ type Rule func(r Resource, old, new metav1.Object, initial bool)
 type Interest struct {
 	// Name is the controller's, for the log.
 	Name string
-	// Wants tells which resources it looks after.
+	// Wants reports which resources it looks after.
 	Wants func(Resource) bool
 	// Changed is called for each change to an object of such a resource.
 	Changed Rule

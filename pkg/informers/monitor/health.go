@@ -17,7 +17,7 @@ const holds = 2 * time.Second
 // State is how the watch of a resource is doing.
 type State struct {
 	Resource Resource
-	// Listed tells that all objects that existed were delivered once.
+	// Listed says that all objects that existed were delivered once.
 	Listed bool
 	// Err is why the resource cannot be read, nil while it can.
 	Err error

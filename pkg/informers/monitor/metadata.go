@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// slim keeps of an object that is held as metadata what tells who it is, who
+// slim keeps of an object that is held as metadata what says who it is, who
 // owns it and what holds it: labels, annotations and managed fields may be
 // larger than all of that.
 func slim(object any) (any, error) {
@@ -26,7 +26,7 @@ func slim(object any) (any, error) {
 	return object, nil
 }
 
-// heard is a metadata client of one resource that tells health how its reads go.
+// heard is a metadata client of one resource that reports to health how its reads go.
 type heard struct {
 	metadata.Interface
 	health *health

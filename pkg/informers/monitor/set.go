@@ -255,7 +255,7 @@ func (s *Set) settle(ctx context.Context) bool {
 	return well
 }
 
-// tell calls those who want to know about a change of the resource's state.
+// tell calls those who subscribed to a change of the resource's state.
 func (s *Set) tell(r Resource) {
 	for _, f := range s.followers {
 		if f.interest.Served != nil && f.interest.Wants(r) {

@@ -26,7 +26,7 @@ type resourceWatch struct {
 	// before holds the objects that the watch of another version delivered; what
 	// became of those that this one does not find is not known.
 	before []metav1.Object
-	// shown is the state as it was told last.
+	// shown is the state as it was reported last.
 	shown State
 }
 

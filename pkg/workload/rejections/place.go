@@ -49,7 +49,7 @@ func Troubled(pod *corev1.Pod) bool {
 
 // Due is when a rejected pod is replaced, where each pod has a place of its own
 // and the former one goes before the next is made. The first replacement is
-// immediate for the first most places, which rank tells; the next come after 10 s,
+// immediate for the first most places, by their rank; the next come after 10 s,
 // 20 s, 40 s and so on up to 5 minutes. Of many troubled places each waits for so
 // long that no more than spare are tried in a window.
 func Due(pod *corev1.Pod, rank, troubled int) time.Time {

@@ -26,7 +26,7 @@ type Options[K comparable] struct {
 	// Client makes the requests.
 	Client client.Client
 	Events EventRecorder
-	// DryRun: the API server is asked and nothing is written, recorded or told.
+	// DryRun: the API server is asked and nothing is written or recorded.
 	DryRun bool
 	// Writes is where it records what a key wrote.
 	Writes *consistency.Tracker[K]

@@ -19,7 +19,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
-// wrote records and tells that an object was written.
+// wrote records, and sends the event, that an object was written.
 func (h *hand) wrote(events Events, object client.Object) Result {
 	h.writes.wrote(h.resource(object), object)
 	h.tell(events, corev1.EventTypeNormal, events.DoneReason, events.Done, object.GetName())
@@ -176,7 +176,7 @@ func (d dry) deleteAnswered(ctx context.Context, resource schema.GroupResource, 
 	return consistency.Failed, answer
 }
 
-// silent tells nothing.
+// silent records no event.
 type silent struct{}
 
 func (silent) Event(runtime.Object, string, string, string) {}

@@ -6,7 +6,7 @@ import (
 )
 
 // Withheld is the error of a write that was not sent, because somebody asked for it to
-// wait. It is no failure: nothing is counted or told, and the key waits.
+// wait. It is no failure: nothing is counted or recorded, and the key waits.
 type Withheld struct {
 	// Why says who asked, for a person.
 	Why string

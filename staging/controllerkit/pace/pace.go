@@ -1,7 +1,7 @@
 // Package pace keeps controllers from reporting every step on the way.
 //
-// A status that only tells how far a change has come is out of date soon. While
-// the API server answers quickly, telling is cheap; when it is busy, each report
+// A status that only says how far a change has come is out of date soon. While
+// the API server answers quickly, reporting is cheap; when it is busy, each report
 // takes its time from the work that is reported. So after a request about a key,
 // the next report that can wait does so for a multiple of the time that the
 // request took. What ends a change, or what somebody acts on, does not wait, and

@@ -52,7 +52,7 @@ type Options[K comparable] struct {
 	// with Sent, so that one key does not use up a worker; nil holds back nothing.
 	Pace *pace.Pacer[K]
 	// Events and Object say where an event goes when a key is held for long; Object
-	// returns nil for a key whose object is gone. Without them only the log tells.
+	// returns nil for a key whose object is gone. Without them only the log shows it.
 	Events EventRecorder
 	Object func(K) runtime.Object
 	// OnHeld is called when a key is held because caches are behind, for metrics.

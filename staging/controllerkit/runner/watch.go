@@ -14,7 +14,7 @@ import (
 // shared and read-only.
 type Change[T any] struct {
 	Old, New *T
-	// Initial tells that the object was there when the watch began.
+	// Initial says that the object was there when the watch began.
 	Initial bool
 }
 

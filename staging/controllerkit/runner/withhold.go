@@ -49,7 +49,7 @@ type withheld[K comparable] struct {
 }
 
 // keep notes a key that waits since the pause had so many changes, and reports
-// whether there is a newer one, which nobody else would tell the key.
+// whether there is a newer one, of which nothing else would wake the key.
 func (w *withheld[K]) keep(key K, why *consistency.Withheld, asOf uint64) (changed bool) {
 	w.mu.Lock()
 	if w.keys == nil {

@@ -28,9 +28,9 @@ type Config struct {
 	// SecureServing holds the open listener and its certificates; nil when
 	// --secure-port is 0.
 	SecureServing *apiserver.SecureServingInfo
-	// Authentication tells who asks at the secure port.
+	// Authentication finds out who asks at the secure port.
 	Authentication apiserver.AuthenticationInfo
-	// Authorization tells what they may read there.
+	// Authorization decides what they may read there.
 	Authorization apiserver.AuthorizationInfo
 
 	// Client is the client of the process itself: leases, events, discovery.
