@@ -36,7 +36,7 @@ func (c *Controller) observePod(ctx context.Context, name types.NamespacedName) 
 	if err != nil {
 		return nil, err
 	}
-	o := podObserved{pod: pod, groups: c.groups != nil}
+	o := observedPod{pod: pod, groups: c.groups != nil}
 	if pod.DeletionTimestamp != nil || done(pod) {
 		return o, nil
 	}
@@ -63,7 +63,7 @@ func (c *Controller) observeGroup(ctx context.Context, name types.NamespacedName
 		return nil, err
 	}
 	h, err := c.holder(ctx, ownerOfGroup(group), nil)
-	return groupObserved{h}, err
+	return observedGroup{h}, err
 }
 
 // holder looks up the claims of an owner. Group is that of a pod, if it shares claims.
@@ -123,7 +123,7 @@ func (c *Controller) observeClaim(ctx context.Context, name types.NamespacedName
 	if err != nil {
 		return nil, err
 	}
-	o := claimObserved{claim: claim, consumers: map[reference]sighting{}}
+	o := observedClaim{claim: claim, consumers: map[reference]sighting{}}
 	for _, ref := range claim.Status.ReservedFor {
 		kind, is := c.kindOf(ref)
 		if !is {

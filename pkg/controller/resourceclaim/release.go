@@ -44,8 +44,8 @@ func (s sighting) over() bool {
 	return is && pod.UID == s.uid && done(pod)
 }
 
-// claimObserved is a claim and those that it is reserved for.
-type claimObserved struct {
+// observedClaim is a claim and those that it is reserved for.
+type observedClaim struct {
 	claim *resourceapi.ResourceClaim
 	// consumers are those of a kind that the controller knows.
 	consumers map[reference]sighting
@@ -56,7 +56,7 @@ type claimObserved struct {
 type reference = resourceapi.ResourceClaimConsumerReference
 
 // left returns the consumers that stay, also those that the controller does not know.
-func (o claimObserved) left() []reference {
+func (o observedClaim) left() []reference {
 	var stay []reference
 	for _, ref := range o.claim.Status.ReservedFor {
 		if seen, is := o.consumers[ref]; !is || !seen.over() {
@@ -66,7 +66,7 @@ func (o claimObserved) left() []reference {
 	return stay
 }
 
-func (o claimObserved) plan() act.Plan {
+func (o observedClaim) plan() act.Plan {
 	left := o.left()
 	removed := len(o.claim.Status.ReservedFor) - len(left)
 	held := slices.Contains(o.claim.Finalizers, resourceapi.Finalizer)
@@ -96,7 +96,7 @@ func (o claimObserved) plan() act.Plan {
 }
 
 // deallocate empties the consumers and the allocation in one write, then lets the claim go.
-func (o claimObserved) deallocate(why string) act.Plan {
+func (o observedClaim) deallocate(why string) act.Plan {
 	return act.Plan{Why: why, Then: o.afterStatus, Stages: act.Stages(act.Status{Of: o.claim, Set: func(c client.Object) {
 		status := &c.(*resourceapi.ResourceClaim).Status
 		status.ReservedFor, status.Allocation = nil, nil
@@ -104,7 +104,7 @@ func (o claimObserved) deallocate(why string) act.Plan {
 }
 
 // afterStatus goes on with the claim as it is after its status was written.
-func (o claimObserved) afterStatus(results act.Results) act.Plan {
+func (o observedClaim) afterStatus(results act.Results) act.Plan {
 	claim, is := results[len(results)-1].Object.(*resourceapi.ResourceClaim)
 	switch {
 	case !is:
@@ -116,7 +116,7 @@ func (o claimObserved) afterStatus(results act.Results) act.Plan {
 }
 
 // free takes the finalizer off, and then deletes the claim if its pod is over.
-func (o claimObserved) free(claim *resourceapi.ResourceClaim) act.Plan {
+func (o observedClaim) free(claim *resourceapi.ResourceClaim) act.Plan {
 	return act.Plan{
 		Why: "it is not allocated any more", Stages: act.Stages(protection.Free(claim, resourceapi.Finalizer)),
 		Then: func(act.Results) act.Plan { return o.remove(claim) },
@@ -125,7 +125,7 @@ func (o claimObserved) free(claim *resourceapi.ResourceClaim) act.Plan {
 
 // remove deletes a claim without consumers whose pod is over and still there. After a pod that
 // is gone the garbage collector deletes it.
-func (o claimObserved) remove(claim *resourceapi.ResourceClaim) act.Plan {
+func (o observedClaim) remove(claim *resourceapi.ResourceClaim) act.Plan {
 	switch {
 	case claim.DeletionTimestamp != nil:
 		return act.Plan{Why: "it is being deleted"}

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// podObserved is a pod with its claims.
-type podObserved struct {
+// observedPod is a pod with its claims.
+type observedPod struct {
 	holder
 	pod *corev1.Pod
 	// group is the PodGroup of the pod, where the gate for claims of PodGroups is on.
@@ -26,7 +26,7 @@ type podObserved struct {
 	groupMissing error
 }
 
-func (o podObserved) plan() act.Plan {
+func (o observedPod) plan() act.Plan {
 	switch {
 	case o.pod.DeletionTimestamp != nil:
 		return act.Plan{Why: "the pod is being deleted"}
@@ -41,7 +41,7 @@ func (o podObserved) plan() act.Plan {
 // reserve puts a pod that has its node into the consumers of its claims, in the order of the
 // spec and up to the first that is missing: the scheduler, which does so for all others, does
 // not see it.
-func (o podObserved) reserve() act.Plan {
+func (o observedPod) reserve() act.Plan {
 	if o.pod.Spec.NodeName == "" {
 		return act.Plan{Why: "the scheduler reserves them"}
 	}
@@ -75,7 +75,7 @@ func (o podObserved) reserve() act.Plan {
 
 // claimFor returns the cached claim of the pod for one of its spec; nil if there is none yet,
 // or the one that is recorded is of another. One that is recorded without a claim is not needed.
-func (o podObserved) claimFor(c *corev1.PodResourceClaim) (claim *resourceapi.ResourceClaim, needed bool) {
+func (o observedPod) claimFor(c *corev1.PodResourceClaim) (claim *resourceapi.ResourceClaim, needed bool) {
 	if c.ResourceClaimName != nil {
 		return o.named[*c.ResourceClaimName], true
 	}
@@ -92,10 +92,10 @@ func (o podObserved) claimFor(c *corev1.PodResourceClaim) (claim *resourceapi.Re
 	return nil, true
 }
 
-// groupObserved is a PodGroup with its claims.
-type groupObserved struct{ holder }
+// observedGroup is a PodGroup with its claims.
+type observedGroup struct{ holder }
 
-func (o groupObserved) plan() act.Plan {
+func (o observedGroup) plan() act.Plan {
 	if o.GetDeletionTimestamp() != nil {
 		return act.Plan{Why: "the group is being deleted"}
 	}
