@@ -37,7 +37,7 @@ type draft struct {
 	why  string
 }
 
-func (d *draft) tell(kind, reason, format string, args ...any) {
+func (d *draft) record(kind, reason, format string, args ...any) {
 	d.events = append(d.events, act.Event{On: d.cron, Type: kind, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
@@ -59,7 +59,7 @@ func decide(o observed, now time.Time) draft {
 	}
 	zone, err := zoneOf(spec)
 	if err != nil {
-		d.tell(corev1.EventTypeWarning, "UnknownTimeZone", "invalid timeZone: %q: %s", *spec.TimeZone, err)
+		d.record(corev1.EventTypeWarning, "UnknownTimeZone", "invalid timeZone: %q: %s", *spec.TimeZone, err)
 		d.why = "its time zone is not known"
 		return d
 	}
@@ -68,12 +68,12 @@ func decide(o observed, now time.Time) draft {
 		return d
 	}
 	if zoneInside(spec.Schedule) {
-		d.tell(corev1.EventTypeWarning, "UnsupportedSchedule", "CRON_TZ or TZ used in schedule %q is not officially supported, "+
+		d.record(corev1.EventTypeWarning, "UnsupportedSchedule", "CRON_TZ or TZ used in schedule %q is not officially supported, "+
 			"see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details", spec.Schedule)
 	}
 	schedule, err := parse(spec)
 	if err != nil {
-		d.tell(corev1.EventTypeWarning, "UnparseableSchedule", "unparseable schedule: %q : %s", spec.Schedule, err)
+		d.record(corev1.EventTypeWarning, "UnparseableSchedule", "unparseable schedule: %q : %s", spec.Schedule, err)
 		d.why = "its schedule cannot be read"
 		return d
 	}
@@ -87,7 +87,7 @@ func (d *draft) due(c *batchv1.CronJob, schedule cron.Schedule, zone *time.Locat
 	owed := withinDeadline(c, earliest, now)
 	found, err := startsIn(schedule, owed, now)
 	if err != nil {
-		d.tell(corev1.EventTypeWarning, "InvalidSchedule", "invalid schedule: %s : %s", c.Spec.Schedule, err)
+		d.record(corev1.EventTypeWarning, "InvalidSchedule", "invalid schedule: %s : %s", c.Spec.Schedule, err)
 		d.why = "its schedule has no times"
 		return
 	}
@@ -100,16 +100,16 @@ func (d *draft) due(c *batchv1.CronJob, schedule cron.Schedule, zone *time.Locat
 		return
 	}
 	if found.missed > manyMissed {
-		d.tell(corev1.EventTypeWarning, "TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
+		d.record(corev1.EventTypeWarning, "TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
 	}
 	switch at := found.latest; {
 	case tooLate(c, at, now):
-		d.tell(corev1.EventTypeWarning, "MissSchedule", "Missed scheduled time to start a job: %s", at.UTC().Format(time.RFC1123Z))
+		d.record(corev1.EventTypeWarning, "MissSchedule", "Missed scheduled time to start a job: %s", at.UTC().Format(time.RFC1123Z))
 		d.why = fmt.Sprintf("the start of %s is later than its deadline of %ds", at.UTC().Format(time.RFC3339), *c.Spec.StartingDeadlineSeconds)
 	case listed(&d.status, c.Namespace, jobName(c, at)) || d.status.LastScheduleTime.Equal(&metav1.Time{Time: at}):
 		d.why = "the job of this start exists already: " + jobName(c, at)
 	case c.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && len(d.status.Active) > 0:
-		d.tell(corev1.EventTypeNormal, "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid")
+		d.record(corev1.EventTypeNormal, "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid")
 		d.why = fmt.Sprintf("%d previous jobs still run: %s", len(d.status.Active), names(d.status.Active))
 	default:
 		d.begin(c, at, zone)

@@ -43,14 +43,14 @@ func (d *draft) follow(o observed) {
 		end := ended(job)
 		switch listed := running[job.UID]; {
 		case !listed && end == "":
-			d.tell(corev1.EventTypeWarning, "UnexpectedJob", "Saw a job that the controller did not create or forgot: %s", job.Name)
+			d.record(corev1.EventTypeWarning, "UnexpectedJob", "Saw a job that the controller did not create or forgot: %s", job.Name)
 			// A manager was ended between the Job and the status: policies count it.
 			if at, ours := madeFor(o.cron, job); ours && job.DeletionTimestamp == nil {
 				started(&d.status, job, at)
 			}
 		case listed && end != "":
 			deactivate(&d.status, job.UID)
-			d.tell(corev1.EventTypeNormal, "SawCompletedJob", "Saw completed job: %s, condition: %s", job.Name, end)
+			d.record(corev1.EventTypeNormal, "SawCompletedJob", "Saw completed job: %s, condition: %s", job.Name, end)
 		}
 		if end == batchv1.JobComplete {
 			succeeded(&d.status, job.Status.CompletionTime)
@@ -68,7 +68,7 @@ func succeeded(s *batchv1.CronJobStatus, at *metav1.Time) {
 func (d *draft) dropMissing(o observed) {
 	for _, ref := range missing(&d.status, o.jobs) {
 		if !o.live[ref.UID] {
-			d.tell(corev1.EventTypeNormal, "MissingJob", "Active job went missing: %s", ref.Name)
+			d.record(corev1.EventTypeNormal, "MissingJob", "Active job went missing: %s", ref.Name)
 			deactivate(&d.status, ref.UID)
 		}
 	}
