@@ -23,9 +23,9 @@ type Limits struct {
 	pause   atomic.Pointer[Pause]
 	changes atomic.Uint64
 
-	mu    sync.Mutex
-	tells map[int]func()
-	next  int
+	mu       sync.Mutex
+	onChange map[int]func()
+	next     int
 }
 
 // Pause replaces what is paused; nil resumes all. When it returns, no further step of
@@ -37,8 +37,8 @@ func (l *Limits) Pause(p Pause) {
 		l.pause.Store(&p)
 	}
 	l.changes.Add(1)
-	for _, tell := range l.toTell() {
-		tell()
+	for _, do := range l.callbacks() {
+		do()
 	}
 }
 
@@ -58,25 +58,25 @@ func (l *Limits) Changes() uint64 { return l.changes.Load() }
 func (l *Limits) OnChange(do func()) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.tells == nil {
-		l.tells = map[int]func(){}
+	if l.onChange == nil {
+		l.onChange = map[int]func(){}
 	}
 	id := l.next
 	l.next++
-	l.tells[id] = do
+	l.onChange[id] = do
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		delete(l.tells, id)
+		delete(l.onChange, id)
 	}
 }
 
-func (l *Limits) toTell() []func() {
+func (l *Limits) callbacks() []func() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := make([]func(), 0, len(l.tells))
-	for _, tell := range l.tells {
-		all = append(all, tell)
+	all := make([]func(), 0, len(l.onChange))
+	for _, do := range l.onChange {
+		all = append(all, do)
 	}
 	return all
 }
