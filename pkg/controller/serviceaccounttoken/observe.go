@@ -15,8 +15,8 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
-func (c *Controller) observeAccount(ctx context.Context, key accountKey) (accountObserved, error) {
-	o := accountObserved{key: key}
+func (c *Controller) observeAccount(ctx context.Context, key accountKey) (observedAccount, error) {
+	o := observedAccount{key: key}
 	account, err := c.account(ctx, key.namespace, key.name, key.uid)
 	if err != nil || account != nil {
 		o.there = account != nil
@@ -28,8 +28,8 @@ func (c *Controller) observeAccount(ctx context.Context, key accountKey) (accoun
 
 // observeSecret reads a token secret and its service account, and signs the token that
 // it lacks: keys are not for a plan.
-func (c *Controller) observeSecret(ctx context.Context, key secretKey) (secretObserved, error) {
-	o := secretObserved{key: key, rootCA: c.rootCA}
+func (c *Controller) observeSecret(ctx context.Context, key secretKey) (observedSecret, error) {
+	o := observedSecret{key: key, rootCA: c.rootCA}
 	secret, err := reconcile.Cached[corev1.Secret](c.secrets, key)
 	if err != nil && !errors.Is(err, reconcile.ErrAbsent) {
 		return o, err
@@ -47,7 +47,7 @@ func (c *Controller) observeSecret(ctx context.Context, key secretKey) (secretOb
 }
 
 // observeGone reads what may still list a secret that is gone.
-func (c *Controller) observeGone(ctx context.Context, key secretKey, o *secretObserved) error {
+func (c *Controller) observeGone(ctx context.Context, key secretKey, o *observedSecret) error {
 	account, err := c.accounts.ServiceAccounts(key.namespace).Get(key.account)
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -9,16 +9,16 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
-// accountObserved is a service account, and its token secrets if it is gone.
-type accountObserved struct {
+// observedAccount is a service account, and its token secrets if it is gone.
+type observedAccount struct {
 	key     accountKey
 	there   bool
 	secrets []*corev1.Secret
 }
 
-// secretObserved is a token secret, nil if it is gone, is another one or is no token any
+// observedSecret is a token secret, nil if it is gone, is another one or is no token any
 // more, and its service account, nil if that is gone.
-type secretObserved struct {
+type observedSecret struct {
 	key     secretKey
 	secret  *corev1.Secret
 	account *corev1.ServiceAccount
@@ -32,7 +32,7 @@ type secretObserved struct {
 
 // planAccount deletes the tokens of a service account that is gone. A second deletion
 // of the version that was looked at is harmless.
-func planAccount(o accountObserved, _ time.Time) act.Plan {
+func planAccount(o observedAccount, _ time.Time) act.Plan {
 	if o.there {
 		return act.Plan{Why: "the service account is there"}
 	}
@@ -55,7 +55,7 @@ func planAccount(o accountObserved, _ time.Time) act.Plan {
 
 // planSecret fills a token secret, deletes it when its service account is gone,
 // or takes a deleted one off its service account.
-func planSecret(o secretObserved, _ time.Time) act.Plan {
+func planSecret(o observedSecret, _ time.Time) act.Plan {
 	switch {
 	case o.secret == nil:
 		return unlisting(o)
@@ -76,7 +76,7 @@ func planSecret(o secretObserved, _ time.Time) act.Plan {
 
 // unlisting updates the account as it was looked at: the role of the process has no
 // patch. After a conflict it is looked at again.
-func unlisting(o secretObserved) act.Plan {
+func unlisting(o observedSecret) act.Plan {
 	switch {
 	case o.account == nil:
 		return act.Plan{Why: "the secret is gone and not listed"}

@@ -16,17 +16,17 @@ func TestPlanOfASecret(t *testing.T) {
 	leaving := secret(func(s *corev1.Secret) { s.DeletionTimestamp = &metav1.Time{} })
 	tokenless := secret(func(s *corev1.Secret) { delete(s.Data, "token") })
 	for name, tc := range map[string]struct {
-		observed   secretObserved
+		observed   observedSecret
 		plans, why string
 	}{
-		"a complete one is left alone":        {secretObserved{secret: secret(nil), account: builder}, "", "it is complete"},
-		"an empty one is filled":              {secretObserved{secret: secret(empty), account: builder, token: "signed"}, "update Secret builder-token", "it lacks the root CA, the namespace, a token"},
-		"one without a token gets one":        {secretObserved{secret: tokenless, account: builder, token: "signed"}, "update Secret builder-token", "it lacks a token"},
-		"one without an account is deleted":   {secretObserved{secret: secret(nil)}, "delete Secret builder-token unchanged", "its service account is gone"},
-		"one on its way out is not":           {secretObserved{secret: leaving}, "", "its service account is gone, and it is being deleted"},
-		"one that is gone is taken off":       {secretObserved{account: listing()}, "update ServiceAccount builder", "the secret is gone, and its service account lists it"},
-		"one whose name is taken stays there": {secretObserved{account: listing(), taken: true}, "", "the secret is gone, and another one has taken the name"},
-		"one that nobody lists is done":       {secretObserved{}, "", "the secret is gone and not listed"},
+		"a complete one is left alone":        {observedSecret{secret: secret(nil), account: builder}, "", "it is complete"},
+		"an empty one is filled":              {observedSecret{secret: secret(empty), account: builder, token: "signed"}, "update Secret builder-token", "it lacks the root CA, the namespace, a token"},
+		"one without a token gets one":        {observedSecret{secret: tokenless, account: builder, token: "signed"}, "update Secret builder-token", "it lacks a token"},
+		"one without an account is deleted":   {observedSecret{secret: secret(nil)}, "delete Secret builder-token unchanged", "its service account is gone"},
+		"one on its way out is not":           {observedSecret{secret: leaving}, "", "its service account is gone, and it is being deleted"},
+		"one that is gone is taken off":       {observedSecret{account: listing()}, "update ServiceAccount builder", "the secret is gone, and its service account lists it"},
+		"one whose name is taken stays there": {observedSecret{account: listing(), taken: true}, "", "the secret is gone, and another one has taken the name"},
+		"one that nobody lists is done":       {observedSecret{}, "", "the secret is gone and not listed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.observed.key, tc.observed.rootCA = keyOf(secret(nil)), ca
@@ -61,14 +61,14 @@ func TestPlanOfAnAccount(t *testing.T) {
 	newer := secret(func(s *corev1.Secret) { s.Annotations["kubernetes.io/service-account.uid"] = "uid-2" })
 	second := secret(func(s *corev1.Secret) { s.Name = "second" })
 	for name, tc := range map[string]struct {
-		observed   accountObserved
+		observed   observedAccount
 		plans, why string
 	}{
-		"one that is there":        {accountObserved{there: true}, "", "the service account is there"},
-		"one that had no tokens":   {accountObserved{}, "", "the service account is gone, and so are its tokens"},
-		"one whose tokens go":      {accountObserved{secrets: []*corev1.Secret{leaving}}, "", "the service account is gone, and so are its tokens"},
-		"one whose name was taken": {accountObserved{secrets: []*corev1.Secret{newer}}, "", "the service account is gone, and so are its tokens"},
-		"one with two tokens": {accountObserved{secrets: []*corev1.Secret{secret(nil), newer, second}},
+		"one that is there":        {observedAccount{there: true}, "", "the service account is there"},
+		"one that had no tokens":   {observedAccount{}, "", "the service account is gone, and so are its tokens"},
+		"one whose tokens go":      {observedAccount{secrets: []*corev1.Secret{leaving}}, "", "the service account is gone, and so are its tokens"},
+		"one whose name was taken": {observedAccount{secrets: []*corev1.Secret{newer}}, "", "the service account is gone, and so are its tokens"},
+		"one with two tokens": {observedAccount{secrets: []*corev1.Secret{secret(nil), newer, second}},
 			"delete Secret builder-token unchanged, delete Secret second unchanged", "the service account is gone: deleting its 2 token secrets"},
 	} {
 		t.Run(name, func(t *testing.T) {
