@@ -167,7 +167,7 @@ func (l *Ledger) planned(key runner.Reconciling, wishes []wish) (again time.Dura
 		kept = append(kept, l.goesOn(o, w, now))
 	}
 	for _, o := range kept {
-		l.judge(key, o, now)
+		l.expire(key, o, now)
 		if !o.extra {
 			again = act.Soonest(again, max(o.since.Add(l.o.Window).Sub(now), 0)+afterWindow)
 		}
@@ -199,8 +199,8 @@ func (l *Ledger) goesOn(o *open, w wish, now time.Time) *open {
 	return &open{wish: w, since: now}
 }
 
-// judge counts a wish as extra whose window is over.
-func (l *Ledger) judge(key runner.Reconciling, o *open, now time.Time) {
+// expire counts a wish as extra whose window is over.
+func (l *Ledger) expire(key runner.Reconciling, o *open, now time.Time) {
 	if o.extra || now.Sub(o.since) < l.o.Window {
 		return
 	}
