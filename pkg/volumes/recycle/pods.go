@@ -141,11 +141,11 @@ func (p *Pods) wait(ctx context.Context, name types.NamespacedName, uid types.UI
 		switch {
 		case err == nil && cached.UID == uid:
 			seen = true
-			if outcome := Judge(cached); outcome.Over {
+			if outcome := OutcomeOf(cached); outcome.Over {
 				return outcome.Err
 			}
 		case seen:
-			return Judge(nil).Err
+			return OutcomeOf(nil).Err
 		}
 		select {
 		case <-ctx.Done():
@@ -166,9 +166,9 @@ func (p *Pods) look(ctx context.Context, name types.NamespacedName, uid types.UI
 	pod := &corev1.Pod{}
 	switch err := p.live.Get(ctx, name, pod); {
 	case apierrors.IsNotFound(err), err == nil && pod.UID != uid:
-		return Judge(nil)
+		return OutcomeOf(nil)
 	case err != nil:
 		return Outcome{}
 	}
-	return Judge(pod)
+	return OutcomeOf(pod)
 }

@@ -73,8 +73,8 @@ type Outcome struct {
 	Err error
 }
 
-// Judge says what the state of a recycler pod means. Nil is one that was deleted.
-func Judge(pod *corev1.Pod) Outcome {
+// OutcomeOf is what the state of a recycler pod means. Nil is one that was deleted.
+func OutcomeOf(pod *corev1.Pod) Outcome {
 	switch {
 	case pod == nil:
 		return failed("recycler pod was deleted")

@@ -154,7 +154,7 @@ func TestWhatTheStateOfARecyclerPodMeans(t *testing.T) {
 		"one that is gone has not recycled":   {nil, true, "failed to recycle volume: recycler pod was deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, why := Judge(tc.pod), ""
+			got, why := OutcomeOf(tc.pod), ""
 			if got.Err != nil {
 				why = got.Err.Error()
 			}
