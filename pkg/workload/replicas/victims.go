@@ -21,7 +21,7 @@ type ranking struct {
 	now    time.Time
 }
 
-// candidate is a pod with what it is judged by.
+// candidate is a pod with what it is ranked by.
 type candidate struct {
 	pod                       *corev1.Pod
 	scheduled, ready          bool
@@ -39,7 +39,7 @@ func victims(all []*corev1.Pod, n int, r ranking) []*corev1.Pod {
 	}
 	candidates := make([]candidate, len(all))
 	for i, pod := range all {
-		candidates[i] = r.judge(pod)
+		candidates[i] = r.candidateOf(pod)
 	}
 	slices.SortFunc(candidates, r.compare)
 	chosen := make([]*corev1.Pod, n)
@@ -49,7 +49,7 @@ func victims(all []*corev1.Pod, n int, r ranking) []*corev1.Pod {
 	return chosen
 }
 
-func (r ranking) judge(pod *corev1.Pod) candidate {
+func (r ranking) candidateOf(pod *corev1.Pod) candidate {
 	c := candidate{
 		pod:        pod,
 		scheduled:  pods.Scheduled(pod),
