@@ -40,8 +40,8 @@ func Approved(csr *certificatesv1.CertificateSigningRequest) bool {
 	return has(csr, certificatesv1.CertificateApproved) && !has(csr, certificatesv1.CertificateDenied)
 }
 
-// Judged reports whether somebody has approved or denied the request.
-func Judged(csr *certificatesv1.CertificateSigningRequest) bool {
+// Decided reports whether somebody has approved or denied the request.
+func Decided(csr *certificatesv1.CertificateSigningRequest) bool {
 	return has(csr, certificatesv1.CertificateApproved) || has(csr, certificatesv1.CertificateDenied)
 }
 

@@ -154,9 +154,9 @@ func FuzzParseRequestText(f *testing.F) {
 func TestConditions(t *testing.T) {
 	const approved, denied, failed = certificatesv1.CertificateApproved, certificatesv1.CertificateDenied, certificatesv1.CertificateFailed
 	for name, tc := range map[string]struct {
-		conditions               []certificatesv1.RequestConditionType
-		status                   corev1.ConditionStatus
-		approved, judged, failed bool
+		conditions                []certificatesv1.RequestConditionType
+		status                    corev1.ConditionStatus
+		approved, decided, failed bool
 	}{
 		"nobody has looked at it":            {nil, "True", false, false, false},
 		"approved":                           {[]certificatesv1.RequestConditionType{approved}, "True", true, true, false},
@@ -173,8 +173,8 @@ func TestConditions(t *testing.T) {
 			for _, kind := range tc.conditions {
 				csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{Type: kind, Status: tc.status})
 			}
-			if Approved(csr) != tc.approved || Judged(csr) != tc.judged || Failed(csr) != tc.failed {
-				t.Errorf("approved %t, judged %t, failed %t", Approved(csr), Judged(csr), Failed(csr))
+			if Approved(csr) != tc.approved || Decided(csr) != tc.decided || Failed(csr) != tc.failed {
+				t.Errorf("approved %t, decided %t, failed %t", Approved(csr), Decided(csr), Failed(csr))
 			}
 		})
 	}

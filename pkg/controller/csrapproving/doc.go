@@ -3,7 +3,7 @@
 //
 // It reads CertificateSigningRequests and asks for SubjectAccessReviews; it adds
 // the condition Approved, through the approval subresource, to requests for the
-// signer kubernetes.io/kube-apiserver-client-kubelet that nobody has judged. It
+// signer kubernetes.io/kube-apiserver-client-kubelet that nobody has decided on. It
 // never denies: a request whose requestor may not have one stays for a human, and
 // is asked about again after growing pauses, since roles change.
 package csrapproving

@@ -30,7 +30,7 @@ var (
 // waiting reports whether the request is one that this controller may have to judge.
 func waiting(csr *certificatesv1.CertificateSigningRequest) bool {
 	return csr.Spec.SignerName == certificatesv1.KubeAPIServerClientKubeletSignerName &&
-		!certificates.Issued(csr) && !certificates.Judged(csr)
+		!certificates.Issued(csr) && !certificates.Decided(csr)
 }
 
 func plan(csr *certificatesv1.CertificateSigningRequest, _ time.Time) act.Plan {

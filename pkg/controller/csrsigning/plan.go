@@ -54,7 +54,7 @@ func settled(csr *certificatesv1.CertificateSigningRequest, signer string) strin
 		return "it is complete: it has its certificate"
 	case certificates.Failed(csr):
 		return "it is complete: it was refused for good"
-	case !certificates.Judged(csr):
+	case !certificates.Decided(csr):
 		return "it waits to be approved"
 	case !certificates.Approved(csr):
 		return "it is complete: it was denied"
