@@ -129,7 +129,10 @@ func (p Process) where() string {
 // conclusion is the verdict of all, and the sentence of what is decisive.
 func conclusion(items []item) (Verdict, string) {
 	asked := &items[slices.IndexFunc(items, func(i item) bool { return i.Depth == 0 })]
-	if asked.Verdict == Unknown {
+	switch {
+	case asked.Verdict == Unknown && asked.Known:
+		return Unknown, fmt.Sprintf("Whether %s is as it should be is not known: %s.", named(asked), asked.Sentence)
+	case asked.Verdict == Unknown:
 		return Unknown, fmt.Sprintf("Nothing certain is known of %s: %s.", named(asked), asked.Sentence)
 	}
 	most := &items[decisive(items)]

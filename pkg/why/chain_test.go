@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -51,20 +54,34 @@ var served = KindsOf([]*metav1.APIResourceList{
 	}},
 })
 
+// cached are the kinds that a test has caches of.
+var cached = map[schema.GroupKind]runtime.Object{
+	podKind: &corev1.Pod{}, deployments: &appsv1.Deployment{}, replicaSets: &appsv1.ReplicaSet{}, claims: &corev1.PersistentVolumeClaim{},
+	volumes: &corev1.PersistentVolume{}, attachments: &storagev1.VolumeAttachment{}, devices: &resourcev1.ResourceClaim{},
+	{Group: "example.com", Kind: "Deployment"}: &metav1.PartialObjectMetadata{},
+}
+
 // newWorld is a process that began to look a minute ago, with these objects and memories.
 func newWorld(t *testing.T, loops map[string]loop, objects ...metav1.Object) *World {
 	t.Helper()
 	informers := map[schema.GroupKind]toolscache.SharedIndexInformer{}
-	for kind, like := range map[schema.GroupKind]runtime.Object{podKind: &corev1.Pod{}, deployments: &appsv1.Deployment{}, replicaSets: &appsv1.ReplicaSet{}} {
+	for kind, like := range cached {
 		informers[kind] = toolscache.NewSharedIndexInformer(&toolscache.ListWatch{}, like, 0, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
 		if err := cache.Ensure(informers[kind], cache.ByController); err != nil {
 			t.Fatal(err)
 		}
 	}
+	if err := cache.Ensure(informers[attachments], cache.AttachmentsByVolume); err != nil {
+		t.Fatal(err)
+	}
 	for _, o := range objects {
-		kind := map[string]schema.GroupKind{"*v1.Pod": podKind, "*v1.Deployment": deployments, "*v1.ReplicaSet": replicaSets}[fmt.Sprintf("%T", o)]
-		if err := informers[kind].GetIndexer().Add(o); err != nil {
-			t.Fatal(err)
+		for kind, like := range cached {
+			if reflect.TypeOf(like) != reflect.TypeOf(o) {
+				continue
+			}
+			if err := informers[kind].GetIndexer().Add(o); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	return &World{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -80,11 +81,16 @@ func firstConsumer(class string, pods []*corev1.Pod) string {
 }
 
 func namesOf(pods []*corev1.Pod) string {
-	const most = 5
 	var names []string
 	for _, pod := range pods {
 		names = append(names, pod.Name)
 	}
+	return someOf(names)
+}
+
+// someOf lists names in a sentence, and of many the first.
+func someOf(names []string) string {
+	const most = 5
 	slices.Sort(names)
 	if len(names) > most {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
@@ -133,6 +139,35 @@ func judgeVolume(pv *corev1.PersistentVolume) finding {
 		return f.with(Progressing, "its claim "+claim+" is gone, and it is being reclaimed").because(pv.Status.Message)
 	}
 	return f.with(Progressing, "it has not been looked at yet")
+}
+
+// judgeAttachment is about a volume and a node.
+func judgeAttachment(va *storagev1.VolumeAttachment) finding {
+	s := &va.Status
+	f := finding{facts: []string{"attacher " + va.Spec.Attacher, "node " + va.Spec.NodeName}}
+	what := "the volume"
+	if name := ptr.Deref(va.Spec.Source.PersistentVolumeName, ""); name != "" {
+		what = "volume " + name
+	}
+	node := "node " + va.Spec.NodeName
+	switch {
+	case va.DeletionTimestamp != nil && s.DetachError != nil:
+		return f.with(Blocked, what+" cannot be detached from "+node+lastTry(s.DetachError)).because(s.DetachError.Message)
+	case va.DeletionTimestamp != nil:
+		return f.with(Waiting, fmt.Sprintf("it waits for %s to detach %s from %s", va.Spec.Attacher, what, node))
+	case s.Attached:
+		return f.with(Complete, what+" is attached to "+node)
+	case s.AttachError != nil:
+		return f.with(Blocked, what+" cannot be attached to "+node+lastTry(s.AttachError)).because(s.AttachError.Message)
+	}
+	return f.with(Waiting, fmt.Sprintf("it waits for %s to attach %s to %s", va.Spec.Attacher, what, node))
+}
+
+func lastTry(e *storagev1.VolumeError) string {
+	if e.Time.IsZero() {
+		return ""
+	}
+	return " (last tried at " + e.Time.UTC().Format(time.RFC3339) + ")"
 }
 
 func judgeClass(class *storagev1.StorageClass) finding {

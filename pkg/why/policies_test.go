@@ -1,6 +1,7 @@
 package why
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -101,12 +102,17 @@ func TestNamespacesAndOthersThatEnd(t *testing.T) {
 	}
 	leaving := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: ago(time.Hour), Finalizers: []string{"b", "a"}}}
 	check(t, map[string]judgement{
-		"active":     {judgeNamespace(&corev1.Namespace{}, nil, noon), Complete, "it is active"},
-		"emptied":    {judgeNamespace(namespace(is(corev1.NamespaceContentRemaining)), nil, noon), Progressing, "it has been deleted for 60s, and is being emptied: about NamespaceContentRemaining"},
-		"cannot end": {judgeNamespace(namespace(is(corev1.NamespaceContentRemaining), is(corev1.NamespaceFinalizersRemaining)), []string{"1 configmaps left"}, noon), Blocked, "it has been deleted for 60s, and cannot end: NamespaceFinalizersRemaining: about NamespaceFinalizersRemaining"},
-		"discovery":  {judgeNamespace(namespace(is(corev1.NamespaceDeletionDiscoveryFailure)), nil, noon), Blocked, "it has been deleted for 60s, and cannot end: NamespaceDeletionDiscoveryFailure: about NamespaceDeletionDiscoveryFailure"},
-		"anything":   {judgeAny(&corev1.ConfigMap{}, noon), Complete, "it exists, and nothing is to be done about it"},
-		"held":       {judgeAny(leaving, noon), Waiting, "it has been deleted for 60m, and stays until its 2 finalizers have been taken off: a, b"},
-		"gone soon":  {judgeAny(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: ago(time.Second)}}, noon), Progressing, "it is being deleted"},
+		"active":            {judgeNamespace(&corev1.Namespace{}, nil, noon), Complete, "it is active"},
+		"emptied":           {judgeNamespace(namespace(is(corev1.NamespaceContentRemaining)), nil, noon), Progressing, "it has been deleted for 60s, and is being emptied: about NamespaceContentRemaining"},
+		"cannot end":        {judgeNamespace(namespace(is(corev1.NamespaceContentRemaining), is(corev1.NamespaceFinalizersRemaining)), []string{"1 configmaps left"}, noon), Blocked, "it has been deleted for 60s, and cannot end: NamespaceFinalizersRemaining: about NamespaceFinalizersRemaining"},
+		"discovery":         {judgeNamespace(namespace(is(corev1.NamespaceDeletionDiscoveryFailure)), nil, noon), Blocked, "it has been deleted for 60s, and cannot end: NamespaceDeletionDiscoveryFailure: about NamespaceDeletionDiscoveryFailure"},
+		"anything":          {judgeAny(&corev1.ConfigMap{}, noon), Unknown, "it exists, and nothing here judges objects of its kind"},
+		"a custom resource": {judgeAny(&metav1.PartialObjectMetadata{}, noon), Unknown, "it exists, and no controller here reads more of it than its metadata"},
+		"held":              {judgeAny(leaving, noon), Waiting, "it has been deleted for 60m, and stays until its 2 finalizers have been taken off: a, b"},
+		"gone soon":         {judgeAny(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: ago(time.Second)}}, noon), Progressing, "it is being deleted"},
 	})
+	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{"b", "a"}, OwnerReferences: []metav1.OwnerReference{{Kind: "Widget", Name: "w"}}}}
+	if f := judgeAny(owned, noon); !slices.Equal(f.facts, []string{"owned by Widget w", "finalizers a, b"}) {
+		t.Errorf("what is known of it: %q", f.facts)
+	}
 }

@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -88,20 +90,63 @@ func ofStatefulSet(l *look, set *appsv1.StatefulSet) []relative {
 	return all
 }
 
-// ofPod are the claims of a pod that does not run yet.
+// ofPod are the claims of a pod that does not run yet, and on its node what attaches them.
 func ofPod(l *look, pod *corev1.Pod) (all []relative) {
 	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
 		return nil
 	}
 	for i := range pod.Spec.Volumes {
+		var claim relative
 		switch v := &pod.Spec.Volumes[i]; {
 		case v.PersistentVolumeClaim != nil:
-			all = append(all, l.named(claims, pod.Namespace, v.PersistentVolumeClaim.ClaimName))
+			claim = l.named(claims, pod.Namespace, v.PersistentVolumeClaim.ClaimName)
 		case v.Ephemeral != nil:
-			all = append(all, l.named(claims, pod.Namespace, ephemeral.VolumeClaimName(pod, v)))
+			claim = l.named(claims, pod.Namespace, ephemeral.VolumeClaimName(pod, v))
+		default:
+			continue
+		}
+		if of, is := claim.object.(*corev1.PersistentVolumeClaim); is && pod.Spec.NodeName != "" {
+			all = append(all, l.attachmentsOf(of.Spec.VolumeName, pod.Spec.NodeName)...)
+		}
+		all = append(all, claim)
+	}
+	return append(all, l.devicesOf(pod)...)
+}
+
+// devicesOf are the ResourceClaims of a pod, as far as they have been made.
+func (l *look) devicesOf(pod *corev1.Pod) (all []relative) {
+	var names []*string
+	for i := range pod.Spec.ResourceClaims {
+		names = append(names, pod.Spec.ResourceClaims[i].ResourceClaimName)
+	}
+	for i := range pod.Status.ResourceClaimStatuses {
+		names = append(names, pod.Status.ResourceClaimStatuses[i].ResourceClaimName)
+	}
+	if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
+		names = append(names, &extended.ResourceClaimName)
+	}
+	for _, name := range names {
+		if name != nil {
+			all = append(all, l.named(devices, pod.Namespace, *name))
 		}
 	}
 	return all
+}
+
+// ofVolume is where it is attached, or is to be.
+func ofVolume(l *look, pv *corev1.PersistentVolume) []relative { return l.attachmentsOf(pv.Name, "") }
+
+// attachmentsOf are those of a PersistentVolume, to one node or, for "", to all of them.
+func (l *look) attachmentsOf(volume, node string) []relative {
+	indexer := l.indexed(attachments)
+	if indexer == nil || volume == "" {
+		return nil
+	}
+	found, err := cache.Lookup[storagev1.VolumeAttachment](indexer, cache.AttachmentsByVolume, volume)
+	if node != "" {
+		found = slices.DeleteFunc(found, func(va *storagev1.VolumeAttachment) bool { return va.Spec.NodeName != node })
+	}
+	return relativesOf(attachments, found, err)
 }
 
 // ofClaim are its volume and its class.

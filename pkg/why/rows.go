@@ -9,10 +9,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,6 +41,10 @@ var (
 	budgets       = schema.GroupKind{Group: policyv1.GroupName, Kind: "PodDisruptionBudget"}
 	autoscalers   = schema.GroupKind{Group: autoscalingv2.GroupName, Kind: "HorizontalPodAutoscaler"}
 	quotas        = schema.GroupKind{Kind: "ResourceQuota"}
+	attachments   = schema.GroupKind{Group: storagev1.GroupName, Kind: "VolumeAttachment"}
+	devices       = schema.GroupKind{Group: resourcev1.GroupName, Kind: "ResourceClaim"}
+	signings      = schema.GroupKind{Group: certificatesv1.GroupName, Kind: "CertificateSigningRequest"}
+	secrets       = schema.GroupKind{Kind: "Secret"}
 )
 
 // rows has what is known of each kind. It is filled by init, because rows lead to others.
@@ -55,7 +61,7 @@ func init() {
 		jobs:          {of(judgeJob), below(controlled[batchv1.Job, corev1.Pod](podKind))},
 		podKind:       {of(judgePodNow), below(ofPod)},
 		claims:        {of(judgeClaimHere), below(ofClaim)},
-		volumes:       {of(plainly(judgeVolume)), nil},
+		volumes:       {of(plainly(judgeVolume)), below(ofVolume)},
 		classes:       {of(plainly(judgeClass)), nil},
 		nodes:         {of(judgeNodeHere), below(ofNode)},
 		leases:        {of(judgeLease), nil},
@@ -65,6 +71,10 @@ func init() {
 		budgets:       {of(plainly(judgeBudget)), below(ofBudget)},
 		autoscalers:   {of(plainly(judgeAutoscaler)), below(ofAutoscaler)},
 		quotas:        {of(plainly(judgeQuota)), nil},
+		attachments:   {of(plainly(judgeAttachment)), nil},
+		devices:       {of(plainly(judgeDevices)), nil},
+		signings:      {of(plainly(judgeSigning)), nil},
+		secrets:       {judgeSecretHere, nil},
 	}
 }
 
@@ -78,7 +88,7 @@ func of[T any](judge func(*look, *T, []Controller) finding) func(*look, any, []C
 		}
 		f := judge(l, o, views)
 		switch object.(type) {
-		case *corev1.Pod, *corev1.Namespace:
+		case *corev1.Pod, *corev1.Namespace, *storagev1.VolumeAttachment:
 			return f, true
 		}
 		if m := object.(metav1.Object); m.GetDeletionTimestamp() != nil {
@@ -104,7 +114,8 @@ func below[T any](relatives func(*look, *T) []relative) func(*look, any) []relat
 	}
 }
 
-// judgeAny is about objects of kinds that have no verdict of their own.
+// judgeAny is about objects of kinds that have no verdict of their own. It has one for those
+// that are being deleted; whether another is as it should be, is not known here.
 func judgeAny(o metav1.Object, now time.Time) finding {
 	var f finding
 	if refs := o.GetOwnerReferences(); len(refs) > 0 {
@@ -115,11 +126,17 @@ func judgeAny(o metav1.Object, now time.Time) finding {
 		f.facts = append(f.facts, "owned by "+strings.Join(names, ", "))
 	}
 	since := o.GetDeletionTimestamp()
-	if since == nil {
-		return f.with(Complete, "it exists, and nothing is to be done about it")
-	}
 	finalizers := slices.Clone(o.GetFinalizers())
 	slices.Sort(finalizers)
+	if since == nil {
+		if len(finalizers) > 0 {
+			f.facts = append(f.facts, "finalizers "+strings.Join(finalizers, ", "))
+		}
+		if _, is := o.(*metav1.PartialObjectMetadata); is {
+			return f.with(Unknown, "it exists, and no controller here reads more of it than its metadata")
+		}
+		return f.with(Unknown, "it exists, and nothing here judges objects of its kind")
+	}
 	age := inWords(now.Sub(since.Time))
 	if len(finalizers) == 0 {
 		return f.with(Progressing, "it is being deleted")

@@ -6,12 +6,17 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/controller/attachdetach"
+	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/volumes/flex"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 func newAttachDetach(ctx context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
 	core, storage := cc.Informers.Core().V1(), cc.Informers.Storage().V1()
+	// The controller itself does without: a question about a volume finds where it is attached.
+	if err := cache.Ensure(storage.VolumeAttachments().Informer(), cache.AttachmentsByVolume); err != nil {
+		return nil, err
+	}
 	config := cc.Config.AttachDetachController
 	options := attachdetach.Options{
 		WithoutForce: config.DisableForceDetachOnTimeout,

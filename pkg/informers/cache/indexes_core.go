@@ -2,6 +2,7 @@ package cache
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
 )
@@ -36,6 +37,13 @@ var (
 			}
 		}
 		return claims, nil
+	}}
+	// AttachmentsByVolume finds VolumeAttachments by the name of their PersistentVolume.
+	AttachmentsByVolume = Index{"attachmentsByVolume", func(object any) ([]string, error) {
+		if va, ok := object.(*storagev1.VolumeAttachment); ok && va.Spec.Source.PersistentVolumeName != nil {
+			return []string{*va.Spec.Source.PersistentVolumeName}, nil
+		}
+		return nil, nil
 	}}
 	// TerminatedPods finds the pods in a terminal phase under Yes.
 	TerminatedPods = subset("terminatedPods", func(pod *corev1.Pod) bool {
