@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"sigs.k8s.io/yaml"
@@ -33,6 +34,17 @@ type splitOptions struct {
 	manifest, into, image string
 	lease                 string
 	port                  int
+	// takesValue reports whether a flag of the program is followed by its value.
+	takesValue func(flag string) bool
+}
+
+// takesValue returns what knows the flags of the program: one that is switched on by its name
+// alone is not followed by a value.
+func takesValue(flags *pflag.FlagSet) func(string) bool {
+	return func(name string) bool {
+		flag := flags.Lookup(name)
+		return flag != nil && flag.NoOptDefVal == ""
+	}
 }
 
 // newPlanSplitCommand returns the subcommand plan-split.
@@ -46,6 +58,7 @@ func newPlanSplitCommand() *cobra.Command {
 		// That of the parent would set up a log; an answer of this command is for a person.
 		PersistentPreRun: func(*cobra.Command, []string) {},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.takesValue = takesValue(cmd.Root().Flags())
 			return o.run(cmd.OutOrStdout(), cmd.Flags().Changed("controllers"))
 		},
 	}
@@ -110,7 +123,7 @@ func (o *splitOptions) original(given bool) (splitplan.Line, *splitplan.Manifest
 	if err != nil {
 		return line, nil, fmt.Errorf("--manifest: %w", err)
 	}
-	original, err := splitplan.Read(content)
+	original, err := splitplan.Read(content, o.takesValue)
 	if err != nil {
 		return line, nil, fmt.Errorf("--manifest=%s: %w", o.manifest, err)
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
 
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/splitplan"
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 )
@@ -44,8 +45,8 @@ func TestRowsOfASplitKnowGatesAndClouds(t *testing.T) {
 func planSplit(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	root := &cobra.Command{Use: component, RunE: func(*cobra.Command, []string) error { t.Error("it is not asked"); return nil }, SilenceUsage: true, SilenceErrors: true}
-	addSubcommands(root)
+	root := newCommand(func(context.Context, *config.CompletedConfig) error { t.Error("it is not asked"); return nil })
+	root.SilenceUsage, root.SilenceErrors = true, true
 	root.SetOut(&out)
 	root.SetErr(&out)
 	root.SetArgs(append([]string{"plan-split"}, args...))
@@ -111,6 +112,24 @@ func errorOf(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+// TestPlanSplitKnowsWhichFlagsHaveValues has flags of all sections before the one that counts.
+func TestPlanSplitKnowsWhichFlagsHaveValues(t *testing.T) {
+	original := filepath.Join(t.TempDir(), "pod.yaml")
+	manifest := `{kind: Pod, spec: {containers: [{command: [kube-controller-manager, --leader-elect, --v, "2", --kubeconfig, /conf,
+		--profiling, --feature-gates, A=true, --version, --controllers, "-ttl-controller,*", --leader-migration-config, /migration.yaml]}]}}`
+	if err := os.WriteFile(original, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	into := t.TempDir()
+	if got, err := planSplit(t, "--move=job", "--manifest="+original, "--write-manifests="+into); err != nil || !strings.Contains(got, "  --controllers=-ttl-controller,*,-job-controller\n") {
+		t.Fatalf("%v\n%s", err, got)
+	}
+	ours, err := os.ReadFile(filepath.Join(into, "kube-controller-manager-split.yaml"))
+	if err != nil || strings.Contains(string(ours), "migration") || !strings.Contains(string(ours), "- --kubeconfig=/conf\n") || !strings.Contains(string(ours), "- --profiling\n") {
+		t.Errorf("%v\n%s", err, ours)
+	}
 }
 
 // kubeadmManifest is the static pod that kubeadm writes.

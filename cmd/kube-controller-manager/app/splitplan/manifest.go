@@ -14,6 +14,8 @@ import (
 
 const (
 	program = "kube-controller-manager"
+	// logFileFlag is of go-runner, which images start the program through.
+	logFileFlag = "log-file"
 	// The original's, unless its command line says otherwise.
 	defaultLease = program
 	defaultPort  = 10257
@@ -32,8 +34,9 @@ type Manifest struct {
 	line      Line
 }
 
-// Read reads a manifest, and returns all that keeps it from being split.
-func Read(content []byte) (*Manifest, error) {
+// Read reads a manifest, and returns all that keeps it from being split. A flag of which
+// takesValue is true has the next word as its value, if it is not joined to it by "=".
+func Read(content []byte, takesValue func(flag string) bool) (*Manifest, error) {
 	m := &Manifest{pod: &corev1.Pod{}, container: -1}
 	if err := yaml.UnmarshalStrict(content, m.pod); err != nil {
 		return nil, err
@@ -51,7 +54,41 @@ func Read(content []byte) (*Manifest, error) {
 	if m.container < 0 {
 		return nil, fmt.Errorf("no container runs %s with flags of its own; a command line of a shell cannot be changed", program)
 	}
+	if open := join(&m.pod.Spec.Containers[m.container], takesValue); open != "" {
+		return nil, fmt.Errorf("--%s, at the end of the command line, has no value", open)
+	}
 	return m, m.read()
+}
+
+// join makes one word of each flag and its value, which all that reads and changes the
+// command line goes by. It returns the flag that has no value, if there is one. What stands
+// before the program is of a wrapper, which has a log file.
+func join(c *corev1.Container, takesValue func(flag string) bool) (open string) {
+	takes := func(flag string) bool { return flag == logFileFlag }
+	var waits *string
+	for _, line := range []*[]string{&c.Command, &c.Args} {
+		var joined []string
+		for _, word := range *line {
+			if waits != nil {
+				*waits += "=" + word
+				waits = nil
+				continue
+			}
+			joined = append(joined, word)
+			flag, isFlag := strings.CutPrefix(word, "--")
+			switch {
+			case isFlag && takes(flag):
+				waits = &joined[len(joined)-1]
+			case !strings.HasPrefix(word, "-") && path.Base(word) == program:
+				takes = takesValue
+			}
+		}
+		*line = joined
+	}
+	if waits != nil {
+		return strings.TrimPrefix(*waits, "--")
+	}
+	return ""
 }
 
 // read takes from the command line what a split depends on.
@@ -59,13 +96,6 @@ func (m *Manifest) read() error {
 	var problems []error
 	m.line = DefaultLine()
 	c := &m.pod.Spec.Containers[m.container]
-	for _, flag := range []string{"controllers", "leader-elect-resource-name", "secure-port", keyFlag} {
-		for _, word := range words(c) {
-			if word == "--"+flag {
-				problems = append(problems, fmt.Errorf("--%s and its value are two words; write --%s=VALUE", flag, flag))
-			}
-		}
-	}
 	if values := valuesOf(c, "controllers"); len(values) > 0 {
 		m.line.Controllers = nil
 		for _, value := range values {
@@ -130,7 +160,7 @@ func (m *Manifest) Ours(p Plan, image string) *corev1.Pod {
 func (m *Manifest) Warnings() []string {
 	var warnings []string
 	c := &m.pod.Spec.Containers[m.container]
-	for _, file := range valuesOf(c, "log-file") {
+	for _, file := range valuesOf(c, logFileFlag) {
 		warnings = append(warnings, fmt.Sprintf("--log-file=%s is in both manifests. Give ours another file, and its volume too.", file))
 	}
 	for _, value := range valuesOf(c, "enable-leader-migration") {

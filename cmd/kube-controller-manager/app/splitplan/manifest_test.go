@@ -1,6 +1,8 @@
 package splitplan
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +28,20 @@ spec:
     startupProbe: {httpGet: {path: /healthz, port: probe-port}}
 `
 
+// takesValue knows the flags of these tests.
+func takesValue(flag string) bool {
+	return slices.Contains([]string{"controllers", "leader-elect-resource-name", "secure-port", keyFlag, "leader-migration-config", "v", "cluster-name"}, flag)
+}
+
+func read(t *testing.T, manifest string) *Manifest {
+	t.Helper()
+	m, err := Read([]byte(manifest), takesValue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 func planned(t *testing.T, m *Manifest, move string) Plan {
 	t.Helper()
 	r := ask("", move)
@@ -38,10 +54,7 @@ func planned(t *testing.T, m *Manifest, move string) Plan {
 }
 
 func TestTheManifestsDifferWhereTheyMust(t *testing.T) {
-	m, err := Read([]byte(plain))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := read(t, plain)
 	if diff := cmp.Diff(Line{Controllers: []string{"*", "bootstrapsigner", "tokencleaner"}, Lease: "kube-controller-manager", Port: 10257}, m.Line()); diff != "" {
 		t.Error(diff)
 	}
@@ -75,10 +88,7 @@ func TestTheManifestsDifferWhereTheyMust(t *testing.T) {
 }
 
 func TestTheKeyOfTokensIsInOneManifest(t *testing.T) {
-	m, err := Read([]byte(plain))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := read(t, plain)
 	has := func(pod *corev1.Pod) bool { return len(valuesOf(&pod.Spec.Containers[0], keyFlag)) > 0 }
 	for move, ours := range map[string]bool{"job": false, "serviceaccount-token": true} {
 		p := planned(t, m, move)
@@ -91,6 +101,48 @@ func TestTheKeyOfTokensIsInOneManifest(t *testing.T) {
 	}
 }
 
+func TestAFlagAndItsValueMayBeTwoWords(t *testing.T) {
+	const pod = "{kind: Pod, metadata: {name: kube-controller-manager}, spec: {containers: [{name: c, command: [%s], args: [%s]}]}}"
+	for name, tc := range map[string]struct {
+		command, args string
+		theirs, ours  []string // the whole command lines
+	}{
+		"the controllers": {"kube-controller-manager", "--controllers, '*', --v=2",
+			[]string{"kube-controller-manager", "--controllers=*,-job-controller", "--v=2"},
+			[]string{"kube-controller-manager", "--controllers=job-controller", "--v=2"}},
+		"a list that begins with a dash": {"kube-controller-manager", "--controllers, '-ttl-controller,*', --v=2",
+			[]string{"kube-controller-manager", "--controllers=-ttl-controller,*,-job-controller", "--v=2"},
+			[]string{"kube-controller-manager", "--controllers=job-controller", "--v=2"}},
+		"the file of a leader migration": {"kube-controller-manager", "--enable-leader-migration, --leader-migration-config, /etc/migration.yaml, --v, '2'",
+			[]string{"kube-controller-manager", "--enable-leader-migration", "--leader-migration-config=/etc/migration.yaml", "--v=2", "--controllers=*,-job-controller"},
+			[]string{"kube-controller-manager", "--v=2", "--controllers=job-controller"}},
+		"the key of tokens": {"kube-controller-manager, --service-account-private-key-file", "/sa.key, --v=2",
+			[]string{"kube-controller-manager", "--service-account-private-key-file=/sa.key", "--v=2", "--controllers=*,-job-controller"},
+			[]string{"kube-controller-manager", "--v=2", "--controllers=job-controller"}},
+		"an empty value": {"kube-controller-manager", "--cluster-name, '', --v=2",
+			[]string{"kube-controller-manager", "--cluster-name=", "--v=2", "--controllers=*,-job-controller"},
+			[]string{"kube-controller-manager", "--cluster-name=", "--v=2", "--controllers=job-controller"}},
+		"the log of a wrapper": {"/go-runner, --also-stdout, --log-file, /var/log/kcm.log, kube-controller-manager", "--v=2",
+			[]string{"/go-runner", "--also-stdout", "--log-file=/var/log/kcm.log", "kube-controller-manager", "--v=2", "--controllers=*,-job-controller"},
+			[]string{"/go-runner", "--also-stdout", "--log-file=/var/log/kcm.log", "kube-controller-manager", "--v=2", "--controllers=job-controller"}},
+		"a flag that is not known": {"kube-controller-manager", "--unknown, --controllers=*, word",
+			[]string{"kube-controller-manager", "--unknown", "--controllers=*,-job-controller", "word"},
+			[]string{"kube-controller-manager", "--unknown", "--controllers=job-controller", "word"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := read(t, fmt.Sprintf(pod, tc.command, tc.args))
+			p := planned(t, m, "job")
+			if diff := cmp.Diff(tc.theirs, words(&m.Theirs(p).Spec.Containers[0])); diff != "" {
+				t.Errorf("the original's (-want +got):\n%s", diff)
+			}
+			ours := words(&m.Ours(p, "").Spec.Containers[0])
+			if diff := cmp.Diff(append(tc.ours, "--leader-elect=true", "--leader-elect-resource-name=ours", "--secure-port=10357"), ours); diff != "" {
+				t.Errorf("ours (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestAManifestThatCannotBeSplitIsRefused(t *testing.T) {
 	with := func(old, new string) string { return strings.ReplaceAll(plain, old, new) }
 	for name, tc := range map[string]struct{ manifest, want string }{
@@ -98,13 +150,15 @@ func TestAManifestThatCannotBeSplitIsRefused(t *testing.T) {
 		"another kind":                 {"kind: ConfigMap", `it is a "ConfigMap" and no Pod`},
 		"an unknown field":             {with("  containers:", "  containerz:"), `unknown field "containerz"`},
 		"the command line of a shell":  {with("/go-runner, --log-file=/var/log/kcm.log, /usr/local/bin/kube-controller-manager", "sh, -c, kube-controller-manager --controllers=*"), "no container runs kube-controller-manager"},
-		"a flag and its value apart":   {with("--v=2", `--secure-port, "10257"`), "--secure-port and its value are two words; write --secure-port=VALUE"},
+		"a flag without its value":     {with("--v=2, --enable-leader-migration", "--secure-port"), "--secure-port, at the end of the command line, has no value"},
+		"a port apart, and no number":  {with("--v=2", "--secure-port, https"), "--secure-port=https is not a number"},
+		"a port apart":                 {with("--v=2", `--secure-port, "10258"`), ""},
 		"a port that is no number":     {with("--v=2", "--secure-port=https"), "--secure-port=https is not a number"},
 		"the same with another lease":  {with("--v=2", "--leader-elect-resource-name=lock"), ""},
 		"a port that is given in full": {with("--v=2", "--secure-port=10258"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := Read([]byte(tc.manifest))
+			m, err := Read([]byte(tc.manifest), takesValue)
 			switch {
 			case tc.want == "" && err != nil:
 				t.Error(err)
