@@ -236,7 +236,7 @@ func TestCountsOfABudgetThatFailsDoNotWait(t *testing.T) {
 	for name, failed := range map[string]error{"fails": errors.New("unknown"), "else they do": nil} {
 		t.Run(name, func(t *testing.T) {
 			d := decision{status: policyv1.PodDisruptionBudgetStatus{CurrentHealthy: 1}, failed: failed}
-			if status := d.plan(budget(), noon).Status(nil).(act.Status); status.MayWait != (failed == nil) {
+			if status := report(d.plan(budget(), noon)); status.MayWait != (failed == nil) {
 				t.Errorf("may wait: %t", status.MayWait)
 			}
 		})
@@ -315,6 +315,60 @@ func TestAStatusThatCouldNotBeWrittenIsTriedAgainAtOnce(t *testing.T) {
 	}
 	f.clock.Step(10 * time.Millisecond)
 	f.eventually(t, "it is tried again", func() bool { return f.budgetRunner.Len() == 1 })
+}
+
+func TestWhatCouldNotBeWrittenAllowsNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		refused       error
+		reason        string
+		tries, writes int
+	}{
+		"for an error":       {apierrors.NewInternalError(errors.New("broken")), "SyncFailed", 1, 2},
+		"for a lost answer":  {errors.New("connection reset"), "SyncFailed", 1, 2},
+		"not for a conflict": {apierrors.NewConflict(budgetResource, "budget", errors.New("evicted meanwhile")), "SufficientPods", 1, 1},
+		"nor can it then":    {apierrors.NewInternalError(errors.New("broken")), "SufficientPods", 2, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := budget(minAvailable("1"), counted(3, 1))
+			b.Status.DisruptionsAllowed, b.Status.ExpectedPods = 2, 3
+			b.Status.Conditions = []metav1.Condition{condition("True", "SufficientPods", "", 2, time.Hour)}
+			f := newRig(t, b, pod("a"), pod("b"), pod("c", unready))
+			tries := 0
+			f.client.PrependReactor("update", "poddisruptionbudgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+				tries++
+				return tries <= tc.tries, nil, tc.refused
+			})
+			err := f.sync(t.Context(), budgetKey).Err()
+			status := f.status(t)
+			if err == nil || tries != tc.writes || status.Conditions[0].Reason != tc.reason || (status.DisruptionsAllowed == 0) != (tc.reason == "SyncFailed") {
+				t.Errorf("got %v and %+v with %d writes", err, status, tries)
+			}
+			if status.CurrentHealthy != 3 || status.Conditions[0].Status == "False" && status.Conditions[0].Message != tc.refused.Error() {
+				t.Errorf("got %+v", status)
+			}
+		})
+	}
+}
+
+// What is reported already is not written again for the same error.
+func TestThatNothingIsAllowedIsWrittenOnce(t *testing.T) {
+	broken := apierrors.NewInternalError(errors.New("broken"))
+	b := budget(minAvailable("1"), counted(3, 1))
+	b.Status.DisruptedPods = map[string]metav1.Time{}
+	b.Status.Conditions = []metav1.Condition{condition("False", "SyncFailed", broken.Error(), 2, time.Hour)}
+	f := newRig(t, b, pod("a"), pod("b"))
+	f.client.PrependReactor("update", "poddisruptionbudgets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, broken })
+	if err := f.sync(t.Context(), budgetKey).Err(); err == nil || len(f.wrote()) != 1 {
+		t.Errorf("got %v, wrote %v", err, f.wrote())
+	}
+}
+
+// report is the status that a plan writes.
+func report(p act.Plan) act.Status {
+	if p.Status != nil {
+		return p.Status(nil).(act.Status)
+	}
+	return p.Stages[0].Steps[0].(act.Status)
 }
 
 func TestAStaleConditionIsTakenBack(t *testing.T) {

@@ -2,11 +2,11 @@
 // API server decides whether a pod may be evicted.
 //
 // What it keeps true: a budget says how many pods it expects, how many of them
-// are healthy and should be, and how many may go. What cannot be computed allows
-// no eviction. An eviction that was allowed counts against the budget until the
-// pod is being deleted, for two minutes at most. The
-// condition DisruptionTarget of a pod that is still there after two minutes is
-// set to false.
+// are healthy and should be, and how many may go. What cannot be computed or
+// written allows no eviction. An eviction that was allowed counts against the
+// budget until the pod is being deleted, for two minutes at most. The condition
+// DisruptionTarget of a pod that is still there after two minutes is set to
+// false.
 //
 // It reads budgets, pods and what controls them: from caches where the kind is
 // built in, else through the scale subresource, at most once in two seconds for

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,15 +85,37 @@ func (d decision) plan(budget *policyv1.PodDisruptionBudget, now time.Time) act.
 		}
 		return p
 	}
-	p.Status = func(act.Results) act.Step {
-		// It is for the version that is cached: an eviction that the API server has
-		// allowed meanwhile must not be lost.
-		return act.Status{
-			Of: budget, Set: func(o client.Object) { o.(*policyv1.PodDisruptionBudget).Status = d.status },
-			MayWait: d.failed == nil && underWay(&budget.Status, &d.status), Tell: slices.Concat(d.events, d.onChange, d.overdue),
-		}
+	// It is for the version that is cached: an eviction that the API server has
+	// allowed meanwhile must not be lost.
+	report := put(budget, d.status)
+	report.MayWait = d.failed == nil && underWay(&budget.Status, &d.status)
+	report.Tell = slices.Concat(d.events, d.onChange, d.overdue)
+	p.Status = func(act.Results) act.Step { return report }
+	if d.failed == nil {
+		p.Status, p.Stages = nil, act.Stages(report)
+		p.Else = func(r act.Results) act.Plan { return d.unwritten(budget, r, now) }
 	}
 	return p
+}
+
+// unwritten allows nothing while the status cannot be written: the one that is there
+// may allow too much. After a conflict a newer version is on its way to the caches.
+func (d decision) unwritten(budget *policyv1.PodDisruptionBudget, r act.Results, now time.Time) act.Plan {
+	p := act.Plan{Why: "the status is not written", RequeueAfter: d.again}
+	last := r[len(r)-1]
+	if last.Became != act.Refused && last.Became != act.Uncertain || apierrors.IsConflict(last.Err) {
+		return p
+	}
+	status := nothingAllowed(budget, last.Err, now)
+	p.Why = "no disruption is allowed, since the status cannot be written: " + last.Err.Error()
+	if !reported(&budget.Status, &status) {
+		p.Stages = act.Stages(put(budget, status))
+	}
+	return p
+}
+
+func put(budget *policyv1.PodDisruptionBudget, status policyv1.PodDisruptionBudgetStatus) act.Status {
+	return act.Status{Of: budget, Set: func(o client.Object) { o.(*policyv1.PodDisruptionBudget).Status = status }}
 }
 
 // decide computes the status of the budget.
@@ -145,13 +168,20 @@ func allowed(expected, healthy, desired int32) int32 {
 func (d decision) failSafe(o observed, now time.Time) decision {
 	d.warnOnce(o.budget, o.failedReason, fmt.Sprintf(o.failedFormat, o.failed))
 	d.failed = o.failed
-	o.budget.Status.DeepCopyInto(&d.status)
-	d.status.DisruptionsAllowed = 0
-	meta.SetStatusCondition(&d.status.Conditions, metav1.Condition{
-		Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, Reason: policyv1.SyncFailedReason,
-		Message: o.failed.Error(), ObservedGeneration: d.status.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
-	})
+	d.status = nothingAllowed(o.budget, o.failed, now)
 	return d
+}
+
+// nothingAllowed is the status that the budget has, with no disruption allowed, because
+// of this error.
+func nothingAllowed(budget *policyv1.PodDisruptionBudget, err error, now time.Time) policyv1.PodDisruptionBudgetStatus {
+	status := *budget.Status.DeepCopy()
+	status.DisruptionsAllowed = 0
+	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+		Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, Reason: policyv1.SyncFailedReason,
+		Message: err.Error(), ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
+	})
+	return status
 }
 
 func (d *decision) warnOnce(on client.Object, reason, message string) {

@@ -223,8 +223,8 @@ func TestWhatIsToldWithAndWithoutAChange(t *testing.T) {
 	}
 	d.status.ExpectedPods = 1
 	changed := d.plan(budget(), noon)
-	got = changed.Status(nil).(act.Status).Tell
-	if diff := cmp.Diff(slices.Concat(d.events, d.onChange, d.overdue), got); diff != "" || changed.Stages != nil {
+	got = changed.Stages[0].Steps[0].(act.Status).Tell
+	if diff := cmp.Diff(slices.Concat(d.events, d.onChange, d.overdue), got); diff != "" || changed.Status != nil {
 		t.Errorf("with one: %s", diff)
 	}
 }
