@@ -115,6 +115,7 @@ func justReported(r *rig) { r.reports.Sent(web, r.Clock.Now().Add(-time.Second))
 const begins = "create controllerrevisions, "
 
 func TestRequests(t *testing.T) {
+	stray := called("stray")
 	for name, tc := range map[string]struct {
 		objects   []runtime.Object
 		faults    func(*rig)
@@ -156,6 +157,9 @@ func TestRequests(t *testing.T) {
 		"but beside another claim":           {objects: beside(disputed(settled(t, 1, withData, retaining(del, keeps)))), did: "update persistentvolumeclaims", told: "Warning ConflictingController PersistentVolumeClaim data-web-0 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim; Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful"},
 		"an orphan is adopted":               {objects: orphaned(settled(t, 1)), did: "get statefulsets, patch pods"},
 		"a pod that differs is let go":       {objects: relabelled(settled(t, 1)), did: "patch pods, create pods, update statefulsets/status", err: true},
+		"so is one of a stranger's name":     {objects: with(settled(t, 1), stray), did: "patch pods"},
+		"not one spelt with a zero":          {objects: with(settled(t, 1), called("web-01"))},
+		"nor by a set that goes":             {objects: with(settled(t, 1, deleted), stray)},
 		"the status, on a conflict anew":     {objects: with(settled(t, 0), newTestPod(9, ending)), faults: conflictOnce, did: "update statefulsets/status, get statefulsets, update statefulsets/status"},
 		"a set that goes, new":               {objects: []runtime.Object{newSet(1, deleted)}, did: begins + "update statefulsets/status"},
 		"a set whose history went first":     {objects: []runtime.Object{newSet(1, deleted, observedOnce)}, did: "update statefulsets/status"},
@@ -218,6 +222,11 @@ func orphaned(objects []runtime.Object) []runtime.Object {
 }
 func relabelled(objects []runtime.Object) []runtime.Object {
 	return onFirstPod(objects, func(p *corev1.Pod) { p.Labels["app"] = "debug" })
+}
+
+// called is a pod of this name that the set controls.
+func called(name string) *corev1.Pod {
+	return newTestPod(7, func(p *corev1.Pod) { p.Name = name })
 }
 
 // others gives a claim to somebody else.

@@ -42,6 +42,13 @@ func ordinalIn(set *appsv1.StatefulSet, pod *corev1.Pod) (int, bool) {
 	return ordinal, ok && of == set.Name && pod.Namespace == set.Namespace
 }
 
+// namedFor reports whether the pod's name is that of the set and a number, however it is
+// spelled. web-01 is none of the pods of web, but no stranger that is let go either.
+func namedFor(set *appsv1.StatefulSet, pod *corev1.Pod) bool {
+	number, ok := strings.CutPrefix(pod.Name, set.Name+"-")
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
+}
+
 // firstOrdinal is that of the set's first pod.
 func firstOrdinal(set *appsv1.StatefulSet) int {
 	if set.Spec.Ordinals == nil {

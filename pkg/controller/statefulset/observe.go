@@ -97,7 +97,23 @@ func (c *Controller) members(set *appsv1.StatefulSet, selector labels.Selector) 
 	}
 	// An orphan whose name is not that of a pod of the set is none of it.
 	orphans = slices.DeleteFunc(orphans, func(pod *corev1.Pod) bool { _, ok := ordinalIn(set, pod); return !ok })
-	return ownership.Claim(set, selector, append(owned, orphans...)), nil
+	return letGo(set, ownership.Claim(set, selector, append(owned, orphans...))), nil
+}
+
+// letGo adds to the pods to release those whose name is none of the set, whatever
+// their labels. A set that is being deleted releases nothing.
+func letGo(set *appsv1.StatefulSet, claims ownership.Claims[*corev1.Pod]) ownership.Claims[*corev1.Pod] {
+	if set.DeletionTimestamp != nil {
+		return claims
+	}
+	claims.Owned = slices.DeleteFunc(claims.Owned, func(pod *corev1.Pod) bool {
+		stray := !namedFor(set, pod)
+		if stray {
+			claims.Release = append(claims.Release, pod)
+		}
+		return stray
+	})
+	return claims
 }
 
 // claimsOf reads the claims of all places, and of the pods beyond them.
