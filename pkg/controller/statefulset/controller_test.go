@@ -160,6 +160,8 @@ func TestRequests(t *testing.T) {
 		"so is one of a stranger's name":     {objects: with(settled(t, 1), stray), did: "patch pods"},
 		"not one spelt with a zero":          {objects: with(settled(t, 1), called("web-01"))},
 		"nor by a set that goes":             {objects: with(settled(t, 1, deleted), stray)},
+		"a revision of other labels stays":   {objects: unlabelled(settled(t, 1)), did: "create controllerrevisions, get controllerrevisions"},
+		"an orphaned revision is adopted":    {objects: unclaimed(settled(t, 1)), did: "get statefulsets, patch controllerrevisions"},
 		"the status, on a conflict anew":     {objects: with(settled(t, 0), newTestPod(9, ending)), faults: conflictOnce, did: "update statefulsets/status, get statefulsets, update statefulsets/status"},
 		"a set that goes, new":               {objects: []runtime.Object{newSet(1, deleted)}, did: begins + "update statefulsets/status"},
 		"a set whose history went first":     {objects: []runtime.Object{newSet(1, deleted, observedOnce)}, did: "update statefulsets/status"},
@@ -227,6 +229,22 @@ func relabelled(objects []runtime.Object) []runtime.Object {
 // called is a pod of this name that the set controls.
 func called(name string) *corev1.Pod {
 	return newTestPod(7, func(p *corev1.Pod) { p.Name = name })
+}
+
+func onRevisions(objects []runtime.Object, do func(*appsv1.ControllerRevision)) []runtime.Object {
+	for _, o := range objects {
+		if r, ok := o.(*appsv1.ControllerRevision); ok {
+			do(r)
+		}
+	}
+	return objects
+}
+
+func unlabelled(objects []runtime.Object) []runtime.Object {
+	return onRevisions(objects, func(r *appsv1.ControllerRevision) { r.Labels = map[string]string{"app": "debug"} })
+}
+func unclaimed(objects []runtime.Object) []runtime.Object {
+	return onRevisions(objects, func(r *appsv1.ControllerRevision) { r.OwnerReferences = nil })
 }
 
 // others gives a claim to somebody else.

@@ -20,6 +20,8 @@ func plan(o observed, now time.Time) act.Plan {
 			Terminal: fmt.Errorf("stateful set %s/%s: %w", o.set.Namespace, o.set.Name, o.malformed)}
 	}
 	o.history, o.pods = o.revisions.Owned, o.members.Owned
+	// A revision whose labels do not match any more stays the set's, and is not looked at.
+	o.revisions.Release = nil
 	past := revisions.Claiming(o.set, kind, o.selector, o.revisions)
 	var members []act.Step
 	for _, pod := range o.members.Adopt {
@@ -32,8 +34,8 @@ func plan(o observed, now time.Time) act.Plan {
 		return o.revise(now)
 	}
 	return act.Plan{
-		Why: fmt.Sprintf("%d revisions and %d pods to adopt, %d and %d to release",
-			len(o.revisions.Adopt), len(o.members.Adopt), len(o.revisions.Release), len(o.members.Release)),
+		Why: fmt.Sprintf("%d revisions and %d pods to adopt, %d pods to release",
+			len(o.revisions.Adopt), len(o.members.Adopt), len(o.members.Release)),
 		Stages: []act.Stage{act.Each(past...), act.Each(members...)},
 		Then: func(r act.Results) act.Plan {
 			o.history = act.Owned(o.history, r)
