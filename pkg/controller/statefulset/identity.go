@@ -123,15 +123,13 @@ func newClaim(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, o
 	return claim
 }
 
-// missingLabels is the identity, if the pod does not carry all of it.
+// missingLabels is the identity, if the pod does not carry its name. A lost index comes
+// back only with it.
 func missingLabels(set *appsv1.StatefulSet, pod *corev1.Pod, ordinal int) map[string]string {
-	want := identity(set, ordinal)
-	for key, value := range want {
-		if pod.Labels[key] != value {
-			return want
-		}
+	if pod.Labels[appsv1.StatefulSetPodNameLabel] == podName(set.Name, ordinal) {
+		return nil
 	}
-	return nil
+	return identity(set, ordinal)
 }
 
 // missingVolumes are the claims that the pod does not mount under their names.

@@ -57,7 +57,7 @@ func TestPlans(t *testing.T) {
 		"and goes on when that is ready":         {set: newSet(3), pods: podList{p(0, at("r1")), p(1, at("r1")), p(2)}, want: []string{"delete web-1"}},
 		"not before":                             {set: newSet(3, parallel), pods: podList{p(0, at("r1")), p(1, at("r1")), p(2, lost)}},
 		"nor before it is available long enough": {set: newSet(3, parallel, minReady(10)), pods: podList{p(0, at("r1")), p(1, at("r1")), p(2, readySince(5*time.Second))}},
-		"a lost index is given back":             {set: newSet(1), pods: podList{p(0, func(pod *corev1.Pod) { delete(pod.Labels, appsv1.PodIndexLabel) })}, want: []string{"repair web-0 labels"}},
+		"a lost index alone is not given back":   {set: newSet(1), pods: podList{p(0, func(pod *corev1.Pod) { delete(pod.Labels, appsv1.PodIndexLabel) })}},
 		"an ended one goes once":                 {set: newSet(2, parallel), pods: podList{p(0), p(1, at("r1"), phase(corev1.PodFailed))}, want: []string{"delete web-1"}},
 		"not while it goes":                      {set: newSet(3, parallel), pods: podList{p(0, at("r1")), p(1, at("r1")), p(2, at("r1"), ending)}},
 		"an outdated one that is unwell goes":    {set: newSet(2, parallel), pods: podList{p(0, at("r1")), p(1, at("r0"), broken)}, want: []string{"delete web-1"}},
