@@ -226,6 +226,8 @@ func TestARefusedDeletionIsNone(t *testing.T) {
 	}{
 		"of the history": {[]runtime.Object{hourly(last(hour(12))), job("a", failed), job("b", failed)}, false, historyRetry,
 			told, "Normal SuccessfulDelete Deleted job a"},
+		"of the history, of one that was active": {[]runtime.Object{hourly(last(hour(12)), lists("a"), history(1, 0)), job("a", failed)}, false, historyRetry,
+			told + "; Normal SawCompletedJob Saw completed job: a, condition: Failed", "Normal SuccessfulDelete Deleted job a"},
 		"of one to be replaced": {[]runtime.Object{hourly(last(hour(11)), lists("a"), replace), job("a")}, true, 0,
 			told, "Normal SuccessfulDelete Deleted job a; Normal SuccessfulCreate Created job " + noonJob},
 	} {

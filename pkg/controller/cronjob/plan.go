@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
@@ -41,14 +42,14 @@ func (d *draft) record(kind, reason, format string, args ...any) {
 	d.events = append(d.events, act.Event{On: d.cron, Type: kind, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
-// plan starts what is due and brings the status up to date.
-func plan(o observed, now time.Time) act.Plan { return decide(o, now).plan(now) }
-
-// decide looks at a CronJob and its Jobs at this time.
-func decide(o observed, now time.Time) draft {
+// decide looks at a CronJob and its Jobs at this time. Of the Jobs beyond the history
+// limits, which go without a word, those that were kept could not be deleted.
+func decide(o observed, now time.Time, kept ...types.UID) draft {
 	d := draft{cron: o.cron, status: *o.cron.Status.DeepCopy(), remove: surplus(o.cron, o.jobs)}
 	for _, job := range d.remove {
-		deactivate(&d.status, job.UID)
+		if !slices.Contains(kept, job.UID) {
+			deactivate(&d.status, job.UID)
+		}
 	}
 	d.follow(o)
 	d.dropMissing(o)

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
@@ -18,9 +19,11 @@ import (
 // deleted. It is no error of the CronJob, whose starts must not wait for it.
 const historyRetry = time.Minute
 
-// plan returns the draft as steps: the history, the events, the start, and last the
-// status, which is written also when the start failed.
-func (d draft) plan(now time.Time) act.Plan {
+// plan starts what is due and brings the status up to date: first comes the history,
+// then the events, the start, and last the status, which is written also when the
+// start failed.
+func plan(o observed, now time.Time) act.Plan {
+	d := decide(o, now)
 	var history []act.Step
 	for _, job := range d.remove {
 		if job.DeletionTimestamp == nil {
@@ -34,14 +37,24 @@ func (d draft) plan(now time.Time) act.Plan {
 		Why:    fmt.Sprintf("%d Jobs that have ended are beyond the history limits", len(history)),
 		Stages: act.Stages(history...),
 		Then: func(r act.Results) act.Plan {
-			rest, retry := d, now.Add(historyRetry)
-			left := slices.ContainsFunc(r, func(of act.Result) bool { return of.Became == act.LeftUndone })
-			if left && (d.next.IsZero() || retry.Before(d.next)) {
+			kept := undone(r)
+			rest, retry := decide(o, now, kept...), now.Add(historyRetry)
+			if len(kept) > 0 && (rest.next.IsZero() || retry.Before(rest.next)) {
 				rest.next = retry
 			}
 			return rest.goOn()
 		},
 	}
+}
+
+// undone are the UIDs of what could not be deleted.
+func undone(r act.Results) (kept []types.UID) {
+	for _, of := range r {
+		if of.Became == act.LeftUndone {
+			kept = append(kept, of.Step.About().GetUID())
+		}
+	}
+	return kept
 }
 
 // deletion deletes a Job in the background.
