@@ -78,10 +78,10 @@ func New(pods coreinformers.PodInformer, nodes coreinformers.NodeInformer, hand 
 	}, c.observe, plan)
 	c.Add(pass)
 	return c, runner.Watch(c.Runner, pods.Informer(), func(change runner.Change[corev1.Pod], _ runner.Wake[key]) {
-		if change.Old != nil && cache.Terminated(change.Old) {
+		if change.Old != nil && cache.CountsAsTerminated(change.Old) {
 			c.terminated.Add(-1)
 		}
-		if change.New != nil && cache.Terminated(change.New) {
+		if change.New != nil && cache.CountsAsTerminated(change.New) {
 			c.terminated.Add(1)
 		}
 	})

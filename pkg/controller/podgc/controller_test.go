@@ -21,6 +21,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
@@ -38,7 +39,7 @@ func world(t testing.TB, threshold int, cached ...runtime.Object) (*Controller, 
 		case *corev1.Pod:
 			_ = shared.Core().V1().Pods().Informer().GetStore().Add(o)
 			_ = client.Tracker().Add(o)
-			if o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed {
+			if cache.CountsAsTerminated(o) {
 				c.terminated.Add(1)
 			}
 		case *corev1.Node:
@@ -82,6 +83,11 @@ func TestAPass(t *testing.T) {
 		"terminated pods above the threshold go": {1,
 			[]runtime.Object{node("True"), pod("new", phase(corev1.PodFailed), age(time.Minute)), pod("old", phase(corev1.PodSucceeded))},
 			[]string{"delete old"}},
+		"a phase that nobody knows counts as terminated, and none as well": {1,
+			[]runtime.Object{node("True"), pod("odd", phase("Odd"), age(2*time.Hour)), pod("none", phase(""), age(3*time.Hour)), pod("new", phase(corev1.PodFailed))},
+			[]string{"delete none", "delete odd", "fail none", "fail odd"}},
+		"pods whose phase is not known or that wait are not terminated": {1,
+			[]runtime.Object{node("True"), pod("a", phase(corev1.PodUnknown)), pod("b", phase(corev1.PodPending)), pod("c", phase(corev1.PodFailed))}, nil},
 		"pods ending on a node out of service fail and go, others there stay": {10,
 			[]runtime.Object{node("Unknown", taint), pod("live"), pod("stuck", ending(30)), pod("ended", ending(30), phase(corev1.PodSucceeded))},
 			[]string{"delete ended", "delete stuck", "fail stuck"}},

@@ -45,9 +45,9 @@ var (
 		}
 		return nil, nil
 	}}
-	// TerminatedPods finds the pods in a terminal phase under Yes.
+	// TerminatedPods finds the pods that count as terminated under Yes.
 	TerminatedPods = subset("terminatedPods", func(pod *corev1.Pod) bool {
-		return Terminated(pod)
+		return CountsAsTerminated(pod)
 	})
 	// UnscheduledTerminatingPods finds the pods under Yes that are being deleted and were never bound to a node.
 	UnscheduledTerminatingPods = subset("unscheduledTerminatingPods", func(pod *corev1.Pod) bool {
@@ -67,6 +67,16 @@ var (
 // Terminated reports whether the pod has ended for good.
 func Terminated(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// CountsAsTerminated reports whether the pod is in none of the phases before its end. One
+// in a phase that nobody knows counts as well.
+func CountsAsTerminated(pod *corev1.Pod) bool {
+	switch pod.Status.Phase {
+	case corev1.PodPending, corev1.PodRunning, corev1.PodUnknown:
+		return false
+	}
+	return true
 }
 
 // subset returns an index that holds the objects for which in is true, under Yes.
