@@ -216,6 +216,7 @@ func TestDeadlines(t *testing.T) {
 		"longer ago than the latest": {hourly(deadline(24 * 3600)), hour(9), false},
 		"shorter ago":                {hourly(deadline(3600)), noon.Add(-time.Hour), true},
 		"at once":                    {hourly(deadline(0)), noon, true},
+		"twice as long and a bit":    {hourly(deadline(18446744074)), hour(9), false},
 		"longer than can be said":    {hourly(deadline(math.MaxInt64)), hour(9), false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -69,6 +69,7 @@ func TestTolerance(t *testing.T) {
 		"zero seconds are none":                      {[]corev1.Taint{a}, []corev1.Toleration{tolerateFor("a", 0)}, false, 0},
 		"less than zero seconds are none":            {[]corev1.Taint{a}, []corev1.Toleration{tolerateFor("a", -7)}, false, 0},
 		"seconds beyond all time do not overflow":    {[]corev1.Taint{a}, []corev1.Toleration{tolerateFor("a", 1<<62)}, false, seconds(1 << 62)},
+		"nor do twice as many and a bit":             {[]corev1.Taint{a}, []corev1.Toleration{tolerateFor("a", 18446744074)}, false, seconds(1 << 62)},
 		"another effect does not match":              {[]corev1.Taint{a}, []corev1.Toleration{{Key: "a", Operator: "Exists", Effect: "NoSchedule"}}, false, untolerated},
 		"another value does not match":               {[]corev1.Taint{a}, []corev1.Toleration{{Key: "a", Value: "2"}}, false, untolerated},
 		"the same value matches":                     {[]corev1.Taint{a}, []corev1.Toleration{{Key: "a", Value: "1"}}, false, forever},
