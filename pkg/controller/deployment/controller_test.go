@@ -163,6 +163,11 @@ func TestRequests(t *testing.T) {
 				set(1, "v1", 0, 0), set(2, "v2", 3, 3)},
 			faults: func(r *rig) { r.Fail("delete", "replicasets", denied) },
 			did:    "delete replicasets, update deployments/status", err: true},
+		"a set that cannot be deleted does not keep the others": {
+			objects: []runtime.Object{deploy(3, image("v3"), settled(3, reasonComplete), func(d *appsv1.Deployment) { *d.Spec.RevisionHistoryLimit = 0 }),
+				set(1, "v1", 0, 0), set(2, "v2", 0, 0), set(3, "v3", 3, 3)},
+			faults: func(r *rig) { r.Fail("delete", "replicasets", denied) },
+			did:    "2 delete replicasets, update deployments/status", err: true},
 		"a refused deletion is no deletion": {
 			objects: []runtime.Object{deploy(3, image("v2"), settled(3, reasonComplete), func(d *appsv1.Deployment) { *d.Spec.RevisionHistoryLimit = 0 }),
 				set(1, "v1", 0, 0), set(2, "v2", 3, 3)},
