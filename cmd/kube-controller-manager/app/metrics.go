@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -23,6 +24,7 @@ var (
 	oldestWaitingDesc = ofControllers("kcm_oldest_waiting_seconds", "How long the first key in the queue has waited for a worker; 0 when none waits.")
 	panicsDesc        = ofControllers("kcm_panics_total", "Panics in reconciles and event handlers that were contained.")
 	heldDesc          = ofControllers("kcm_held_keys", "Keys that wait until the caches show what was written for them.")
+	oldestHeldDesc    = metrics.NewDesc("kcm_oldest_held_seconds", "How long the key that waits for the caches for longest has done so, of all controllers; 0 when none waits.", nil, nil, metrics.ALPHA, "")
 	stateDesc         = ofControllers("kcm_controller_state", "Always 1, labeled by the state that the controller is in.", "state")
 	leaderDesc        = metrics.NewDesc("kcm_leader", "1 while this process leads and runs the controllers, 0 while it waits, and in a shadow.", nil, nil, metrics.ALPHA, "")
 
@@ -68,7 +70,7 @@ type counted interface{ Stats() runner.Stats }
 
 // DescribeWithStability describes the metrics.
 func (m *controllerMetrics) DescribeWithStability(ch chan<- *metrics.Desc) {
-	for _, d := range []*metrics.Desc{reconcilesDesc, busyDesc, failingDesc, oldestFailingDesc, oldestWaitingDesc, panicsDesc, heldDesc, stateDesc, leaderDesc} {
+	for _, d := range []*metrics.Desc{reconcilesDesc, busyDesc, failingDesc, oldestFailingDesc, oldestWaitingDesc, panicsDesc, heldDesc, oldestHeldDesc, stateDesc, leaderDesc} {
 		ch <- d
 	}
 }
@@ -94,6 +96,7 @@ func (m *controllerMetrics) CollectWithStability(ch chan<- metrics.Metric) {
 		leads = 1
 	}
 	show(leaderDesc, metrics.GaugeValue, leads)
+	var oldestHeld time.Duration
 	for _, term := range p.terms.list() {
 		for name, s := range term.stats() {
 			show(reconcilesDesc, metrics.CounterValue, float64(s.Reconciles-s.Errors), name, "success")
@@ -104,8 +107,10 @@ func (m *controllerMetrics) CollectWithStability(ch chan<- metrics.Metric) {
 			show(oldestWaitingDesc, metrics.GaugeValue, s.OldestWaiting.Seconds(), name)
 			show(panicsDesc, metrics.CounterValue, float64(s.Panics), name)
 			show(heldDesc, metrics.GaugeValue, float64(s.Held), name)
+			oldestHeld = max(oldestHeld, s.OldestHeld)
 		}
 	}
+	show(oldestHeldDesc, metrics.GaugeValue, oldestHeld.Seconds())
 }
 
 // stats are the numbers of the controllers that have started, by name.

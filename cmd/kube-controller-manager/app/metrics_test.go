@@ -54,9 +54,9 @@ func TestAControllerHasAtMostTwelveSeries(t *testing.T) {
 	watched.of.Store(cc.process)
 	defer watched.of.Store(nil)
 	cc.name = name
-	for range 2 { // the numbers of its loops are one
+	for n := range 2 { // the numbers of its loops are one
 		cc.term.loops[name] = append(cc.term.loops[name], &countedLoop{stats: runner.Stats{
-			Reconciles: 10, Errors: 3, Panics: 1, Busy: 1500 * time.Millisecond, Failing: 2, Held: 4, OldestFailing: time.Minute, OldestWaiting: 2 * time.Second,
+			Reconciles: 10, Errors: 3, Panics: 1, Busy: 1500 * time.Millisecond, Failing: 2, Held: 4, OldestFailing: time.Minute, OldestWaiting: 2 * time.Second, OldestHeld: time.Duration(n+1) * time.Hour,
 		}})
 	}
 	cc.process.terms.add(cc.term)
@@ -78,6 +78,9 @@ func TestAControllerHasAtMostTwelveSeries(t *testing.T) {
 	}
 	if len(got) > 12 || len(got) != len(want) {
 		t.Errorf("%d series: %v", len(got), got)
+	}
+	if held := seriesOf(t, "")["kcm_oldest_held_seconds"]; held != 2*60*60 {
+		t.Errorf("the oldest held key of all controllers: %v", held)
 	}
 	cc.process.debug.PausedBy(func(string) string { return "maintenance" })
 	if got := seriesOf(t, name); got["kcm_controller_state paused"] != 1 || len(got) != len(want) {

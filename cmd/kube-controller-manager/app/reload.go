@@ -27,6 +27,11 @@ var (
 		Help:           "Changes of the file of --config while the process ran, by result: taken up (success), or refused with the last good one kept (error).",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"result"})
+	fileRefused = metrics.NewGauge(&metrics.GaugeOpts{
+		Name:           "kcm_config_refused",
+		Help:           "1 while the file of --config cannot be used, so that what was read of it last stays in force.",
+		StabilityLevel: metrics.ALPHA,
+	})
 	restartNeeded = metrics.NewGauge(&metrics.GaugeOpts{
 		Name:           "kcm_config_restart_needed",
 		Help:           "Number of fields of the file of --config that have changed and need a restart.",
@@ -34,7 +39,7 @@ var (
 	})
 )
 
-func init() { legacyregistry.MustRegister(reloads, restartNeeded) }
+func init() { legacyregistry.MustRegister(reloads, fileRefused, restartNeeded) }
 
 // follower takes up changes of the configuration file while the process runs.
 type follower struct {
@@ -101,6 +106,7 @@ func (f *follower) look() {
 	}
 	if f.failure != "" {
 		f.failure = ""
+		fileRefused.Set(0)
 		f.logger.Info("The configuration file is in order again", "file", f.File.Path())
 	}
 	if changed := f.take(settings); changed || !first {
@@ -114,6 +120,7 @@ func (f *follower) refuse(err error) {
 		return
 	}
 	f.failure = err.Error()
+	fileRefused.Set(1)
 	reloads.WithLabelValues("error").Inc()
 	f.logger.Error(err, "The configuration file cannot be used; what was read last stays in force", "file", f.File.Path())
 }

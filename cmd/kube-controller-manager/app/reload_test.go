@@ -198,10 +198,18 @@ func TestWhatNeedsARestartIsNamedOnce(t *testing.T) {
 
 func TestABadFileIsNamedOnceAndTheLastGoodOneStays(t *testing.T) {
 	r := newRig(t)
+	refused := func(want float64) {
+		t.Helper()
+		if got, err := metricstestutil.GetGaugeMetricValue(fileRefused); err != nil || got != want {
+			t.Errorf("kcm_config_refused is %v, want %v: %v", got, want, err)
+		}
+	}
 	good := strings.Replace(before, "syncs 5", "syncs 9", 1)
 	r.write(t, good)
+	refused(0)
 	r.write(t, "rubbish\n")
 	r.look()
+	refused(1)
 	if n := r.logged("cannot be used", "bad: rubbish"); n != 1 {
 		t.Errorf("%d lines name the bad file, want 1", n)
 	}
@@ -209,6 +217,7 @@ func TestABadFileIsNamedOnceAndTheLastGoodOneStays(t *testing.T) {
 		t.Errorf("%d workers with a bad file, want 9", n)
 	}
 	r.write(t, good)
+	refused(0)
 	if r.logged("in order again") != 1 {
 		t.Errorf("logged:\n%s", r.log.GetBuffer().String())
 	}
@@ -217,10 +226,12 @@ func TestABadFileIsNamedOnceAndTheLastGoodOneStays(t *testing.T) {
 	}
 	r.look()
 	r.look()
+	refused(1)
 	if n := r.logged("cannot be used", "no such file"); n != 1 {
 		t.Errorf("%d lines name the lost file, want 1", n)
 	}
 	r.write(t, strings.Replace(before, "syncs 5", "syncs 3", 1))
+	refused(0)
 	if n := r.loop.workers.Load(); n != 3 || r.logged("in order again") != 2 {
 		t.Errorf("%d workers after it, want 3; logged:\n%s", n, r.log.GetBuffer().String())
 	}

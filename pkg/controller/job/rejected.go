@@ -19,11 +19,11 @@ import (
 // a ReplicaSet are.
 
 // allowanceNow is what rejected pods mean for the next ones; nil when none is made.
-func (v *view) allowanceNow() *rejections.Verdict {
+func (v *view) allowanceNow() *rejections.Allowance {
 	if suspended(v.job) || v.job.DeletionTimestamp != nil {
 		return nil
 	}
-	allowance := rejections.Judge(v.pods, wanted(v), v.now)
+	allowance := rejections.AllowanceFor(v.pods, wanted(v), v.now)
 	return &allowance
 }
 
@@ -48,7 +48,7 @@ func (v *view) holdBack(p change) change {
 
 // withBackoff adds the condition when all pods are held back, and removes it when
 // there is nothing more to hold back for. Between two tries it stays as it is.
-func withBackoff(conditions []batchv1.JobCondition, j *rejections.Verdict, until, now time.Time) ([]batchv1.JobCondition, bool) {
+func withBackoff(conditions []batchv1.JobCondition, j *rejections.Allowance, until, now time.Time) ([]batchv1.JobCondition, bool) {
 	at := slices.IndexFunc(conditions, func(c batchv1.JobCondition) bool { return c.Type == rejections.Condition })
 	over := j == nil || j.InARow == 0
 	var told *batchv1.JobCondition

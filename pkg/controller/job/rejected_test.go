@@ -84,7 +84,7 @@ func TestRejectedPodsHoldOthersBack(t *testing.T) {
 
 func TestTheConditionTellsOfHeldPods(t *testing.T) {
 	until := noon.Add(10 * time.Second)
-	two := &rejections.Verdict{InARow: 2, Reason: "OutOfcpu"}
+	two := &rejections.Allowance{InARow: 2, Reason: "OutOfcpu"}
 	is := func(message string, since time.Duration) batchv1.JobCondition {
 		c := condition(rejections.Condition, corev1.ConditionTrue, rejections.Reason, message, noon)
 		c.LastTransitionTime = ago(since)
@@ -94,7 +94,7 @@ func TestTheConditionTellsOfHeldPods(t *testing.T) {
 	const text = "nodes reject the pods (2 in a row, the last with reason OutOfcpu); the next pod is created at 2026-01-01T12:00:10Z"
 	for name, tc := range map[string]struct {
 		have      []batchv1.JobCondition
-		allowance *rejections.Verdict
+		allowance *rejections.Allowance
 		until     time.Time
 		want      []batchv1.JobCondition
 		news      bool
@@ -103,7 +103,7 @@ func TestTheConditionTellsOfHeldPods(t *testing.T) {
 		"it says the next time":         {[]batchv1.JobCondition{is("before", time.Hour), other}, two, until, []batchv1.JobCondition{is(text, time.Hour), other}, true},
 		"it says so once":               {[]batchv1.JobCondition{is(text, time.Hour)}, two, until, []batchv1.JobCondition{is(text, time.Hour)}, false},
 		"it stays while a try is made":  {[]batchv1.JobCondition{is("before", time.Hour)}, two, time.Time{}, []batchv1.JobCondition{is("before", time.Hour)}, false},
-		"it goes when one was accepted": {[]batchv1.JobCondition{is("before", time.Hour), other}, &rejections.Verdict{}, time.Time{}, []batchv1.JobCondition{other}, true},
+		"it goes when one was accepted": {[]batchv1.JobCondition{is("before", time.Hour), other}, &rejections.Allowance{}, time.Time{}, []batchv1.JobCondition{other}, true},
 		"it goes when the Job ends":     {[]batchv1.JobCondition{is("before", time.Hour), other}, nil, until, []batchv1.JobCondition{other}, true},
 		"without it nothing changes":    {[]batchv1.JobCondition{other}, nil, time.Time{}, []batchv1.JobCondition{other}, false},
 	} {

@@ -41,7 +41,7 @@ type view struct {
 	keepStart bool
 	// allowance is what pods that nodes rejected mean for the next ones; nil when that
 	// is not asked for.
-	allowance *rejections.Verdict
+	allowance *rejections.Allowance
 }
 
 // look counts what there is.

@@ -62,8 +62,8 @@ func ran(c corev1.ContainerStatus) bool {
 	return c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil || c.RestartCount > 0
 }
 
-// Verdict is what the rejections of an owner's pods mean for the next ones.
-type Verdict struct {
+// Allowance is what the rejections of an owner's pods mean for the next ones.
+type Allowance struct {
 	// Allowed is how many pods may be made now.
 	Allowed int
 	// Until is when more may be made if none is allowed now.
@@ -76,16 +76,16 @@ type Verdict struct {
 }
 
 // Message says why pods are held back.
-func (v Verdict) Message() string {
+func (v Allowance) Message() string {
 	return fmt.Sprintf("nodes reject the pods (%d in a row, the last with reason %s)", v.InARow, v.Reason)
 }
 
-// Judge looks at all pods of an owner, also those that have ended. wanted is how many
+// AllowanceFor counts all pods of an owner, also those that have ended. wanted is how many
 // of them the owner wants to run.
-func Judge(all []*corev1.Pod, wanted int, now time.Time) Verdict {
+func AllowanceFor(all []*corev1.Pod, wanted int, now time.Time) Allowance {
 	rejected := remembered(all, now)
 	streak, tried, pending, served := sinceAccepted(all, rejected)
-	free := Verdict{Allowed: math.MaxInt}
+	free := Allowance{Allowed: math.MaxInt}
 	if len(rejected) == 0 || served >= wanted {
 		return free
 	}
@@ -94,7 +94,7 @@ func Judge(all []*corev1.Pod, wanted int, now time.Time) Verdict {
 		latest := streak[len(streak)-1]
 		slots := wanted - served
 		allowed, delay := next(min(slots, most), max(0, pending+len(streak)-slots))
-		v = Verdict{Allowed: allowed, InARow: len(streak), Reason: latest.Status.Reason}
+		v = Allowance{Allowed: allowed, InARow: len(streak), Reason: latest.Status.Reason}
 		if due := tried.Add(delay); now.Before(due) {
 			v.Allowed, v.Until = 0, due
 		}
@@ -103,7 +103,7 @@ func Judge(all []*corev1.Pod, wanted int, now time.Time) Verdict {
 }
 
 // within allows no more than lead to a limit of rejections in the window.
-func (v Verdict) within(rejected []*corev1.Pod, limit int, now time.Time) Verdict {
+func (v Allowance) within(rejected []*corev1.Pod, limit int, now time.Time) Allowance {
 	recent := rejected
 	for len(recent) > 0 && !now.Before(recent[0].CreationTimestamp.Add(window)) {
 		recent = recent[1:]

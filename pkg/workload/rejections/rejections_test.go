@@ -115,7 +115,7 @@ func TestJudge(t *testing.T) {
 		"and then as many as have left the times": {append(append(many(66, 301*s, refused), many(3, 20*s, refused)...), pod("ok", 10*s, running)), 2, 63, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Judge(tc.pods, tc.wanted, noon)
+			got := AllowanceFor(tc.pods, tc.wanted, noon)
 			wait := time.Duration(0)
 			if !got.Until.IsZero() {
 				wait = got.Until.Sub(noon)
@@ -147,7 +147,7 @@ func TestFiveMinutesOfRejections(t *testing.T) {
 					active++
 				}
 			}
-			for range min(wanted-active, Judge(all, wanted, at).Allowed) {
+			for range min(wanted-active, AllowanceFor(all, wanted, at).Allowed) {
 				p := pod(fmt.Sprint("p", len(all)), 0)
 				p.CreationTimestamp = metav1.NewTime(at.Truncate(time.Second))
 				all = append(all, p)
@@ -183,7 +183,7 @@ func TestSomeNodesAccept(t *testing.T) {
 			}
 		}
 		active = served
-		for range min(wanted-active, Judge(all, wanted, at).Allowed) {
+		for range min(wanted-active, AllowanceFor(all, wanted, at).Allowed) {
 			p := pod(fmt.Sprint("p", len(all)), 0)
 			p.CreationTimestamp = metav1.NewTime(at.Truncate(time.Second))
 			all = append(all, p)

@@ -13,7 +13,7 @@ import (
 
 // holdBack makes of the pods that are missing only as many as may be tried now.
 func (o Observed) holdBack(p change) change {
-	v := o.Judged
+	v := o.Allowance
 	if v == nil || v.Allowed >= p.Create {
 		return p
 	}
@@ -36,7 +36,7 @@ func (p change) wait(now time.Time) time.Duration {
 // withBackoff adds the condition when a pod is held back, and removes it when
 // there is nothing more to hold back for, or pods are not held back any more.
 // Between two tries it stays as it is.
-func withBackoff(conditions []appsv1.ReplicaSetCondition, v *rejections.Verdict, p change, now time.Time) []appsv1.ReplicaSetCondition {
+func withBackoff(conditions []appsv1.ReplicaSetCondition, v *rejections.Allowance, p change, now time.Time) []appsv1.ReplicaSetCondition {
 	var told *appsv1.ReplicaSetCondition
 	if !p.Until.IsZero() {
 		told = &appsv1.ReplicaSetCondition{

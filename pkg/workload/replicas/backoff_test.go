@@ -20,20 +20,20 @@ func rejected(p *corev1.Pod) {
 func TestDecideHoldsBack(t *testing.T) {
 	until := noon.Add(10 * time.Second)
 	for name, tc := range map[string]struct {
-		judged *rejections.Verdict
-		create int
-		until  time.Time
-		why    string
+		allowance *rejections.Allowance
+		create    int
+		until     time.Time
+		why       string
 	}{
-		"nothing without a verdict":    {nil, 3, time.Time{}, "3 pods missing of 3"},
-		"nothing when all may be made": {&rejections.Verdict{Allowed: 3, InARow: 3, Reason: "OutOfcpu"}, 3, time.Time{}, "3 pods missing of 3"},
-		"some": {&rejections.Verdict{Allowed: 1, InARow: 5, Reason: "OutOfcpu"}, 1, time.Time{},
+		"nothing without an allowance": {nil, 3, time.Time{}, "3 pods missing of 3"},
+		"nothing when all may be made": {&rejections.Allowance{Allowed: 3, InARow: 3, Reason: "OutOfcpu"}, 3, time.Time{}, "3 pods missing of 3"},
+		"some": {&rejections.Allowance{Allowed: 1, InARow: 5, Reason: "OutOfcpu"}, 1, time.Time{},
 			"3 pods missing of 3, delayed: nodes reject the pods (5 in a row, the last with reason OutOfcpu)"},
-		"all": {&rejections.Verdict{InARow: 5, Reason: "OutOfcpu", Until: until}, 0, until,
+		"all": {&rejections.Allowance{InARow: 5, Reason: "OutOfcpu", Until: until}, 0, until,
 			"3 pods missing of 3, delayed: nodes reject the pods (5 in a row, the last with reason OutOfcpu)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := Observed{Set: set(3), Judged: tc.judged}.decide(nil, noon)
+			p := Observed{Set: set(3), Allowance: tc.allowance}.decide(nil, noon)
 			if p.Create != tc.create || p.Until != tc.until || p.Why != tc.why {
 				t.Errorf("got %+v", p)
 			}
@@ -46,32 +46,32 @@ func TestDecideHoldsBack(t *testing.T) {
 
 func TestWithBackoff(t *testing.T) {
 	until := noon.Add(10 * time.Second)
-	held := func(inARow int) (*rejections.Verdict, change) {
-		return &rejections.Verdict{InARow: inARow, Reason: "OutOfcpu", Until: until}, change{Until: until}
+	held := func(inARow int) (*rejections.Allowance, change) {
+		return &rejections.Allowance{InARow: inARow, Reason: "OutOfcpu", Until: until}, change{Until: until}
 	}
 	is := func(message string, since time.Duration) appsv1.ReplicaSetCondition {
 		return appsv1.ReplicaSetCondition{Type: "ReplacementBackoff", Status: "True", Reason: "PodsRejected", Message: message, LastTransitionTime: ago(since)}
 	}
 	const two = "nodes reject the pods (2 in a row, the last with reason OutOfcpu); the next pod is created at 2026-01-01T12:00:10Z"
 	other := appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetReplicaFailure}
-	verdict, plan := held(2)
+	allowance, plan := held(2)
 	for name, tc := range map[string]struct {
-		have    []appsv1.ReplicaSetCondition
-		verdict *rejections.Verdict
-		plan    change
-		want    []appsv1.ReplicaSetCondition
+		have      []appsv1.ReplicaSetCondition
+		allowance *rejections.Allowance
+		plan      change
+		want      []appsv1.ReplicaSetCondition
 	}{
-		"it is added":                          {[]appsv1.ReplicaSetCondition{other}, verdict, plan, []appsv1.ReplicaSetCondition{other, is(two, 0)}},
-		"it says the next time":                {[]appsv1.ReplicaSetCondition{is("before", time.Hour), other}, verdict, plan, []appsv1.ReplicaSetCondition{is(two, time.Hour), other}},
-		"it stays while a try is under way":    {[]appsv1.ReplicaSetCondition{is("before", time.Hour)}, verdict, change{}, []appsv1.ReplicaSetCondition{is("before", time.Hour)}},
-		"it goes when a pod was accepted":      {[]appsv1.ReplicaSetCondition{is("before", time.Hour), other}, &rejections.Verdict{}, change{}, []appsv1.ReplicaSetCondition{other}},
+		"it is added":                          {[]appsv1.ReplicaSetCondition{other}, allowance, plan, []appsv1.ReplicaSetCondition{other, is(two, 0)}},
+		"it says the next time":                {[]appsv1.ReplicaSetCondition{is("before", time.Hour), other}, allowance, plan, []appsv1.ReplicaSetCondition{is(two, time.Hour), other}},
+		"it stays while a try is under way":    {[]appsv1.ReplicaSetCondition{is("before", time.Hour)}, allowance, change{}, []appsv1.ReplicaSetCondition{is("before", time.Hour)}},
+		"it goes when a pod was accepted":      {[]appsv1.ReplicaSetCondition{is("before", time.Hour), other}, &rejections.Allowance{}, change{}, []appsv1.ReplicaSetCondition{other}},
 		"it goes when pods are not held back":  {[]appsv1.ReplicaSetCondition{is("before", time.Hour)}, nil, change{}, []appsv1.ReplicaSetCondition{}},
 		"without it nothing changes":           {[]appsv1.ReplicaSetCondition{other}, nil, change{}, []appsv1.ReplicaSetCondition{other}},
-		"the first replacement needs no words": {nil, &rejections.Verdict{Allowed: 1, InARow: 1}, change{Create: 1}, nil},
+		"the first replacement needs no words": {nil, &rejections.Allowance{Allowed: 1, InARow: 1}, change{Create: 1}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := append([]appsv1.ReplicaSetCondition{}, tc.have...)
-			if d := cmp.Diff(tc.want, withBackoff(tc.have, tc.verdict, tc.plan, noon)); d != "" {
+			if d := cmp.Diff(tc.want, withBackoff(tc.have, tc.allowance, tc.plan, noon)); d != "" {
 				t.Error(d)
 			}
 			if d := cmp.Diff(before, append([]appsv1.ReplicaSetCondition{}, tc.have...)); d != "" {

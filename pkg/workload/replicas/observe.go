@@ -25,9 +25,9 @@ type Observed struct {
 	// OnNode counts by node the active pods of the set and of its siblings. It
 	// is only filled in when there may be too many pods, and empty without siblings.
 	OnNode map[string]int
-	// Judged is what pods that kubelets rejected mean for the next ones; nil when
+	// Allowance is what pods that kubelets rejected mean for the next ones; nil when
 	// every pod is replaced at once.
-	Judged *rejections.Verdict
+	Allowance *rejections.Allowance
 	// ByCost heeds the annotation pod-deletion-cost; CountTerminating reports pods
 	// that are on their way out.
 	ByCost, CountTerminating bool
@@ -71,8 +71,8 @@ func (e *Engine) observe(_ context.Context, key Key) (Observed, error) {
 		}
 	}
 	if e.o.RejectedPodBackoff {
-		verdict := rejections.Judge(slices.Concat(owned, o.Claims.Adopt), set.Replicas, e.o.Clock.Now())
-		o.Judged = &verdict
+		allowance := rejections.AllowanceFor(slices.Concat(owned, o.Claims.Adopt), set.Replicas, e.o.Clock.Now())
+		o.Allowance = &allowance
 	}
 	return o, nil
 }

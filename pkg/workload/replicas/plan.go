@@ -48,7 +48,7 @@ func (o Observed) scale(active []*corev1.Pod, now time.Time) act.Plan {
 		RequeueAfter: act.Soonest(pods.NextAvailable(active, o.Set.MinReadySeconds, now), wanted.wait(now)),
 		Status: func(r act.Results) act.Step {
 			status := statusOf(o, active, failureOf(r), now)
-			status.Conditions = withBackoff(status.Conditions, o.Judged, wanted, now)
+			status.Conditions = withBackoff(status.Conditions, o.Allowance, wanted, now)
 			return o.report(status, r)
 		},
 	}

@@ -64,13 +64,7 @@ func (r *Runner[K]) lookLive(ctx context.Context, key K) []consistency.Behind {
 
 // reportLongHold says once a minute that a key is held.
 func (r *Runner[K]) reportLongHold(ctx context.Context, key K, behind []consistency.Behind) {
-	since := behind[0].Since
-	for _, b := range behind {
-		if b.Since.Before(since) {
-			since = b.Since
-		}
-	}
-	held := r.o.Clock.Since(since)
+	held := r.o.Clock.Since(firstOf(behind))
 	if held < longHold || !r.book.mayReport(key) {
 		return
 	}
@@ -83,6 +77,17 @@ func (r *Runner[K]) reportLongHold(ctx context.Context, key K, behind []consiste
 		r.o.Events.Event(object, corev1.EventTypeWarning, CacheBehind,
 			fmt.Sprintf("Not reconciled for %s: the caches of the controller do not show its own writes yet: %s", held, strings.Join(printed(behind), "; ")))
 	}
+}
+
+// firstOf returns when the first of what the caches do not show was written.
+func firstOf(behind []consistency.Behind) time.Time {
+	first := behind[0].Since
+	for _, b := range behind {
+		if b.Since.Before(first) {
+			first = b.Since
+		}
+	}
+	return first
 }
 
 func printed(behind []consistency.Behind) []string {

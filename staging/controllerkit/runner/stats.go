@@ -18,8 +18,9 @@ type Stats struct {
 	// caches show what was written for them.
 	Failing, Held int
 	// OldestFailing is how long the key that fails for longest has done so, OldestWaiting
-	// how long the first key has waited for a worker; 0 when there is none.
-	OldestFailing, OldestWaiting time.Duration
+	// how long the first key has waited for a worker, OldestHeld how long ago the first of
+	// what the caches do not show was written; 0 when there is none.
+	OldestFailing, OldestWaiting, OldestHeld time.Duration
 }
 
 // Plus are the numbers of two loops of a controller.
@@ -28,6 +29,7 @@ func (s Stats) Plus(o Stats) Stats {
 		Reconciles: s.Reconciles + o.Reconciles, Errors: s.Errors + o.Errors, Panics: s.Panics + o.Panics, Busy: s.Busy + o.Busy,
 		Failing: s.Failing + o.Failing, Held: s.Held + o.Held,
 		OldestFailing: max(s.OldestFailing, o.OldestFailing), OldestWaiting: max(s.OldestWaiting, o.OldestWaiting),
+		OldestHeld: max(s.OldestHeld, o.OldestHeld),
 	}
 }
 
@@ -58,6 +60,7 @@ func (b *book[K]) stats() Stats {
 		}
 		if len(m.held) > 0 {
 			s.Held++
+			s.OldestHeld = max(s.OldestHeld, now.Sub(firstOf(m.held)))
 		}
 	}
 	return s

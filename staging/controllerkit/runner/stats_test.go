@@ -77,14 +77,14 @@ func TestAGroupAddsTheNumbersOfItsLoops(t *testing.T) {
 		for _, key := range keys {
 			r.book.begin(key, "")
 			r.settle(context.Background(), key, Done(errBroken))
-			r.book.held(key, []consistency.Behind{{}})
+			r.book.held(key, []consistency.Behind{{Since: clock.Now().Add(time.Second)}, {Since: clock.Now()}})
 			r.book.panicked()
 		}
 		r.Add("waits")
 		clock.Step(time.Minute)
 		loops = append(loops, r)
 	}
-	want := Stats{Reconciles: 3, Errors: 3, Panics: 3, Failing: 3, Held: 3, OldestFailing: 2 * time.Minute, OldestWaiting: 2 * time.Minute}
+	want := Stats{Reconciles: 3, Errors: 3, Panics: 3, Failing: 3, Held: 3, OldestFailing: 2 * time.Minute, OldestWaiting: 2 * time.Minute, OldestHeld: 2 * time.Minute}
 	if got := NewGroup("both", loops...).Stats(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
