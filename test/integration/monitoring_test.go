@@ -14,6 +14,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -24,24 +25,34 @@ import (
 // lease somebody else holds.
 const inCluster, outOfOffice = "a", "b"
 
+const splitLease = "kube-controller-manager-split"
+
 // TestRulesAndDashboardFit has a real Prometheus look at real managers: it loads the rules,
 // each metric and label that a rule or a panel names is served, and an alert fires.
 func TestRulesAndDashboardFit(t *testing.T) {
-	cp, leader := inTrouble(t)
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}, Spec: coordinationv1.LeaseSpec{
+	cp, leader := inTrouble(t, "--leader-elect=true", "--pause-configmap=kube-system/kcm-pause", "--max-deletes-per-minute=100000")
+	client := clientOf(t, cp)
+	pause := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kcm-pause"}, Data: map[string]string{"controllers": "ttl-controller"}}
+	if _, err := client.CoreV1().ConfigMaps("kube-system").Create(t.Context(), pause, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// The pods that a quota refuses are no difference, and a shadow counts them as one.
+	shadow := startShadow(t, cp, client, "--shadow-window=5s")
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: splitLease}, Spec: coordinationv1.LeaseSpec{
 		HolderIdentity: ptr.To("somebody"), LeaseDurationSeconds: ptr.To[int32](3600), RenewTime: ptr.To(metav1.NowMicro()), AcquireTime: ptr.To(metav1.NowMicro())}}
-	if _, err := clientOf(t, cp).CoordinationV1().Leases("kube-system").Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoordinationV1().Leases("kube-system").Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	standby := cp.StartManager(t, harness.ManagerOptions{Binary: harness.BuiltBinary(t),
-		Args: []string{"--leader-elect=true", "--leader-elect-resource-name=elsewhere"}})
+		Args: []string{"--leader-elect=true", "--leader-elect-resource-name=" + splitLease}})
 	root, err := harness.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
 	w := watching{t, harness.StartPrometheus(t, []string{filepath.Join(root, "build/monitoring/rules.yaml")},
-		harness.Target{Manager: leader, Cluster: inCluster}, harness.Target{Manager: standby, Cluster: outOfOffice})}
+		harness.Target{Manager: leader, Cluster: inCluster}, harness.Target{Manager: shadow, Cluster: inCluster},
+		harness.Target{Manager: standby, Cluster: outOfOffice})}
 	rules := w.rules()
 	for name, expression := range rules {
 		w.isServed(name, expression)
