@@ -112,6 +112,14 @@ func TestRequests(t *testing.T) {
 				set(1, "v1", 10, 10, sizedFor("10", "13")), set(2, "v2", 3, 3, sizedFor("10", "13"))},
 			faults: func(r *rig) { r.Fail("patch", "replicasets", gone); r.away() },
 			did:    "patch replicasets", err: true},
+		"an old set that keeps its pods holds up no status of a rollout": {
+			objects: []runtime.Object{deploy(10, image("v2"), settled(10, reasonComplete)), set(1, "v1", 10, 10, sizedFor("10", "13")), set(2, "v2", 3, 3, sizedFor("10", "13"))},
+			faults:  func(r *rig) { r.Fail("patch", "replicasets", denied) },
+			did:     "patch replicasets, update deployments/status", err: true},
+		"an old set that has changed in between is tried again first": {
+			objects: []runtime.Object{deploy(10, image("v2"), settled(10, reasonComplete)), set(1, "v1", 10, 10, sizedFor("10", "13")), set(2, "v2", 3, 3, sizedFor("10", "13"))},
+			faults:  func(r *rig) { r.Fail("patch", "replicasets", conflict) },
+			did:     "patch replicasets", err: true},
 		"a set that is lost is asked for again, and told": {
 			objects: []runtime.Object{deploy(3)},
 			faults:  func(r *rig) { r.Fail("create", "replicasets", apierrors.NewTimeoutError("no answer", 0)) },

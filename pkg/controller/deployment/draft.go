@@ -31,6 +31,8 @@ type draft struct {
 	// rollback replaces the Deployment, and tell is the event about it; nothing else is done then.
 	rollback *appsv1.Deployment
 	tell     act.Event
+	// rolls: the edits are a step of a rolling update.
+	rolls bool
 	// remove are ReplicaSets beyond the history limit.
 	remove []*appsv1.ReplicaSet
 	// revision is the Deployment's revision annotation; empty leaves it alone.

@@ -100,6 +100,7 @@ func (f *draft) rollOut() {
 		f.recreate()
 	case appsv1.RollingUpdateDeploymentStrategyType:
 		f.ensureNew()
+		f.rolls = true
 		f.resize(rolling(d, f.newSet, f.old))
 		f.finish()
 	default:

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -150,7 +151,20 @@ func (f *draft) failed(r act.Results) act.Plan {
 	case act.Update:
 		return act.Plan{Why: "it could not be rolled back"}
 	}
-	return act.Plan{Why: fmt.Sprintf("ReplicaSet %s could not be changed", r[i].Step.About().GetName())}
+	return f.notChanged(r[i])
+}
+
+// notChanged goes on after a ReplicaSet that could not be changed. Old ones that keep
+// their pods are no reason for a rollout to be silent: what the others have come to is
+// reported, and whether the deadline has passed. After a conflict the next try comes soon.
+func (f *draft) notChanged(r act.Result) act.Plan {
+	set := r.Step.About()
+	p := act.Plan{Why: fmt.Sprintf("ReplicaSet %s could not be changed", set.GetName())}
+	old := slices.ContainsFunc(f.old, func(of *appsv1.ReplicaSet) bool { return of.UID == set.GetUID() })
+	if f.rolls && old && !apierrors.IsConflict(r.Err) {
+		p.RequeueAfter, p.Status = f.look, f.reported
+	}
+	return p
 }
 
 // notCreated says what the Deployment reports when the new ReplicaSet was not made.
