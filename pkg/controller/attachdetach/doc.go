@@ -9,9 +9,9 @@
 //     in use. It first leaves volumesAttached, then the node is read live, and only
 //     then the VolumeAttachment is deleted.
 //   - A volume for one node only is not attached to a second one while it is known to be
-//     attached to the first, and only one operation at a time concerns it. What may
-//     leave a node leaves before it comes to another, and nobody is told that it is in
-//     the way.
+//     attached to the first, and only one operation at a time concerns it. A volume
+//     that may leave its node is detached first; a pod on another node gets no
+//     Multi-Attach event for it.
 //   - A node that is not ready loses a volume that was in use six minutes after the last
 //     pod that wanted it; one that is out of service at once.
 //

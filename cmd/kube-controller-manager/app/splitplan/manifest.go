@@ -34,8 +34,8 @@ type Manifest struct {
 	line      Line
 }
 
-// Read reads a manifest, and returns all that keeps it from being split. A flag of which
-// takesValue is true has the next word as its value, if it is not joined to it by "=".
+// Read reads a manifest, and returns all that keeps it from being split. takesValue reports
+// whether the value of a flag is the next word where "=" does not join it to the flag.
 func Read(content []byte, takesValue func(flag string) bool) (*Manifest, error) {
 	m := &Manifest{pod: &corev1.Pod{}, container: -1}
 	if err := yaml.UnmarshalStrict(content, m.pod); err != nil {
