@@ -250,7 +250,7 @@ func TestNobodyIsToldOfAVolumeThatIsAboutToLeave(t *testing.T) {
 		t.Errorf("told %q before the answer", told)
 	}
 	close(answer)
-	fixture.Eventually(t, "it stays, and that is told", func() bool { return strings.Contains(r.Told(), "Multi-Attach error") })
+	fixture.Eventually(t, "it stays, and an event says so", func() bool { return strings.Contains(r.Told(), "Multi-Attach error") })
 }
 
 func TestTheStatusOfANodeIsWrittenForTheVersionThatWasRead(t *testing.T) {

@@ -20,7 +20,7 @@ type proposal struct {
 
 // failure is why a metric asks for nothing.
 type failure struct {
-	// reason is that of event and condition, whose message is told.
+	// reason is that of the event and of the condition; told is the message of both.
 	reason string
 	told   error
 	// err is what it comes to among several metrics.

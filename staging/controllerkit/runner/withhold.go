@@ -49,7 +49,7 @@ type withheld[K comparable] struct {
 }
 
 // keep notes a key that waits since the pause had so many changes, and reports
-// whether there is a newer one, of which nothing else would wake the key.
+// whether the pause has changed since: nothing else would wake the key then.
 func (w *withheld[K]) keep(key K, why *consistency.Withheld, asOf uint64) (changed bool) {
 	w.mu.Lock()
 	if w.keys == nil {
