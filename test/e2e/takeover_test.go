@@ -28,7 +28,7 @@ func TestChangeOfBinaryWritesNothing(t *testing.T) {
 	t.Parallel()
 	c := newClusterWith(t, jobStages(t))
 	reference := tools(t).ReferenceManager
-	original := c.manager(t, reference)
+	original := c.manager(t, reference, ranges...)
 	c.nodes(t, 4)
 	start := c.Audit.Mark()
 	c.furnish(t)
@@ -45,7 +45,7 @@ func TestChangeOfBinaryWritesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		mark := c.Audit.Mark()
-		original = c.manager(t, change.path)
+		original = c.manager(t, change.path, ranges...)
 		harness.Eventually(t, 2*time.Minute, func(context.Context) error { return c.ledSince(mark) })
 		watched := time.NewTimer(quiet)
 		<-watched.C
@@ -110,6 +110,7 @@ func (c *cluster) furnish(t *testing.T) {
 	c.furnishAutoscalers(t)
 	c.furnishVolumes(t)
 	c.furnishDevices(t)
+	c.furnishNetwork(t)
 	for i := range 3 {
 		must(t)(c.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("team-%d", i)}}, metav1.CreateOptions{}))
 	}
