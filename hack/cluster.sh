@@ -61,6 +61,9 @@ componentsPatches:
   - {key: use-service-account-credentials, value: "true"}
   - {key: authentication-kubeconfig, value: $KWOK_WORKDIR/clusters/$name/kubeconfig.yaml}
   - {key: authorization-kubeconfig, value: $KWOK_WORKDIR/clusters/$name/kubeconfig.yaml}
+  - {key: allocate-node-cidrs, value: "true"}
+  - {key: cluster-cidr, value: 10.244.0.0/16}
+  - {key: service-cluster-ip-range, value: 10.0.0.0/24}
   - {key: node-monitor-period, value: 1s}
   - {key: node-monitor-grace-period, value: 8s}
   - {key: node-eviction-rate, value: "1"}

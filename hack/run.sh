@@ -32,6 +32,7 @@ follow() {
 }
 
 nodes() { kubectl get nodes --no-headers | awk '{c[$2]++} END {for (s in c) printf "nodes %s: %d\n", s, c[s]}' | sort; }
+ranges() { kubectl get nodes -o jsonpath='{range .items[*]}, {.metadata.name} {.spec.podCIDR}{end}' | sed 's/^, //'; }
 deployment() { kubectl get deployment web -o jsonpath='web: {.status.updatedReplicas} updated, {.status.availableReplicas} available, condition Available={.status.conditions[?(@.type=="Available")].status}'; }
 slice() { kubectl get endpointslices -l kubernetes.io/service-name=web -o jsonpath='{range .items[*]}slice {.metadata.name}: {.endpoints[*].addresses[0]}{end}'; }
 node_state() { kubectl get node "$1" -o jsonpath='{.metadata.name}: Ready={.status.conditions[?(@.type=="Ready")].status} taints=[{range .spec.taints[*]}{.key}:{.effect} {end}]'; }
@@ -80,6 +81,8 @@ status:
 YAML
 done | kubectl apply -f - >/dev/null
 follow 120 'nodes Ready: 4' nodes
+act "Each gets its range of pod addresses"
+follow 60 '^([^,]+/24, ){3}[^,]+/24$' ranges
 
 act "A Deployment of 3 with a Service"
 kubectl apply -f - >/dev/null <<'YAML'

@@ -84,6 +84,10 @@ func TestAControllerInTroubleIsOpenOnThePage(t *testing.T) {
 			if at < 0 || !strings.HasPrefix(body[at:], tc.says) {
 				t.Errorf("no %s in\n%s", tc.says, body)
 			}
+			// A round that ended well says nothing of the object, so it has no badge.
+			if bare := strings.HasPrefix(strings.TrimSpace(body[at+len(tc.says):]), "<summary>replicaset-controller"); bare != (name == "all is well") {
+				t.Errorf("the controller has no badge: %t", bare)
+			}
 			if held := strings.Contains(body, "<dt>held back</dt><dd>60 a minute</dd>"); held != (tc.known.Braked != "") {
 				t.Errorf("held back is shown: %t", held)
 			}
