@@ -47,7 +47,7 @@ func (c *Controller) perform(ctx context.Context, op operation) runner.Result {
 	c.ledger.end(op, err != nil && op.Kind != recycles, c.clock.Now())
 	ended = true
 	if err != nil {
-		return runner.GiveUp(fmt.Errorf("%s: %w", op, err))
+		return runner.Terminal(fmt.Errorf("%s: %w", op, err))
 	}
 	return runner.Done()
 }

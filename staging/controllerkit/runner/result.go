@@ -26,9 +26,6 @@ func Terminal(err error) Result {
 	return Result{err: err, terminal: true}
 }
 
-// GiveUp is [Terminal], for callers that have its former name.
-func GiveUp(err error) Result { return Terminal(err) }
-
 // RequeueAfter asks for another reconcile after d, in addition to any event. That
 // is planned and no failure; d <= 0 asks for none. A result with an error drops it,
 // because the retry comes first.
