@@ -62,32 +62,29 @@ func (c *Controller) carryOut(ctx context.Context, op operation) error {
 	return c.provisionVolume(ctx, op)
 }
 
-// released reads a volume live, whose claim is to be gone still; nil if there is nothing
-// to reclaim any more.
+// released reads a volume and its claim live; the plugin is nil if there is nothing to
+// reclaim any more.
 func (c *Controller) released(ctx context.Context, op operation) (*corev1.PersistentVolume, *Plugin) {
 	pv := &corev1.PersistentVolume{}
-	if err := c.live.Get(ctx, types.NamespacedName{Name: op.Volume}, pv); err != nil || pv.UID != op.UID {
+	if err := c.live.Get(ctx, types.NamespacedName{Name: op.Volume}, pv); err != nil {
+		return nil, nil
+	}
+	plugin := reclaims(op, pv, c.plugins)
+	if plugin == nil {
 		return nil, nil
 	}
 	ref := pv.Spec.ClaimRef
-	if ref == nil || ref.UID == "" || !isReleased(pv) {
-		return nil, nil
-	}
 	claim, err := c.liveClaim(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, ref.UID)
-	if err != nil || claim != nil && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == pv.Name) {
+	if err != nil || claim != nil && mayHave(claim, pv) {
 		return nil, nil
 	}
-	how := reclaimingOf(pv, c.plugins)
-	if how.start == nil || *how.start != op {
-		return nil, nil // its policy has changed
-	}
-	return pv, how.plugin
+	return pv, plugin
 }
 
 // deleteVolume deletes the backend of a volume, and then the volume.
 func (c *Controller) deleteVolume(ctx context.Context, op operation) error {
 	pv, plugin := c.released(ctx, op)
-	if pv == nil {
+	if plugin == nil {
 		return nil
 	}
 	err := plugin.Delete(ctx, pv)
@@ -130,7 +127,7 @@ func (c *Controller) unprotect(ctx context.Context, op operation) error {
 // recycleVolume empties a volume, and has its key take its claim off.
 func (c *Controller) recycleVolume(ctx context.Context, op operation) error {
 	pv, plugin := c.released(ctx, op)
-	if pv == nil {
+	if plugin == nil {
 		return nil
 	}
 	say := func(eventType, message string) {

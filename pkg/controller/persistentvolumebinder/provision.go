@@ -5,8 +5,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
@@ -97,6 +99,46 @@ func unsaved(claim *corev1.PersistentVolumeClaim, results act.Results) act.Plan 
 		Why: why, TerminalIf: func(error) bool { return true },
 		Stages: act.Stages(act.Event{On: claim, Type: corev1.EventTypeWarning, Reason: provisioningFailed, Message: "Error saving claim: " + err.Error()}),
 	}
+}
+
+// cannotFill returns why a plugin provisions no volume for a claim; empty if it may.
+func cannotFill(claim *corev1.PersistentVolumeClaim, plugin *Plugin) string {
+	if claim.Spec.DataSource == nil && claim.Spec.DataSourceRef == nil {
+		return ""
+	}
+	return fmt.Sprintf("plugin %q is not a CSI plugin. Only CSI plugin can provision a claim with a datasource", plugin.Name)
+}
+
+// cannotProvision returns why a plugin provisions no volume of a class; empty if it may.
+func cannotProvision(class *storagev1.StorageClass, plugin *Plugin) string {
+	switch {
+	case len(class.MountOptions) > 0:
+		return fmt.Sprintf("Mount options are not supported by the provisioner but StorageClass %q has mount options %v", class.Name, class.MountOptions)
+	case plugin.Disabled != "":
+		return "Failed to create provisioner: " + plugin.Disabled
+	}
+	return ""
+}
+
+// volumeFor returns the volume of a claim whose backend a plugin has made.
+func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin *Plugin, made *corev1.PersistentVolume) *corev1.PersistentVolume {
+	pv := made.DeepCopy()
+	pv.Name = "pvc-" + string(claim.UID)
+	metav1.SetMetaDataAnnotation(&pv.ObjectMeta, volumehelpers.AnnBoundByController, yes)
+	metav1.SetMetaDataAnnotation(&pv.ObjectMeta, volumehelpers.AnnDynamicallyProvisioned, plugin.Name)
+	pv.Spec.ClaimRef = &corev1.ObjectReference{
+		Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion,
+	}
+	pv.Spec.StorageClassName = classOf(claim)
+	pv.Spec.PersistentVolumeReclaimPolicy = ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
+	pv.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: requested(claim)}
+	pv.Spec.AccessModes = claim.Spec.AccessModes
+	pv.Spec.VolumeMode = claim.Spec.VolumeMode
+	pv.Status.Phase = corev1.VolumeBound // as the original sends it; the API server drops it
+	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+		pv.Finalizers = append(pv.Finalizers, deletionProtection)
+	}
+	return pv
 }
 
 // provisionedBy returns the claim with the annotations that name its provisioner.

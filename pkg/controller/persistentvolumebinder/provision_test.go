@@ -3,6 +3,7 @@ package persistentvolumebinder
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 )
@@ -50,5 +51,39 @@ func TestAnInTreeProvisioningIsStarted(t *testing.T) {
 	got := p.Note(nil).(outcome)
 	if got.start == nil || got.start.String() != "provision-ns/c[uid-c]" || got.provisioning != "kubernetes.io/host-path" {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func TestWhatAPluginDoesNotProvision(t *testing.T) {
+	able, disabled := &Plugin{Name: "p"}, &Plugin{Name: "p", Disabled: "it is off"}
+	options := class("fast", "p", func(c *storagev1.StorageClass) { c.MountOptions = []string{"ro"} })
+	for name, tc := range map[string]struct {
+		class  *storagev1.StorageClass
+		plugin *Plugin
+		want   string
+	}{
+		"all is well":                {class("fast", "p"), able, ""},
+		"options are not understood": {options, able, `Mount options are not supported by the provisioner but StorageClass "fast" has mount options [ro]`},
+		"it is off":                  {class("fast", "p"), disabled, "Failed to create provisioner: it is off"},
+		"options are looked at first": {options, disabled,
+			`Mount options are not supported by the provisioner but StorageClass "fast" has mount options [ro]`},
+	} {
+		if got := cannotProvision(tc.class, tc.plugin); got != tc.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	const filled = `plugin "p" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource`
+	for name, tc := range map[string]struct {
+		claim *corev1.PersistentVolumeClaim
+		want  string
+	}{
+		"an empty volume": {claim("c"), ""},
+		"a copy":          {claim("c", func(c *corev1.PersistentVolumeClaim) { c.Spec.DataSource = &corev1.TypedLocalObjectReference{} }), filled},
+		"a copy by reference": {claim("c", func(c *corev1.PersistentVolumeClaim) { c.Spec.DataSourceRef = &corev1.TypedObjectReference{} }),
+			filled},
+	} {
+		if got := cannotFill(tc.claim, able); got != tc.want {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }

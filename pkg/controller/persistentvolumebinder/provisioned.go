@@ -7,11 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
-	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
@@ -42,11 +39,9 @@ func (c *Controller) provisionVolume(ctx context.Context, op operation) error {
 	if plugin == nil {
 		return nil
 	}
-	refuse := func(format string, args ...any) error {
-		return c.refused(ctx, op, claim, plugin, fmt.Sprintf(format, args...))
-	}
-	if claim.Spec.DataSource != nil || claim.Spec.DataSourceRef != nil {
-		return refuse("plugin %q is not a CSI plugin. Only CSI plugin can provision a claim with a datasource", plugin.Name)
+	refuse := func(why string) error { return c.refused(ctx, op, claim, plugin, why) }
+	if why := cannotFill(claim, plugin); why != "" {
+		return refuse(why)
 	}
 	if annotated, changed := provisionedBy(claim, plugin.Name); changed {
 		if err := c.actor.Take(ctx, op, act.Update{Object: annotated, Required: true}).Err; err != nil {
@@ -62,20 +57,19 @@ func (c *Controller) provisionVolume(ctx context.Context, op operation) error {
 	case !absent(err):
 		countError(plugin.Name, provisions)
 		return fmt.Errorf("read volume %s live: %w", request.Name, err)
-	case len(o.class.MountOptions) > 0:
-		return refuse("Mount options are not supported by the provisioner but StorageClass %q has mount options %v", o.class.Name, o.class.MountOptions)
-	case plugin.Disabled != "":
-		return refuse("Failed to create provisioner: %s", plugin.Disabled)
+	}
+	if why := cannotProvision(o.class, plugin); why != "" {
+		return refuse(why)
 	}
 	if node, chosen := claim.Annotations[volumehelpers.AnnSelectedNode]; chosen {
 		if request.Node, err = c.nodes.Get(node); err != nil {
-			return refuse("Failed to get target node: %v", err)
+			return refuse(fmt.Sprintf("Failed to get target node: %v", err))
 		}
 	}
 	made, err := plugin.Provision(ctx, request)
 	if err != nil {
 		c.forgetNode(ctx, op, claim)
-		return refuse("Failed to provision volume with StorageClass %q: %v", o.class.Name, err)
+		return refuse(fmt.Sprintf("Failed to provision volume with StorageClass %q: %v", o.class.Name, err))
 	}
 	return c.create(ctx, op, claim, plugin, volumeFor(claim, o.class, plugin, made))
 }
@@ -99,27 +93,6 @@ func (c *Controller) forgetNode(ctx context.Context, op operation, claim *corev1
 	claim = claim.DeepCopy()
 	delete(claim.Annotations, volumehelpers.AnnSelectedNode)
 	c.actor.Take(ctx, op, act.Update{Object: claim}) // what fails is tried again with the next failure
-}
-
-// volumeFor returns the volume of a claim whose backend a plugin has made.
-func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin *Plugin, made *corev1.PersistentVolume) *corev1.PersistentVolume {
-	pv := made.DeepCopy()
-	pv.Name = "pvc-" + string(claim.UID)
-	metav1.SetMetaDataAnnotation(&pv.ObjectMeta, volumehelpers.AnnBoundByController, yes)
-	metav1.SetMetaDataAnnotation(&pv.ObjectMeta, volumehelpers.AnnDynamicallyProvisioned, plugin.Name)
-	pv.Spec.ClaimRef = &corev1.ObjectReference{
-		Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion,
-	}
-	pv.Spec.StorageClassName = classOf(claim)
-	pv.Spec.PersistentVolumeReclaimPolicy = ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
-	pv.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: requested(claim)}
-	pv.Spec.AccessModes = claim.Spec.AccessModes
-	pv.Spec.VolumeMode = claim.Spec.VolumeMode
-	pv.Status.Phase = corev1.VolumeBound // as the original sends it; the API server drops it
-	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
-		pv.Finalizers = append(pv.Finalizers, deletionProtection)
-	}
-	return pv
 }
 
 // create creates a volume whose backend is there. What cannot be created is deleted again.

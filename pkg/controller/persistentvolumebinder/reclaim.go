@@ -81,6 +81,23 @@ func deletionOf(pv *corev1.PersistentVolume, plugins Plugins) reclaiming {
 	return reclaiming{why: "it is deleted", by: plugin.Name, plugin: plugin, start: &operation{Kind: deletes, Volume: pv.Name, UID: pv.UID}}
 }
 
+// reclaims returns the plugin that carries out an operation on a volume as it is now; nil
+// if the volume is another one, is not released any more or has a policy for something else.
+func reclaims(op operation, pv *corev1.PersistentVolume, plugins Plugins) *Plugin {
+	if ref := pv.Spec.ClaimRef; pv.UID != op.UID || ref == nil || ref.UID == "" || !isReleased(pv) {
+		return nil
+	}
+	if how := reclaimingOf(pv, plugins); how.start != nil && *how.start == op {
+		return how.plugin
+	}
+	return nil
+}
+
+// mayHave reports whether a claim that is there has the volume, or may get it.
+func mayHave(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) bool {
+	return claim.Spec.VolumeName == "" || claim.Spec.VolumeName == pv.Name
+}
+
 // reclaim goes on with a volume that is Released or Failed.
 func (o observedVolume) reclaim(why string) act.Plan {
 	pv := o.volume
