@@ -160,6 +160,8 @@ func TestSteps(t *testing.T) {
 			fails: []failure{{"create", "jobs", broken}}, did: "get jobs, delete jobs, create jobs, update cronjobs/status", failed: true,
 			told: "Normal SuccessfulDelete Deleted job a; Warning FailedCreate Error creating job: connection refused"},
 
+		"the active job has succeeded": {cached: objects(hourly(last(hour(12)), lists("a")), job("a", complete(time.Minute))), live: objects(hourly(last(hour(12)), lists("a")), job("a", complete(time.Minute))),
+			did: "update cronjobs/status", told: "Normal SawCompletedJob Saw completed job: a, condition: Complete", after: time.Hour},
 		"the history is shortened": {cached: objects(hourly(last(hour(12))), job("a", failed), job("b", failed)), live: objects(hourly(last(hour(12))), job("a", failed), job("b", failed)),
 			did: "delete jobs", told: "Normal SuccessfulDelete Deleted job a", after: time.Hour},
 		"what is on its way is not deleted again": {cached: objects(hourly(last(hour(12))), job("a", failed, leaving), job("b", failed)), live: objects(hourly(last(hour(12)))), after: time.Hour},
