@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 	"github.com/kube-kcm/kube-controller-manager/pkg/cloud"
+	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
@@ -52,8 +52,8 @@ func (cc *ControllerContext) addCloud(ctx context.Context) (err error) {
 	if provider == nil {
 		return nil
 	}
-	cc.wholes, err = cc.whole(ctx, func(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
-		return informers.NewSharedInformerFactory(client, resync)
+	cc.wholes, err = cc.whole(ctx, func(client kubernetes.Interface, resync time.Duration) *cache.Factory {
+		return cache.NewFactory(client, resync)
 	})
 	if err != nil {
 		return err

@@ -74,15 +74,15 @@ type ControllerContext struct {
 	term        *running
 	process     *process
 	cacheClient kubernetes.Interface
-	caches      *listedCaches
+	caches      *cache.Factory
 	reads       *monitor.Reads
-	narrow      *[]informers.SharedInformerFactory
+	narrow      *[]*cache.Factory
 	monitors    *monitor.Set
 	live        consistency.List
-	kinds       meta.RESTMapper                 // of the built-in kinds, as served at the start of the term
-	wholes      informers.SharedInformerFactory // what the loops of a cloud read; nil without a provider
-	served      *atomic.Pointer[why.Kinds]      // what questions may be about, as discovery says it now
-	limits      *act.Limits                     // what holds writes back; nil for nothing
+	kinds       meta.RESTMapper            // of the built-in kinds, as served at the start of the term
+	wholes      *cache.Factory             // what the loops of a cloud read; nil without a provider
+	served      *atomic.Pointer[why.Kinds] // what questions may be about, as discovery says it now
+	limits      *act.Limits                // what holds writes back; nil for nothing
 }
 
 func newControllerContext(ctx context.Context, p *process, termName string, fence *election.Fence) (ControllerContext, error) {
@@ -96,7 +96,7 @@ func newControllerContext(ctx context.Context, p *process, termName string, fenc
 		Resync:        resyncIn(p.ComponentConfig.Generic.MinResyncPeriod.Duration),
 		term:          newRunning(p.ControllerShutdownTimeout),
 		process:       p,
-		narrow:        &[]informers.SharedInformerFactory{},
+		narrow:        &[]*cache.Factory{},
 		served:        &atomic.Pointer[why.Kinds]{},
 	}
 	p.crews.enter(cc.term)
@@ -150,8 +150,7 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 	}
 	cc.term.onClose(name.Release)
 	cc.cacheClient = client
-	cc.caches = listed(informers.NewSharedInformerFactoryWithOptions(client, cc.Resync(),
-		informers.WithTransform(cc.process.trim()), informers.WithInformerName(name)))
+	cc.caches = cache.NewFactory(client, cc.Resync(), informers.WithTransform(cc.process.trim()), informers.WithInformerName(name))
 	cc.Informers = cc.caches
 	cc.followNamespaces()
 	return nil
@@ -173,7 +172,7 @@ func (cc *ControllerContext) addMonitors(ctx context.Context, client discovery.D
 	}
 	cc.monitors = monitor.New(monitor.Options{
 		Discover: cc.noting(client.ServerGroupsAndResources), Metadata: metadataClient,
-		Whole: wholeCaches(cc.Informers), Reads: cc.reads, Clock: cc.Clock,
+		Whole: wholeCaches(cc.caches), Reads: cc.reads, Clock: cc.Clock,
 	})
 	return nil
 }
@@ -181,7 +180,7 @@ func (cc *ControllerContext) addMonitors(ctx context.Context, client discovery.D
 // narrowed makes a cache of the few objects that one controller reads of a
 // resource, where the shared one would hold all of them. It starts and stops
 // with the shared caches.
-func (cc ControllerContext) narrowed(of cache.Narrow) informers.SharedInformerFactory {
+func (cc ControllerContext) narrowed(of cache.Narrow) *cache.Factory {
 	factory := of(cc.cacheClient, cc.Resync())
 	*cc.narrow = append(*cc.narrow, factory)
 	return factory
@@ -189,7 +188,7 @@ func (cc ControllerContext) narrowed(of cache.Narrow) informers.SharedInformerFa
 
 // whole is narrowed for a cache of what the shared ones do not keep, and their connection
 // does not bring: of pods, what Trim drops.
-func (cc ControllerContext) whole(ctx context.Context, of cache.Narrow) (informers.SharedInformerFactory, error) {
+func (cc ControllerContext) whole(ctx context.Context, of cache.Narrow) (*cache.Factory, error) {
 	config, err := cc.RootClients.Config("shared-informers")
 	if err != nil {
 		return nil, fmt.Errorf("configure the client of a cache of whole objects: %w", err)

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/election"
+	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/why"
 )
 
@@ -60,7 +60,7 @@ func (cc ControllerContext) explain() {
 // cachesOf returns what finds the caches of the term that hold objects of a kind: the
 // shared one, or that of metadata, and those that one controller has narrowed for itself.
 func (cc ControllerContext) cachesOf() func(why.Kind) []why.Cache {
-	shared := startedIn(cc.Informers, false)
+	shared := startedIn(cc.caches, false)
 	var narrow []func(why.Kind) (why.Cache, bool)
 	for _, factory := range *cc.narrow {
 		narrow = append(narrow, startedIn(factory, true))
@@ -80,19 +80,15 @@ func (cc ControllerContext) cachesOf() func(why.Kind) []why.Cache {
 	}
 }
 
-// startedIn returns what finds a started cache of a factory.
-func startedIn(factory informers.SharedInformerFactory, part bool) func(why.Kind) (why.Cache, bool) {
-	started := startedKinds(factory)
+// startedIn returns what finds a cache of a factory whose caches have just been started.
+func startedIn(factory *cache.Factory, part bool) func(why.Kind) (why.Cache, bool) {
+	started := factory.AskedKinds()
 	return func(kind why.Kind) (why.Cache, bool) {
-		version, ok := started[kind.GroupKind]
+		informer, ok := started[kind.GroupKind]
 		if !ok {
 			return why.Cache{}, false
 		}
-		found, err := factory.ForResource(kind.GroupResource().WithVersion(version))
-		if err != nil {
-			return why.Cache{}, false
-		}
-		return why.Cache{Indexer: found.Informer().GetIndexer(), Synced: found.Informer().HasSynced(), Part: part}, true
+		return why.Cache{Indexer: informer.GetIndexer(), Synced: informer.HasSynced(), Part: part}, true
 	}
 }
 

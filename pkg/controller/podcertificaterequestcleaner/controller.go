@@ -3,7 +3,6 @@ package podcertificaterequestcleaner
 import (
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	certificatesinformers "k8s.io/client-go/informers/certificates/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,12 +17,12 @@ var Resource = certificatesv1beta1.SchemeGroupVersion.WithResource("podcertifica
 type key = types.NamespacedName
 
 // Informers makes informers that keep the metadata of the requests only.
-var Informers = cache.With(informers.WithTransform(func(object any) (any, error) {
+var Informers = cache.TrimmedBy(func(object any) (any, error) {
 	if request, ok := object.(*certificatesv1beta1.PodCertificateRequest); ok {
 		request.Spec, request.Status = certificatesv1beta1.PodCertificateRequestSpec{}, certificatesv1beta1.PodCertificateRequestStatus{}
 	}
 	return cache.Trim(object)
-}))
+})
 
 // Controller deletes old requests; its keys are their names.
 type Controller = reconcile.Controller[key]

@@ -3,19 +3,18 @@ package selinuxwarning
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 )
 
 // Informers makes informers whose pods have what is judged here, and nothing else.
-var Informers = cache.With(informers.WithTransform(func(object any) (any, error) {
+var Informers = cache.TrimmedBy(func(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {
 		trim(pod)
 		return pod, nil
 	}
 	return cache.Trim(object)
-}))
+})
 
 // trim keeps which volumes the containers mount, and with which labels.
 func trim(pod *corev1.Pod) {

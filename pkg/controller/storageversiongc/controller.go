@@ -4,7 +4,6 @@ import (
 	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
 	internalinformers "k8s.io/client-go/informers/apiserverinternal/v1alpha1"
 	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
@@ -27,8 +26,7 @@ var byServer = cache.NewIndex("apiServerID", func(object any) ([]string, error) 
 })
 
 // Informers makes informers whose Leases are only those of API servers.
-var Informers = cache.With(informers.WithNamespace(metav1.NamespaceSystem),
-	informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = identityLabel + "=" + apiServer }))
+var Informers = cache.Labelled(metav1.NamespaceSystem, identityLabel, apiServer)
 
 // Controller cleans StorageVersions. One loop is about servers that have just
 // gone, the other about entries of servers that may never have been there.
