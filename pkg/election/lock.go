@@ -200,12 +200,12 @@ func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 func (l *lock) note(err error) error {
 	l.seen.Lock()
 	defer l.seen.Unlock()
-	told := transport.Because(err, l.failed)
+	explained := transport.Because(err, l.failed)
 	// Running out of time says less than what took the time.
 	if l.failed == nil || !transport.OutOfTime(err) {
 		l.failed = err
 	}
-	return told
+	return explained
 }
 
 func (l *lock) noteHolder(holder, chosen string) {

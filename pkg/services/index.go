@@ -17,7 +17,7 @@ var BySelector = cache.NewIndex("selector", func(object any) ([]string, error) {
 	if !ok || !selects(service) {
 		return nil, nil
 	}
-	key, value := tellingPair(service.Spec.Selector)
+	key, value := rarePair(service.Spec.Selector)
 	return []string{pairValue(service.Namespace, key, value)}, nil
 })
 
@@ -54,10 +54,10 @@ func selects(service *corev1.Service) bool {
 	return len(service.Spec.Selector) > 0 && service.Spec.Type != corev1.ServiceTypeExternalName
 }
 
-// tellingPair picks the pair of a selector that fewest Services are likely to
+// rarePair picks the pair of a selector that fewest Services are likely to
 // share: the longest value, because names of parts are longer than those of
 // tiers and environments; then the first key, so that the choice is stable.
-func tellingPair(selector map[string]string) (key, value string) {
+func rarePair(selector map[string]string) (key, value string) {
 	for k, v := range selector {
 		if key == "" || len(v) > len(value) || len(v) == len(value) && k < key {
 			key, value = k, v

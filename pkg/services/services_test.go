@@ -132,7 +132,7 @@ func TestTellingPairIsTheOneThatFewestShare(t *testing.T) {
 		"an empty value is a value":                             {set{"only": ""}, "only"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, _ := tellingPair(tc.selector); got != tc.want {
+			if got, _ := rarePair(tc.selector); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})

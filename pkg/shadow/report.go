@@ -50,7 +50,7 @@ type Totals struct {
 	Missed    int `json:"missed"`
 	// Open is what we would write now, and whose window is not over.
 	Open int `json:"open"`
-	// Foreseen and Late count the writes of the running manager that could be told to be of
+	// Foreseen and Late count the writes of the running manager that could be seen to be of
 	// a controller, by whether we had planned such a one before we saw it.
 	Foreseen int `json:"foreseen"`
 	Late     int `json:"late"`

@@ -34,13 +34,13 @@ func (cc *ControllerContext) addBrake() {
 	for _, rate := range rates {
 		deletesHeld.WithLabelValues(rate.String())
 	}
-	cc.heldTo().Brake = act.NewBrake(cc.Clock, rates, cc.process.tellBrake, func(by act.DeleteRate) {
+	cc.heldTo().Brake = act.NewBrake(cc.Clock, rates, cc.process.reportBrake, func(by act.DeleteRate) {
 		deletesHeld.WithLabelValues(by.String()).Inc()
 	})
 }
 
-// tellBrake says that deletions begin to be held back.
-func (p *process) tellBrake(by act.DeleteRate) {
+// reportBrake says that deletions begin to be held back.
+func (p *process) reportBrake(by act.DeleteRate) {
 	klog.Background().Info("Deletions begin to be held back; --max-deletes-per-minute allows no more", "rate", by, "perMinute", by.PerMinute)
 	lease := p.mainLease()
 	on := &corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: lease.Namespace, Name: lease.Name}

@@ -147,14 +147,14 @@ func (s setback) sooner(node string, of *nodeState) setback {
 // condition adds the condition of a set when a pod is held, says its next time,
 // and removes it when no node is in trouble any more.
 func (s setback) condition(conditions []appsv1.DaemonSetCondition, now time.Time) []appsv1.DaemonSetCondition {
-	var told *appsv1.DaemonSetCondition
+	var condition *appsv1.DaemonSetCondition
 	if s.node != "" {
-		told = &appsv1.DaemonSetCondition{
+		condition = &appsv1.DaemonSetCondition{
 			Type: rejections.Condition, Status: corev1.ConditionTrue, Reason: rejections.Reason, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 			Message: rejections.Message(s.troubled, "node "+s.node, s.reason, s.due),
 		}
 	}
-	return rejections.Update(conditions, told, s.troubled == 0, factsOf)
+	return rejections.Update(conditions, condition, s.troubled == 0, factsOf)
 }
 
 // factsOf returns the type of a condition and when it began.

@@ -28,9 +28,9 @@ type draft struct {
 	// create is the new ReplicaSet, edits are changes of others.
 	create *appsv1.ReplicaSet
 	edits  []edit
-	// rollback replaces the Deployment, and tell is the event about it; nothing else is done then.
+	// rollback replaces the Deployment, and event is about that; nothing else is done then.
 	rollback *appsv1.Deployment
-	tell     act.Event
+	event    act.Event
 	// rolls: the edits are a step of a rolling update.
 	rolls bool
 	// remove are ReplicaSets beyond the history limit.

@@ -167,7 +167,7 @@ func (f *draft) rollBack(revision int64) {
 		f.reportProgress("the template to roll back from needs its ReplicaSet first")
 		return
 	}
-	f.rollback, f.tell = rolledBack(f.deployment, f.all(), revision)
+	f.rollback, f.event = rolledBack(f.deployment, f.all(), revision)
 	if f.revision != "" {
 		metav1.SetMetaDataAnnotation(&f.rollback.ObjectMeta, revisionAnnotation, f.revision)
 	}

@@ -30,13 +30,13 @@ func rollbackWanted(d *appsv1.Deployment) (int64, bool) {
 // is nothing to go back to, only the wish is gone.
 func rolledBack(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, revision int64) (*appsv1.Deployment, act.Event) {
 	after := d.DeepCopy()
-	tell := func(kind, reason, message string) act.Event {
+	event := func(kind, reason, message string) act.Event {
 		return act.Event{On: d, Type: kind, Reason: reason, Message: message}
 	}
 	delete(after.Annotations, appsv1.DeprecatedRollbackTo)
 	if revision == 0 {
 		if _, revision = topRevisions(sets); revision == 0 {
-			return after, tell(corev1.EventTypeWarning, eventRevisionNotFound, "Unable to find last revision.")
+			return after, event(corev1.EventTypeWarning, eventRevisionNotFound, "Unable to find last revision.")
 		}
 	}
 	i := slices.IndexFunc(sets, func(set *appsv1.ReplicaSet) bool {
@@ -44,11 +44,11 @@ func rolledBack(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, revision int64)
 		return err == nil && n == revision
 	})
 	if i < 0 {
-		return after, tell(corev1.EventTypeWarning, eventRevisionNotFound, "Unable to find the revision to rollback to.")
+		return after, event(corev1.EventTypeWarning, eventRevisionNotFound, "Unable to find the revision to rollback to.")
 	}
 	set := sets[i]
 	if sameTemplate(&d.Spec.Template, &set.Spec.Template) {
-		return after, tell(corev1.EventTypeWarning, eventTemplateUnchanged,
+		return after, event(corev1.EventTypeWarning, eventTemplateUnchanged,
 			fmt.Sprintf("The rollback revision contains the same template as current deployment %q", d.Name))
 	}
 	after.Spec.Template = *set.Spec.Template.DeepCopy()
@@ -60,7 +60,7 @@ func rolledBack(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, revision int64)
 		}
 	}
 	maps.Copy(after.Annotations, foreign(set.Annotations))
-	return after, tell(corev1.EventTypeNormal, eventRolledBack,
+	return after, event(corev1.EventTypeNormal, eventRolledBack,
 		fmt.Sprintf("Rolled back deployment %q to revision %d", d.Name, revision))
 }
 

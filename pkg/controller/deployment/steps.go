@@ -74,7 +74,7 @@ func (f *draft) end(p act.Plan) act.Plan {
 			if len(act.Succeeded[act.Update](r)) == 0 {
 				return act.Plan{Why: "gone before it was rolled back"}
 			}
-			return act.Plan{Why: f.why, Stages: []act.Stage{act.Together(f.tell)}}
+			return act.Plan{Why: f.why, Stages: []act.Stage{act.Together(f.event)}}
 		}
 		return p
 	}

@@ -51,18 +51,18 @@ func (v *view) holdBack(p change) change {
 func withBackoff(conditions []batchv1.JobCondition, j *rejections.Allowance, until, now time.Time) ([]batchv1.JobCondition, bool) {
 	at := slices.IndexFunc(conditions, func(c batchv1.JobCondition) bool { return c.Type == rejections.Condition })
 	over := j == nil || j.InARow == 0
-	var told *batchv1.JobCondition
+	var condition *batchv1.JobCondition
 	if j != nil && !until.IsZero() {
 		moment := metav1.NewTime(now)
-		told = &batchv1.JobCondition{
+		condition = &batchv1.JobCondition{
 			Type: rejections.Condition, Status: corev1.ConditionTrue, Reason: rejections.Reason, LastProbeTime: moment, LastTransitionTime: moment,
 			Message: fmt.Sprintf("%s; the next pod is created at %s", j.Message(), until.UTC().Format(time.RFC3339)),
 		}
-		if at >= 0 && conditions[at].Message == told.Message {
+		if at >= 0 && conditions[at].Message == condition.Message {
 			return conditions, false
 		}
 	}
-	return rejections.Update(conditions, told, over, func(c *batchv1.JobCondition) (string, *metav1.Time) {
+	return rejections.Update(conditions, condition, over, func(c *batchv1.JobCondition) (string, *metav1.Time) {
 		return string(c.Type), &c.LastTransitionTime
-	}), told != nil || at >= 0 && over
+	}), condition != nil || at >= 0 && over
 }

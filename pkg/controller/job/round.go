@@ -122,7 +122,7 @@ func (r round) note(results act.Results) act.Plan {
 	t := begin(r.view, r.carried(results))
 	_, err := results.Failed()
 	failing := err != nil
-	status := act.Status{Of: r.job, Set: put(t.status), Tell: t.told, MayWait: t.minor && !failing}
+	status := act.Status{Of: r.job, Set: put(t.status), Tell: t.events, MayWait: t.minor && !failing}
 	switch nothingToCount := t.conclusion == nil && len(t.release) == 0; {
 	case nothingToCount && !t.changed:
 		return act.Plan{Why: r.change.why, RequeueAfter: r.change.wait, Counts: r.counts(failing)}
@@ -177,7 +177,7 @@ func (r round) count(t *tally, job *batchv1.Job, failing bool) act.Plan {
 			}
 			s := act.Status{Of: job, Set: put(next.status), MayWait: whole && !failing && t.conclusion == nil && job.DeletionTimestamp == nil}
 			if ended {
-				s.Tell = next.tellEnd()
+				s.Tell = next.endEvents()
 			}
 			return s
 		},

@@ -46,8 +46,8 @@ type tally struct {
 	waiting sets.Set[types.UID]
 	// full: there is more to count than one round does.
 	full bool
-	// told are the events that are recorded once the status is written.
-	told []act.Event
+	// events are recorded once the status is written.
+	events []act.Event
 	// handled counts failures by the action of the policy that they were given to.
 	handled map[batchv1.PodFailurePolicyAction]int
 }
@@ -99,7 +99,7 @@ func (t *tally) suspend() {
 	}
 	if t.put(withCondition(t.status.Conditions, condition(batchv1.JobSuspended, is, "Job"+event, message, now.Time))) {
 		t.status.StartTime = started
-		t.told = append(t.told, t.event(corev1.EventTypeNormal, event, message))
+		t.events = append(t.events, t.event(corev1.EventTypeNormal, event, message))
 	}
 }
 
@@ -274,14 +274,14 @@ func (t *tally) why() string {
 	return why
 }
 
-// tellEnd returns the events about how the Job has ended.
-func (t *tally) tellEnd() (told []act.Event) {
+// endEvents returns the events about how the Job has ended.
+func (t *tally) endEvents() (events []act.Event) {
 	completions := t.view.job.Spec.Completions
 	if !t.conclusion.success {
-		return append(told, t.event(corev1.EventTypeWarning, t.conclusion.reason, t.conclusion.message))
+		return append(events, t.event(corev1.EventTypeWarning, t.conclusion.reason, t.conclusion.message))
 	}
 	if completions != nil && t.status.Succeeded > *completions {
-		told = append(told, t.event(corev1.EventTypeWarning, "TooManySucceededPods", "Too many succeeded pods running after completion count reached"))
+		events = append(events, t.event(corev1.EventTypeWarning, "TooManySucceededPods", "Too many succeeded pods running after completion count reached"))
 	}
-	return append(told, t.event(corev1.EventTypeNormal, "Completed", "Job completed"))
+	return append(events, t.event(corev1.EventTypeNormal, "Completed", "Job completed"))
 }

@@ -188,7 +188,7 @@ func TestSuspending(t *testing.T) {
 			tally := begin(look(tc.job, nil, streak{}, noon), carried{})
 			check(t, states(tally.status), tc.want)
 			var told []string
-			for _, e := range tally.told {
+			for _, e := range tally.events {
 				told = append(told, e.Reason)
 			}
 			check(t, slices.Contains(told, "Suspended"), tc.suspended)

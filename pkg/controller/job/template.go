@@ -38,7 +38,7 @@ func newPod(job *batchv1.Job, ref *metav1.OwnerReference, index int, replaced *c
 	pod.Spec.Hostname = fmt.Sprintf("%s-%d", job.Name, index)
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
-			tellIndex(&containers[i])
+			addIndex(&containers[i])
 		}
 	}
 	return pod
@@ -51,8 +51,8 @@ func indexedPrefix(job string, index int) string {
 	return job[:min(len(job), longestPrefix-len(suffix))] + suffix
 }
 
-// tellIndex gives a container the index, unless it names the variable itself.
-func tellIndex(c *corev1.Container) {
+// addIndex gives a container the index, unless it names the variable itself.
+func addIndex(c *corev1.Container) {
 	if slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == indexVariable }) {
 		return
 	}

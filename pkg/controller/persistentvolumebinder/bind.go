@@ -33,8 +33,8 @@ type write[T client.Object] struct {
 	subresource string
 	// changed: without it nothing is written.
 	changed bool
-	// tell are the events for when it is written.
-	tell []act.Event
+	// events are sent when it is written.
+	events []act.Event
 	// note is what is remembered of the write, beside its results.
 	note outcome
 	then func(T) act.Plan
@@ -46,7 +46,7 @@ func (w write[T]) plan() act.Plan {
 		return w.then(w.object)
 	}
 	steps := []act.Step{act.Update{Object: w.object, Subresource: w.subresource, Required: true}}
-	for _, event := range w.tell {
+	for _, event := range w.events {
 		steps = append(steps, event)
 	}
 	return act.Plan{
@@ -154,9 +154,9 @@ func beforeResize(pv *corev1.PersistentVolume, size resource.Quantity) resource.
 }
 
 // inPhase has the phase of a volume written if it is another one.
-func inPhase(pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string, tell []act.Event, then func(*corev1.PersistentVolume) act.Plan) act.Plan {
+func inPhase(pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string, events []act.Event, then func(*corev1.PersistentVolume) act.Plan) act.Plan {
 	w := phaseOf(pv, phase, message)
-	w.tell, w.then = tell, then
+	w.events, w.then = events, then
 	return w.plan()
 }
 
@@ -186,7 +186,7 @@ func unbound(pv *corev1.PersistentVolume, why string) act.Plan {
 
 // claimInPhase has a claim that is not bound reported as such. Of one that is Lost nothing
 // more is said.
-func claimInPhase(claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, why string, tell ...act.Event) act.Plan {
+func claimInPhase(claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, why string, events ...act.Event) act.Plan {
 	s := claim.Status
 	empty := len(s.AccessModes) == 0 && len(s.Capacity) == 0 && s.CurrentVolumeAttributesClassName == nil
 	if s.Phase == phase && (empty || phase == corev1.ClaimLost) {
@@ -194,6 +194,6 @@ func claimInPhase(claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVo
 	}
 	claim = claim.DeepCopy()
 	claim.Status.Phase, claim.Status.AccessModes, claim.Status.Capacity, claim.Status.CurrentVolumeAttributesClassName = phase, nil, nil, nil
-	return write[*corev1.PersistentVolumeClaim]{why: why, object: claim, subresource: "status", changed: true, tell: tell,
+	return write[*corev1.PersistentVolumeClaim]{why: why, object: claim, subresource: "status", changed: true, events: events,
 		then: func(*corev1.PersistentVolumeClaim) act.Plan { return done(why) }}.plan()
 }

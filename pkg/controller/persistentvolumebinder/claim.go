@@ -125,13 +125,13 @@ func planNamed(o observedClaim) act.Plan {
 	return o.pending(text, corev1.EventTypeWarning, "FailedBinding", text)
 }
 
-// pending tells the event and has the claim reported as Pending.
+// pending sends the event and has the claim reported as Pending.
 func (o observedClaim) pending(why, kind, reason, message string) act.Plan {
-	return o.told(why, kind, reason, message, func() act.Plan { return claimInPhase(o.claim, corev1.ClaimPending, why) })
+	return o.report(why, kind, reason, message, func() act.Plan { return claimInPhase(o.claim, corev1.ClaimPending, why) })
 }
 
-// told sends an event, unless the claim is quiet, and goes on.
-func (o observedClaim) told(why, kind, reason, message string, then func() act.Plan) act.Plan {
+// report sends an event, unless the claim is quiet, and goes on.
+func (o observedClaim) report(why, kind, reason, message string, then func() act.Plan) act.Plan {
 	if o.quiet {
 		return then()
 	}

@@ -353,7 +353,7 @@ func TestAProvisioningThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, rig := prepare(t, tc.plugins, []runtime.Object{tc.class, tc.claim}, tc.claim)
 			err := c.perform(t.Context(), operation{Kind: provisions, Claim: keyed("c"), UID: "uid-c"}).Err()
-			if told := rig.Told(); told != "Warning ProvisioningFailed "+tc.want || !errors.Is(err, errTold) || len(c.ledger.paused) != 1 {
+			if told := rig.Told(); told != "Warning ProvisioningFailed "+tc.want || !errors.Is(err, errReported) || len(c.ledger.paused) != 1 {
 				t.Errorf("told %s, %v", told, err)
 			}
 		})

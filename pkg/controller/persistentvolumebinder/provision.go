@@ -51,7 +51,7 @@ func provision(o observedClaim) act.Plan {
 	how := provisioningOf(o)
 	switch {
 	case how.failed != "":
-		return o.told(how.failed, corev1.EventTypeWarning, provisioningFailed, how.failed, func() act.Plan { return done(how.failed) })
+		return o.report(how.failed, corev1.EventTypeWarning, provisioningFailed, how.failed, func() act.Plan { return done(how.failed) })
 	case how.plugin != nil:
 		return started(provisionFor(o.claim), how.plugin.Name)
 	}
@@ -77,7 +77,7 @@ func external(o observedClaim, by string) act.Plan {
 		o.claim = claim
 		text := fmt.Sprintf("Waiting for a volume to be created either by the external provisioner '%s' or manually by the system administrator. "+
 			"If volume creation is delayed, please verify that the provisioner is running and correctly registered.", by)
-		return o.told(why, corev1.EventTypeNormal, "ExternalProvisioning", text, func() act.Plan {
+		return o.report(why, corev1.EventTypeNormal, "ExternalProvisioning", text, func() act.Plan {
 			return act.Plan{Why: why, Note: func(act.Results) any { return begun }}
 		})
 	}}.plan()
@@ -88,7 +88,7 @@ func external(o observedClaim, by string) act.Plan {
 	return p
 }
 
-// unsaved tells that a claim does not say who provisions its volume.
+// unsaved reports that a claim does not say who provisions its volume.
 func unsaved(claim *corev1.PersistentVolumeClaim, results act.Results) act.Plan {
 	const why = "the claim does not say who provisions its volume"
 	_, err := results.Failed()

@@ -22,8 +22,8 @@ const (
 	pauseBetween = 10 * time.Second
 )
 
-// errTold is a failure that has its event already.
-var errTold = errors.New("the volume cannot be provisioned")
+// errReported is a failure that has its event already.
+var errReported = errors.New("the volume cannot be provisioned")
 
 // provisionVolume has a plugin make the backend of a volume, and creates the volume.
 func (c *Controller) provisionVolume(ctx context.Context, op operation) error {
@@ -74,14 +74,14 @@ func (c *Controller) provisionVolume(ctx context.Context, op operation) error {
 	return c.create(ctx, op, claim, plugin, volumeFor(claim, o.class, plugin, made))
 }
 
-// refused tells why no volume is provisioned.
+// refused reports why no volume is provisioned.
 func (c *Controller) refused(ctx context.Context, op operation, claim *corev1.PersistentVolumeClaim, plugin *Plugin, message string) error {
 	countError(plugin.Name, provisions)
-	c.tell(ctx, op, claim, corev1.EventTypeWarning, provisioningFailed, message)
-	return fmt.Errorf("%w: %s", errTold, message)
+	c.event(ctx, op, claim, corev1.EventTypeWarning, provisioningFailed, message)
+	return fmt.Errorf("%w: %s", errReported, message)
 }
 
-func (c *Controller) tell(ctx context.Context, op operation, claim *corev1.PersistentVolumeClaim, kind, reason, message string) {
+func (c *Controller) event(ctx context.Context, op operation, claim *corev1.PersistentVolumeClaim, kind, reason, message string) {
 	c.actor.Take(ctx, op, act.Event{On: claim, Type: kind, Reason: reason, Message: message})
 }
 
@@ -99,7 +99,7 @@ func (c *Controller) forgetNode(ctx context.Context, op operation, claim *corev1
 func (c *Controller) create(ctx context.Context, op operation, claim *corev1.PersistentVolumeClaim, plugin *Plugin, pv *corev1.PersistentVolume) error {
 	err := c.retry(ctx, func() error { return c.actor.Take(ctx, op, act.Create{Object: pv.DeepCopy(), MayExist: true}).Err })
 	if err == nil {
-		c.tell(ctx, op, claim, corev1.EventTypeNormal, "ProvisioningSucceeded", fmt.Sprintf("Successfully provisioned volume %s using %s", pv.Name, plugin.Name))
+		c.event(ctx, op, claim, corev1.EventTypeNormal, "ProvisioningSucceeded", fmt.Sprintf("Successfully provisioned volume %s using %s", pv.Name, plugin.Name))
 		return nil
 	}
 	name := keyOf(claim).String()
@@ -117,7 +117,7 @@ func (c *Controller) create(ctx context.Context, op operation, claim *corev1.Per
 		return plugin.Delete(ctx, pv)
 	})
 	if err != nil {
-		c.tell(ctx, op, claim, corev1.EventTypeWarning, "ProvisioningCleanupFailed", fmt.Sprintf("Error cleaning provisioned volume for claim %s: %v. Please delete manually.", name, err))
+		c.event(ctx, op, claim, corev1.EventTypeWarning, "ProvisioningCleanupFailed", fmt.Sprintf("Error cleaning provisioned volume for claim %s: %v. Please delete manually.", name, err))
 	}
 	return refused
 }

@@ -123,8 +123,8 @@ func (o observedVolume) reclaim(why string) act.Plan {
 // failedPlan has a volume reported as Failed, once.
 func failedPlan(pv *corev1.PersistentVolume, f failure, how reclaiming) act.Plan {
 	on := pv.DeepCopy()
-	tell := []act.Event{{On: on, Type: corev1.EventTypeWarning, Reason: f.reason, Message: f.message}}
-	return inPhase(pv, corev1.VolumeFailed, f.message, tell, func(*corev1.PersistentVolume) act.Plan {
+	events := []act.Event{{On: on, Type: corev1.EventTypeWarning, Reason: f.reason, Message: f.message}}
+	return inPhase(pv, corev1.VolumeFailed, f.message, events, func(*corev1.PersistentVolume) act.Plan {
 		return act.Plan{Why: f.message, Note: func(act.Results) any {
 			return outcome{deleting: how.by, reported: true, impossible: how.failed != nil && !how.recycles}
 		}}

@@ -32,7 +32,7 @@ func pending(claim *corev1.PersistentVolumeClaim) bool {
 	return !metav1.HasAnnotation(claim.ObjectMeta, volumehelpers.AnnBindCompleted)
 }
 
-// wakeClaim has a claim looked at, and its events told again.
+// wakeClaim has a claim looked at, and its events sent again.
 func (c *Controller) wakeClaim(key types.NamespacedName) {
 	c.loud.add(key)
 	c.claims.Add(key)

@@ -21,8 +21,8 @@ const (
 
 // decision is what to do about one autoscaler.
 type decision struct {
-	// told are the events, in their order.
-	told []act.Event
+	// events are in their order.
+	events []act.Event
 	// rescale sets the number of pods to desired, because of reason.
 	rescale bool
 	desired int32
@@ -166,7 +166,7 @@ func (d *decision) gather(w world, propose proposer) measured {
 		d.results = append(d.results, result{spec.Type, direction(w.hpa.Status.CurrentReplicas, got.replicas), fail != nil, fail != nil && fail.user, w.readings[i].took})
 		if fail != nil {
 			d.results[i].action = none
-			d.warn(fail.reason, fail.told.Error())
+			d.warn(fail.reason, fail.message.Error())
 			failed++
 			if first == nil {
 				first = fail
@@ -180,7 +180,7 @@ func (d *decision) gather(w world, propose proposer) measured {
 	}
 	if first != nil {
 		m.err = fmt.Errorf("invalid metrics (%v invalid out of %v), first error is: %w", failed, len(specs), first.err)
-		m.why = conditionState{false, first.reason, "the HPA was unable to compute the replica count: " + first.told.Error()}
+		m.why = conditionState{false, first.reason, "the HPA was unable to compute the replica count: " + first.message.Error()}
 	}
 	m.found = failed == 0 || failed < len(specs) && m.replicas >= w.current
 	return m
@@ -195,11 +195,11 @@ func (d *decision) say(kind autoscalingv2.HorizontalPodAutoscalerConditionType, 
 }
 
 func (d *decision) warn(reason, message string) {
-	d.told = append(d.told, act.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message})
+	d.events = append(d.events, act.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message})
 }
 
 func (d *decision) refuse(u *refusal, kind autoscalingv2.HorizontalPodAutoscalerConditionType, now time.Time) {
-	d.warn(u.reason, u.told)
+	d.warn(u.reason, u.message)
 	d.say(kind, u.condition, now)
 	d.err, d.user = u.err, u.user
 }

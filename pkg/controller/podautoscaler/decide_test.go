@@ -50,7 +50,7 @@ func outcomeOf(p decision) outcome {
 	for _, c := range p.status.Conditions {
 		o.Conditions = append(o.Conditions, fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason))
 	}
-	for _, n := range p.told {
+	for _, n := range p.events {
 		o.Notes = append(o.Notes, fmt.Sprintf("%s: %s", n.Reason, n.Message))
 	}
 	if p.err != nil {

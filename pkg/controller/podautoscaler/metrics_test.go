@@ -126,6 +126,6 @@ func counted(n int32) func(*autoscalingv2.HorizontalPodAutoscaler) {
 
 func shared() world {
 	w := seen(2, nil)
-	w.unselectable = &refusal{reason: "AmbiguousSelector", told: "shared", condition: conditionState{false, "AmbiguousSelector", "shared"}, err: errors.New("shared")}
+	w.unselectable = &refusal{reason: "AmbiguousSelector", message: "shared", condition: conditionState{false, "AmbiguousSelector", "shared"}, err: errors.New("shared")}
 	return w
 }

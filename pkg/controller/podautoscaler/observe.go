@@ -58,9 +58,9 @@ func (c *Controller) read(ctx context.Context, hpa *autoscalingv2.HorizontalPodA
 // scaleOf reads the scale of the target.
 func (c *Controller) scaleOf(ctx context.Context, hpa *autoscalingv2.HorizontalPodAutoscaler) (target, *refusal) {
 	ref := hpa.Spec.ScaleTargetRef
-	refuse := func(told, err error, user bool) *refusal {
-		return &refusal{"FailedGetScale", told.Error(),
-			conditionState{false, "FailedGetScale", fmt.Sprintf("the HPA controller was unable to get the target's current scale: %v", told)}, err, user}
+	refuse := func(message, err error, user bool) *refusal {
+		return &refusal{"FailedGetScale", message.Error(),
+			conditionState{false, "FailedGetScale", fmt.Sprintf("the HPA controller was unable to get the target's current scale: %v", message)}, err, user}
 	}
 	version, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {

@@ -67,8 +67,8 @@ func plan(o observed, now time.Time) act.Plan {
 
 // report ends a look that has changed the number of pods in this direction.
 func (d decision) report(o observed, did action) act.Plan {
-	events := make([]act.Step, len(d.told))
-	for i, event := range d.told {
+	events := make([]act.Step, len(d.events))
+	for i, event := range d.events {
 		event.On = o.hpa
 		events[i] = event
 	}
@@ -92,7 +92,7 @@ func (d decision) report(o observed, did action) act.Plan {
 // was set to zero: a zero of somebody else means to be left alone.
 func (d *decision) rescaled(s settings, now time.Time) {
 	d.say(autoscalingv2.AbleToScale, conditionState{true, "SucceededRescale", fmt.Sprintf("the HPA controller was able to update the target scale to %d", d.desired)}, now)
-	d.told = append(d.told, act.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulRescale", Message: fmt.Sprintf("New size: %d; reason: %s", d.desired, d.reason)})
+	d.events = append(d.events, act.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulRescale", Message: fmt.Sprintf("New size: %d; reason: %s", d.desired, d.reason)})
 	d.status.LastScaleTime = &metav1.Time{Time: now}
 	switch {
 	case !s.toZero:
@@ -129,7 +129,7 @@ func (d decision) why(o observed) string {
 	case d.err == nil:
 		why += ": " + readyForNewScale.message
 	}
-	for _, event := range d.told {
+	for _, event := range d.events {
 		if event.Type == corev1.EventTypeWarning {
 			why += fmt.Sprintf("; %s: %s", event.Reason, event.Message)
 		}

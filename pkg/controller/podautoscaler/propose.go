@@ -20,9 +20,9 @@ type proposal struct {
 
 // failure is why a metric asks for nothing.
 type failure struct {
-	// reason is that of the event and of the condition; told is the message of both.
-	reason string
-	told   error
+	// reason and message are those of the event and of the condition.
+	reason  string
+	message error
 	// err is what it comes to among several metrics.
 	err error
 	// user says that the autoscaler has to be changed.
@@ -148,11 +148,11 @@ func (p proposer) object(m *autoscalingv2.ObjectMetricSource, r reading) (propos
 	ofAll := m.Target.Type == autoscalingv2.ValueMetricType && m.Target.Value != nil
 	byAverage := m.Target.Type == autoscalingv2.AverageValueMetricType && m.Target.AverageValue != nil
 	fail := func(err error) (proposal, *failure) {
-		told := err
+		message := err
 		if byAverage {
 			err = fmt.Errorf("failed to get %s object metric: %w", m.Metric.Name, err)
 		}
-		return proposal{}, &failure{"FailedGetObjectMetric", told, fmt.Errorf("failed to get object metric value: %w", err), false}
+		return proposal{}, &failure{"FailedGetObjectMetric", message, fmt.Errorf("failed to get object metric value: %w", err), false}
 	}
 	status := func(now autoscalingv2.MetricValueStatus) autoscalingv2.MetricStatus {
 		return autoscalingv2.MetricStatus{Type: autoscalingv2.ObjectMetricSourceType,
@@ -178,14 +178,14 @@ func (p proposer) object(m *autoscalingv2.ObjectMetricSource, r reading) (propos
 
 func (p proposer) external(m *autoscalingv2.ExternalMetricSource, r reading) (proposal, *failure) {
 	fail := func(err error) (proposal, *failure) {
-		told := err
+		message := err
 		switch {
 		case m.Target.AverageValue != nil:
 			err = fmt.Errorf("failed to get %s external metric: %w", m.Metric.Name, err)
 		case m.Target.Value != nil:
 			err = fmt.Errorf("failed to get external metric %s: %w", m.Metric.Name, err)
 		}
-		return proposal{}, &failure{"FailedGetExternalMetric", told, fmt.Errorf("failed to get %s external metric value: %w", m.Metric.Name, err), false}
+		return proposal{}, &failure{"FailedGetExternalMetric", message, fmt.Errorf("failed to get %s external metric value: %w", m.Metric.Name, err), false}
 	}
 	status := func(now autoscalingv2.MetricValueStatus) autoscalingv2.MetricStatus {
 		return autoscalingv2.MetricStatus{Type: autoscalingv2.ExternalMetricSourceType,

@@ -36,10 +36,10 @@ type reading struct {
 
 // refusal is why nothing can be recommended at all.
 type refusal struct {
-	// reason and told are of the event, condition is the reason and message of the condition.
-	reason, told string
-	condition    conditionState
-	err          error
+	// reason and message are of the event, condition is the reason and message of the condition.
+	reason, message string
+	condition       conditionState
+	err             error
 	// user says that the autoscaler has to be changed.
 	user bool
 }

@@ -115,7 +115,7 @@ func (c *Controller) resolve(pod *corev1.Pod, v *corev1.Volume) (source, string,
 	return c.withSupport(s, err)
 }
 
-// withSupport tells what a volume is to other pods. Kinds that are not named here are
+// withSupport says what a volume is to other pods. Kinds that are not named here are
 // mounted without labels always: nothing about them can conflict.
 func (c *Controller) withSupport(v *volumes.Source, err error) (source, string, error) {
 	switch {

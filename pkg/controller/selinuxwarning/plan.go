@@ -63,7 +63,7 @@ func wanted(pod *corev1.Pod, labels []string) label {
 	return label(labels[0])
 }
 
-// tell tells both pods of each conflict on a volume. Pods that have not been judged since
+// tell gives both pods of each conflict on a volume an event. Pods that have not been judged since
 // the driver has changed come after this one.
 func tell(pod *corev1.Pod, u use, rivals []other) []act.Step {
 	var steps []act.Step

@@ -108,14 +108,14 @@ func (b *setback) wait(now time.Time) time.Duration {
 // condition adds the condition about rejected pods or updates its next time, and removes
 // it when there is nothing more to hold back.
 func (b *setback) condition(conditions []appsv1.StatefulSetCondition, now time.Time) []appsv1.StatefulSetCondition {
-	var told *appsv1.StatefulSetCondition
+	var condition *appsv1.StatefulSetCondition
 	if b != nil && b.next != nil {
-		told = &appsv1.StatefulSetCondition{
+		condition = &appsv1.StatefulSetCondition{
 			Type: rejections.Condition, Status: corev1.ConditionTrue, Reason: rejections.Reason, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 			Message: rejections.Message(len(b.due), b.next.Name, b.next.Status.Reason, b.due[b.next.Name]),
 		}
 	}
-	return rejections.Update(conditions, told, b == nil || b.over, factsOf)
+	return rejections.Update(conditions, condition, b == nil || b.over, factsOf)
 }
 
 // factsOf returns the type of a condition and when it began.

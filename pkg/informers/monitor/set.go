@@ -126,7 +126,7 @@ func (s *Set) look(ctx context.Context) time.Duration {
 		failed = partly.Groups
 	}
 	found := s.confirm(ctx, newCatalog(groups, lists, failed).after(s.catalog))
-	groupsChanged := s.tellGroups(logger, found.failed)
+	groupsChanged := s.logGroups(logger, found.failed)
 	changed := s.follow(ctx, found)
 	s.mu.Lock()
 	s.catalog = found
@@ -136,10 +136,10 @@ func (s *Set) look(ctx context.Context) time.Duration {
 	s.mu.Unlock()
 	for id, resource := range changed {
 		logger.V(1).Info("The served resources changed", "resource", id, "served", found.resources[id].Kind != "")
-		s.tell(resource)
+		s.call(resource)
 	}
 	if groupsChanged {
-		s.tellAll()
+		s.callAll()
 	}
 	return s.o.Period
 }
@@ -150,8 +150,8 @@ func (s *Set) ready() bool {
 	return !s.discovered.IsZero()
 }
 
-// tellGroups logs which groups began or ceased to fail, and reports whether any did.
-func (s *Set) tellGroups(logger klog.Logger, failed map[schema.GroupVersion]error) (changed bool) {
+// logGroups logs which groups began or ceased to fail, and reports whether any did.
+func (s *Set) logGroups(logger klog.Logger, failed map[schema.GroupVersion]error) (changed bool) {
 	for version, err := range failed {
 		if s.catalog.failed[version] == nil {
 			logger.Info("Cannot discover an API; keeping what is known of it", "api", version, "err", err)
@@ -167,8 +167,8 @@ func (s *Set) tellGroups(logger klog.Logger, failed map[schema.GroupVersion]erro
 	return changed
 }
 
-// tellAll calls everybody: what could not be discovered may concern anyone.
-func (s *Set) tellAll() {
+// callAll calls everybody: what could not be discovered may concern anyone.
+func (s *Set) callAll() {
 	for _, f := range s.followers {
 		if f.interest.Served != nil {
 			f.interest.Served()
@@ -250,13 +250,13 @@ func (s *Set) settle(ctx context.Context) bool {
 		w.shown = state
 		s.mu.Unlock()
 		showState(state)
-		s.tell(state.Resource)
+		s.call(state.Resource)
 	}
 	return well
 }
 
-// tell calls those who subscribed to a change of the resource's state.
-func (s *Set) tell(r Resource) {
+// call has those look who subscribed to a change of the resource's state.
+func (s *Set) call(r Resource) {
 	for _, f := range s.followers {
 		if f.interest.Served != nil && f.interest.Wants(r) {
 			f.interest.Served()

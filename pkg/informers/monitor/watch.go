@@ -90,21 +90,21 @@ func (w *resourceWatch) watchMetadata(ctx context.Context, s *Set) error {
 // listen passes every change on to the rules.
 func (w *resourceWatch) listen() (err error) {
 	w.handler, err = w.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(now any, initial bool) { w.tell(nil, now, initial) },
-		UpdateFunc: func(before, now any) { w.tell(before, now, false) },
+		AddFunc:    func(now any, initial bool) { w.call(nil, now, initial) },
+		UpdateFunc: func(before, now any) { w.call(before, now, false) },
 		DeleteFunc: func(before any) {
 			if tombstone, ok := before.(cache.DeletedFinalStateUnknown); ok {
 				w.miss(tombstone.Obj)
 				return
 			}
-			w.tell(before, nil, false)
+			w.call(before, nil, false)
 		},
 	})
 	return err
 }
 
-// tell calls the rules with a change.
-func (w *resourceWatch) tell(before, now any, initial bool) {
+// call calls the rules with a change.
+func (w *resourceWatch) call(before, now any, initial bool) {
 	older, newer := asObject(before), asObject(now)
 	if older == nil && newer == nil {
 		return

@@ -162,7 +162,7 @@ func (d *Drivers) Attaches(name string) bool {
 // Attach has a driver attach a volume, known to it by that title, to a node, and returns
 // the path of the device there. There is nothing to do for a driver that does not know how.
 func (d *Drivers) Attach(ctx context.Context, volume volumes.Flex, title, node string) (string, error) {
-	a, err := d.tell(ctx, volume, title, node, "attach")
+	a, err := d.run(ctx, volume, title, node, "attach")
 	if errors.Is(err, ErrNotSupported) {
 		return "", nil
 	}
@@ -171,7 +171,7 @@ func (d *Drivers) Attach(ctx context.Context, volume volumes.Flex, title, node s
 
 // Attached reports whether a volume is attached to a node, as its driver says.
 func (d *Drivers) Attached(ctx context.Context, volume volumes.Flex, title, node string) (bool, error) {
-	a, err := d.tell(ctx, volume, title, node, "isattached")
+	a, err := d.run(ctx, volume, title, node, "isattached")
 	if errors.Is(err, ErrNotSupported) {
 		return true, nil
 	}
@@ -190,7 +190,7 @@ func (d *Drivers) Detach(ctx context.Context, name, title, node string) error {
 	return err
 }
 
-func (d *Drivers) tell(ctx context.Context, volume volumes.Flex, title, node, command string) (answer, error) {
+func (d *Drivers) run(ctx context.Context, volume volumes.Flex, title, node, command string) (answer, error) {
 	known, err := d.driver(volume.Driver)
 	if err != nil {
 		return answer{}, err

@@ -37,14 +37,14 @@ func (p change) wait(now time.Time) time.Duration {
 // there is nothing more to hold back for, or pods are not held back any more.
 // Between two tries it stays as it is.
 func withBackoff(conditions []appsv1.ReplicaSetCondition, v *rejections.Allowance, p change, now time.Time) []appsv1.ReplicaSetCondition {
-	var told *appsv1.ReplicaSetCondition
+	var condition *appsv1.ReplicaSetCondition
 	if !p.Until.IsZero() {
-		told = &appsv1.ReplicaSetCondition{
+		condition = &appsv1.ReplicaSetCondition{
 			Type: rejections.Condition, Status: corev1.ConditionTrue, Reason: rejections.Reason, LastTransitionTime: metav1.NewTime(now),
 			Message: fmt.Sprintf("%s; the next pod is created at %s", v.Message(), p.Until.UTC().Format(time.RFC3339)),
 		}
 	}
-	return rejections.Update(conditions, told, v == nil || v.InARow == 0, func(c *appsv1.ReplicaSetCondition) (string, *metav1.Time) {
+	return rejections.Update(conditions, condition, v == nil || v.InARow == 0, func(c *appsv1.ReplicaSetCondition) (string, *metav1.Time) {
 		return string(c.Type), &c.LastTransitionTime
 	})
 }
