@@ -57,7 +57,7 @@ func main() {
 	}
 	modules(found)
 	differences(sources, found)
-	byTypes(found, "./pkg/...")
+	byTypes(found, "./pkg/...", "./staging/controllerkit/...")
 	if len(os.Args) > 1 && os.Args[1] == "-record" {
 		record(sizes)
 		return
