@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -192,7 +193,15 @@ func try(pkg, temp string, mutants []mutant, was []string, again bool) error {
 			m.status = "KILLED"
 			continue
 		}
-		ok, err := test(pkg, temp, limit, "MUTANT="+line)
+		// Those of its own file come first: others may wait for what never comes.
+		beside := testsBeside(filepath.Join(pkg, m.file))
+		ok, err := true, error(nil)
+		if beside != none {
+			ok, err = test(pkg, temp, limit, "MUTANT="+line, "-test.run="+beside)
+		}
+		if ok && err == nil {
+			ok, err = test(pkg, temp, limit, "MUTANT="+line, "-test.skip="+beside)
+		}
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
 			m.status = "TIMED OUT"
@@ -207,11 +216,30 @@ func try(pkg, temp string, mutants []mutant, was []string, again bool) error {
 	return nil
 }
 
+// none matches the name of no test.
+const none = "^$"
+
+var declared = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+// testsBeside is an expression for the tests of a file that has the name of another.
+func testsBeside(file string) string {
+	content, _ := os.ReadFile(strings.TrimSuffix(file, ".go") + "_test.go")
+	var names []string
+	for _, match := range declared.FindAllStringSubmatch(string(content), -1) {
+		names = append(names, match[1])
+	}
+	if names == nil {
+		return none
+	}
+	return "^(" + strings.Join(names, "|") + ")$"
+}
+
 // test tells whether the tests pass. A mutant may eat memory without end.
-func test(pkg, temp string, limit time.Duration, env string) (bool, error) {
+func test(pkg, temp string, limit time.Duration, env string, which ...string) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", `ulimit -v 8388608; exec "$0" -test.short -test.failfast -test.paniconexit0`, filepath.Join(temp, "test"))
+	args := []string{"-c", `ulimit -v 8388608; exec "$0" "$@"`, filepath.Join(temp, "test"), "-test.short", "-test.failfast", "-test.paniconexit0"}
+	cmd := exec.CommandContext(ctx, "sh", append(args, which...)...)
 	cmd.Dir, cmd.Env = pkg, append(os.Environ(), env, "TMPDIR="+temp)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
