@@ -172,11 +172,11 @@ func load(pkg string) (*loaded, error) {
 func try(pkg, temp string, mutants []mutant, was []string, again bool) error {
 	reached := filepath.Join(temp, "reached")
 	start := time.Now()
-	if ok, err := test(pkg, temp, 10*time.Minute, "MUTANTS_REACHED="+reached); err != nil {
-		return err
-	} else if !ok {
-		return errors.New("its tests fail as they are")
+	output, ok, err := test(pkg, temp, 10*time.Minute, "MUTANTS_REACHED="+reached, "-test.v")
+	if err != nil || !ok {
+		return fmt.Errorf("its tests fail as they are: %v\n%s", err, output)
 	}
+	quick := quickest(output)
 	// A busy machine needs longer now and then: try again what timed out.
 	limit := 2*time.Since(start) + 5*time.Second
 	content, err := os.ReadFile(reached)
@@ -193,14 +193,10 @@ func try(pkg, temp string, mutants []mutant, was []string, again bool) error {
 			m.status = "KILLED"
 			continue
 		}
-		// Those of its own file come first: others may wait for what never comes.
-		beside := testsBeside(filepath.Join(pkg, m.file))
-		ok, err := true, error(nil)
-		if beside != none {
-			ok, err = test(pkg, temp, limit, "MUTANT="+line, "-test.run="+beside)
-		}
+		// Others may wait for what never comes.
+		_, ok, err := test(pkg, temp, limit, "MUTANT="+line, "-test.run="+quick)
 		if ok && err == nil {
-			ok, err = test(pkg, temp, limit, "MUTANT="+line, "-test.skip="+beside)
+			_, ok, err = test(pkg, temp, limit, "MUTANT="+line, "-test.skip="+quick)
 		}
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
@@ -216,40 +212,35 @@ func try(pkg, temp string, mutants []mutant, was []string, again bool) error {
 	return nil
 }
 
-// none matches the name of no test.
-const none = "^$"
+var passed = regexp.MustCompile(`(?m)^--- PASS: (Test\w+) \(0\.0[01]s\)$`)
 
-var declared = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-
-// testsBeside is an expression for the tests of a file that has the name of another.
-func testsBeside(file string) string {
-	content, _ := os.ReadFile(strings.TrimSuffix(file, ".go") + "_test.go")
-	var names []string
-	for _, match := range declared.FindAllStringSubmatch(string(content), -1) {
+// quickest is an expression for the tests that took next to no time.
+func quickest(output string) string {
+	names := []string{"none"}
+	for _, match := range passed.FindAllStringSubmatch(output, -1) {
 		names = append(names, match[1])
-	}
-	if names == nil {
-		return none
 	}
 	return "^(" + strings.Join(names, "|") + ")$"
 }
 
-// test tells whether the tests pass. A mutant may eat memory without end.
-func test(pkg, temp string, limit time.Duration, env string, which ...string) (bool, error) {
+// test runs the tests and tells whether they pass. A mutant may eat memory without end.
+func test(pkg, temp string, limit time.Duration, env string, which string) (string, bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	args := []string{"-c", `ulimit -v 8388608; exec "$0" "$@"`, filepath.Join(temp, "test"), "-test.short", "-test.failfast", "-test.paniconexit0"}
-	cmd := exec.CommandContext(ctx, "sh", append(args, which...)...)
+	args := []string{"-c", `ulimit -v 8388608; exec "$0" "$@"`, filepath.Join(temp, "test"), "-test.short", "-test.failfast", "-test.paniconexit0", which}
+	cmd := exec.CommandContext(ctx, "sh", args...)
 	cmd.Dir, cmd.Env = pkg, append(os.Environ(), env, "TMPDIR="+temp)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	var output bytes.Buffer
+	cmd.Stdout, cmd.WaitDelay = &output, time.Second
 	err := cmd.Run()
 	if ctx.Err() != nil {
-		return false, ctx.Err()
+		return "", false, ctx.Err()
 	}
 	var failed *exec.ExitError
 	if err != nil && !errors.As(err, &failed) {
-		return false, err
+		return "", false, err
 	}
-	return err == nil, nil
+	return output.String(), err == nil, nil
 }
