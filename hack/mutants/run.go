@@ -193,7 +193,7 @@ func try(pkg, temp string, mutants []mutant, was []string, again bool) error {
 			m.status = "KILLED"
 			continue
 		}
-		// Others may wait for what never comes.
+		// The quick ones first: others may wait for what never comes.
 		_, ok, err := test(pkg, temp, limit, "MUTANT="+line, "-test.run="+quick)
 		if ok && err == nil {
 			_, ok, err = test(pkg, temp, limit, "MUTANT="+line, "-test.skip="+quick)
