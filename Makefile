@@ -199,7 +199,7 @@ bench-full: tools build ## the same with sizes that matter; an hour or two
 
 .PHONY: mutate
 mutate: ## change the code of pure packages and see whether their tests notice: _output/mutate; PACKAGES=pkg/workload/pods, AGAIN=1 tries what lived
-	@hack/mutate/run.sh $(PACKAGES)
+	@$(GO) run ./hack/mutants $(if $(AGAIN),-again) $(PACKAGES)
 
 .PHONY: verify
 verify: tools ## formatting, vet, staticcheck, and the rules of the house

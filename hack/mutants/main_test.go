@@ -10,39 +10,88 @@ import (
 
 const source = `package p
 
-import "k8s.io/x"
+import "x/q"
 
-type box[T any] struct{}
+type box[T any] struct{ sum int }
+
+const two = 1 + 1
 
 func (b *box[T]) less(n int) bool {
-	if n <= 3 && n != -1 {
-		return n-1 < 2
+	if n <= 3 && n != -1 { // a comment
+		return q.Minute-q.Second*two > 0
 	}
-	return false
+	for i := range n {
+		if i > 0 {
+			b.sum--
+		}
+	}
+	return "a"+"b" == "c"
 }
 `
 
-func TestMutantsAreNamedByTheirCode(t *testing.T) {
+const itsTest = `package p
+
+import "testing"
+
+func TestBox(t *testing.T) {
+	var b box[string]
+	if !b.less(3) || b.less(4) || b.sum != -3 {
+		t.Error(b)
+	}
+}
+`
+
+func TestMutantsAreTriedAndNamedByTheirCode(t *testing.T) {
 	t.Chdir(t.TempDir())
-	write(t, "p/a.go", source)
-	write(t, "found.json", `{"files":[{"file_name":"a.go","mutations":[
-		{"type":"CONDITIONALS_BOUNDARY","status":"LIVED","line":8,"column":7},
-		{"type":"INVERT_LOGICAL","status":"KILLED","line":8,"column":12},
-		{"type":"ARITHMETIC_BASE","status":"LIVED","line":8,"column":20},
-		{"type":"ARITHMETIC_BASE","status":"TIMED OUT","line":9,"column":11}]}]}`)
-	var out strings.Builder
-	if err := convert(&out, "p", "found.json"); err != nil {
+	t.Setenv("GOWORK", "off")
+	write(t, "go.mod", "module x\n\ngo 1.26\n")
+	write(t, "q/q.go", "package q\n\ntype D int64\n\nconst Minute, Second D = 60, 1\n")
+	write(t, "p/p.go", source)
+	write(t, "p/p_test.go", itsTest)
+	write(t, "p/doc.go", "package p\n\nfunc unseen(a int) bool { return a > 0 }\n")
+	if err := mutate("p", false); err != nil {
 		t.Fatal(err)
 	}
 	want := strings.Join([]string{
-		"p\ta.go\tbox.less\tARITHMETIC_BASE\tif n <= 3 && n != «-»1 {\tLIVED\t8",
-		"p\ta.go\tbox.less\tARITHMETIC_BASE\treturn n«-»1 < 2\tTIMED OUT\t9",
-		"p\ta.go\tbox.less\tCONDITIONALS_BOUNDARY\tif n «<=» 3 && n != -1 {\tLIVED\t8",
-		"p\ta.go\tbox.less\tINVERT_LOGICAL\tif n <= 3 «&&» n != -1 {\tKILLED\t8",
+		"INVERT_LOGICAL\tif n <= 3 «&&» n != -1 { // a comment\tKILLED\t10",
+		"CONDITIONALS_BOUNDARY\tif n «<=» 3 && n != -1 { // a comment\tKILLED\t10",
+		"CONDITIONALS_NEGATION\tif n «<=» 3 && n != -1 { // a comment\tKILLED\t10",
+		"CONDITIONALS_NEGATION\tif n <= 3 && n «!=» -1 { // a comment\tKILLED\t10",
+		"ARITHMETIC_BASE\tif n <= 3 && n != «-»1 { // a comment\tLIVED\t10",
+		"CONDITIONALS_BOUNDARY\treturn q.Minute-q.Second*two «>» 0\tLIVED\t11",
+		"CONDITIONALS_NEGATION\treturn q.Minute-q.Second*two «>» 0\tKILLED\t11",
+		"ARITHMETIC_BASE\treturn q.Minute«-»q.Second*two > 0\tLIVED\t11",
+		"ARITHMETIC_BASE\treturn q.Minute-q.Second«*»two > 0\tLIVED\t11",
+		"CONDITIONALS_BOUNDARY\tif i «>» 0 {\tKILLED\t14",
+		"CONDITIONALS_NEGATION\tif i «>» 0 {\tKILLED\t14",
+		"INCREMENT_DECREMENT\tb.sum«--»\tKILLED\t15",
+		"CONDITIONALS_NEGATION\treturn \"a\"+\"b\" «==» \"c\"\tKILLED\t18",
 	}, "\n") + "\n"
-	if out.String() != want {
-		t.Errorf("got\n%swant\n%s", out.String(), want)
+	if got := found(t); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
+	write(t, "p/p_test.go", strings.Replace(itsTest, "t.Error", "t.Log", 1))
+	if err := mutate("p", true); err != nil {
+		t.Fatal(err)
+	}
+	if got := found(t); got != want {
+		t.Errorf("what was killed is tried again: got\n%swant\n%s", got, want)
+	}
+	write(t, "p/p_test.go", itsTest+"func TestEnd(t *testing.T) { t.Error() }\n")
+	if err := mutate("p", true); err == nil {
+		t.Error("no error for tests that fail as they are")
+	}
+}
+
+// found are the mutants of box.less as they are kept.
+func found(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile(keptOf("p"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lines, _ := strings.Cut(string(content), "\n")
+	return strings.ReplaceAll(lines, "p\tp.go\tbox.less\t", "")
 }
 
 func TestTheTableCountsAndExplains(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -26,7 +25,7 @@ func (c *count) add(o count) {
 	c.unreached += o.unreached
 }
 
-// share is as gremlins has it: what timed out counts neither way.
+// share leaves out what timed out: it counts neither way.
 func (c *count) share() float64 {
 	if c.killed+c.lived == 0 {
 		return 100
@@ -44,18 +43,14 @@ func report(table, remarks io.Writer) error {
 	if err != nil {
 		return err
 	}
-	names, err := os.ReadFile(packages)
+	names, err := listed()
 	if err != nil {
 		return err
 	}
 	fmt.Fprint(table, "| package | reached | killed | timed out | lived | of these listed | not reached | killed or lived: killed |\n|---|---|---|---|---|---|---|---|\n")
 	var total count
 	var weak, missing []string
-	for line := range strings.Lines(string(names)) {
-		name := strings.TrimSpace(line)
-		if name == "" || strings.HasPrefix(name, "#") {
-			continue
-		}
+	for _, name := range names {
 		c, err := tally(name, known, remarks)
 		if errors.Is(err, fs.ErrNotExist) {
 			missing = append(missing, name)
@@ -84,7 +79,7 @@ func report(table, remarks io.Writer) error {
 // reasons that nothing needs.
 func tally(name string, known map[string]string, remarks io.Writer) (count, error) {
 	var c count
-	content, err := os.ReadFile(filepath.Join(kept, strings.ReplaceAll(name, "/", "-")+".tsv"))
+	content, err := os.ReadFile(keptOf(name))
 	if err != nil {
 		return c, err
 	}

@@ -1,12 +1,16 @@
 package cronjob
 
 import (
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
@@ -34,6 +38,7 @@ func TestDecide(t *testing.T) {
 		"the latest of several":              {c: hourly(last(hour(3))), start: elevenToNoon, next: "13:00:00.1", why: "a start is due"},
 		"more than a hundred": {c: hourly(last(hour(12).AddDate(0, 0, -5))), start: elevenToNoon, next: "13:00:00.1", why: "a start is due",
 			events: "Warning TooManyMissedTimes: too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"},
+		"a hundred": {c: hourly(schedule("* * * * *"), last(hour(12).Add(-100*time.Minute))), start: elevenToNoon, next: "12:01:00.1", why: "a start is due"},
 		"more than a hundred, all but a few too long ago": {c: hourly(last(hour(12).AddDate(0, 0, -5)), deadline(7200)), start: elevenToNoon, next: "13:00:00.1", why: "a start is due"},
 		"the deadline is over":                            {c: hourly(last(hour(3)), deadline(9)), next: "13:00:00.1", why: "no start is due"},
 		"the deadline is not over":                        {c: hourly(last(hour(3)), deadline(11)), start: elevenToNoon, next: "13:00:00.1", why: "a start is due"},
@@ -56,6 +61,9 @@ func TestDecide(t *testing.T) {
 			why: "a start is due", events: completed + "a, condition: Failed"},
 		"in place of others": {c: hourly(last(hour(11)), lists("a", "b"), replace), jobs: []*batchv1.Job{job("a"), job("b")}, active: "a, b", start: elevenToNoon, next: "13:00:00.1",
 			why: "a start is due and replaces a, b"},
+		"in place of none": {c: hourly(last(hour(11)), replace), start: elevenToNoon, next: "13:00:00.1", why: "a start is due"},
+		"a job is suspended": {c: hourly(last(hour(11)), lists("a"), forbid), jobs: []*batchv1.Job{job("a", over(batchv1.JobSuspended))}, active: "a", next: "13:00:00.1",
+			why: "1 previous jobs still run: a", events: "Normal JobAlreadyActive: Not starting job because prior execution is running and concurrency policy is Forbid"},
 		"it is on the list already": {c: hourly(last(hour(11)), lists(jobName(hourly(), hour(12)))), live: map[types.UID]bool{types.UID(jobName(hourly(), hour(12))): true},
 			active: jobName(hourly(), hour(12)), next: "13:00:00.1", why: "the job of this start exists already: " + jobName(hourly(), hour(12))},
 
@@ -119,6 +127,47 @@ func TestAPlanSaysWhyWithNumbers(t *testing.T) {
 				t.Errorf("wants %q because %q, again at %s", fixture.Planned(p), p.Why, p.RequeueAt)
 			}
 		})
+	}
+}
+
+func TestAPlanSaysWhyNoJobWasMade(t *testing.T) {
+	other := "somebody else's Job has the name " + noonJob
+	for name, tc := range map[string]struct {
+		last act.Result
+		why  string
+	}{
+		"the name is taken":         {act.Result{Became: act.Taken}, other},
+		"whose it is is not known":  {act.Result{Became: act.Taken, Err: errors.New("no answer")}, "Job " + noonJob + " could not be made"},
+		"the creation went wrong":   {act.Result{Became: act.Refused, Err: errors.New("no answer")}, "Job " + noonJob + " could not be made"},
+		"and nobody said what came": {act.Result{Became: act.Refused}, "Job " + noonJob + " could not be made"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := plan(observed{cron: hourly(last(hour(11)))}, noon).Else(act.Results{tc.last}).Why; got != tc.why {
+				t.Errorf("because %q", got)
+			}
+		})
+	}
+}
+
+func TestJobsThatNeverStartedAreTheLastToGo(t *testing.T) {
+	startedAt := func(h int) jobOption {
+		return func(j *batchv1.Job) { j.Status.StartTime = &metav1.Time{Time: hour(h)} }
+	}
+	jobs := []*batchv1.Job{job("b"), job("c", startedAt(9)), job("a"), job("e", startedAt(8)), job("d", startedAt(9))}
+	for i := range jobs {
+		for j := range jobs {
+			if got, want := byStart(jobs[i], jobs[j]), -byStart(jobs[j], jobs[i]); got != want {
+				t.Errorf("%s and %s: %d and %d", jobs[i].Name, jobs[j].Name, got, want)
+			}
+		}
+	}
+	slices.SortFunc(jobs, byStart)
+	var order string
+	for _, j := range jobs {
+		order += j.Name
+	}
+	if order != "ecdab" {
+		t.Errorf("the order is %s", order)
 	}
 }
 

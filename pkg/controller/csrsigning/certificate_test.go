@@ -31,6 +31,7 @@ func TestLifetimes(t *testing.T) {
 		"from eight hours on the backdate counts":   {28800, year, 2 * year, -5 * time.Minute, 8*time.Hour - 5*time.Minute},
 		"more than the flag allows is what it does": {1 << 30, 2 * time.Hour, year, -5 * time.Minute, 2 * time.Hour},
 		"a flag under ten minutes wins":             {3600, time.Minute, year, -5 * time.Minute, time.Minute},
+		"though not when just that is asked for":    {60, time.Minute, year, -5 * time.Minute, 10 * time.Minute},
 		"never beyond the authority's end":          {3600, year, 30 * time.Minute, -5 * time.Minute, 30 * time.Minute},
 		"nor when nothing was asked for":            {0, year, time.Hour, -5 * time.Minute, time.Hour},
 	} {

@@ -9,7 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
@@ -17,6 +19,31 @@ import (
 // condition is DisruptionAllowed as it has been for so long.
 func condition(status metav1.ConditionStatus, reason, message string, generation int64, since time.Duration) metav1.Condition {
 	return metav1.Condition{Type: "DisruptionAllowed", Status: status, Reason: reason, Message: message, ObservedGeneration: generation, LastTransitionTime: ago(since)}
+}
+
+func TestNothingIsAllowedWhileTheStatusCannotBeWritten(t *testing.T) {
+	broken, conflict := errors.New("broken"), apierrors.NewConflict(schema.GroupResource{}, "b", errors.New("newer"))
+	o := observed{budget: budget(minAvailable("2")), pods: []*corev1.Pod{pod("a"), pod("b"), pod("c")}}
+	for name, tc := range map[string]struct {
+		last   act.Result
+		writes int
+	}{
+		"refused":               {act.Result{Became: act.Refused, Err: broken}, 1},
+		"nobody knows":          {act.Result{Became: act.Uncertain, Err: broken}, 1},
+		"a newer version":       {act.Result{Became: act.Refused, Err: conflict}, 0},
+		"the budget is gone":    {act.Result{Became: act.WasGone}, 0},
+		"put off by the kit":    {act.Result{Became: act.LeftUndone, Err: broken}, 0},
+		"the namespace is gone": {act.Result{Became: act.Ending, Err: broken}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := len(plan(o, noon).Else(act.Results{tc.last}).Stages); got != tc.writes {
+				t.Errorf("%d writes", got)
+			}
+		})
+	}
+	if n := plan(o, noon).Note(nil).(note); !n.overdue.IsZero() {
+		t.Errorf("overdue at %s", n.overdue)
+	}
 }
 
 func TestDecideStatus(t *testing.T) {

@@ -110,6 +110,24 @@ func TestTheClaimIsMadeFromTheTemplate(t *testing.T) {
 	}
 }
 
+func TestOnlyNamesThatOthersHaveAreTold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		result act.Result
+		told   int
+	}{
+		"another claim has it":    {act.Result{Became: act.Taken, Object: claim("web-one", "old-uid")}, 1},
+		"nobody says what has it": {act.Result{Became: act.Taken}, 0},
+		"it was refused":          {act.Result{Became: act.Refused, Object: claim("web-one", "old-uid")}, 0},
+		"it is of another volume": {act.Result{Became: act.Taken, Object: claim("web-two", "old-uid")}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if p := taken(pod("one"))(act.Results{tc.result}); len(p.Stages) != tc.told || (p.Err != nil) != (tc.told > 0) {
+				t.Errorf("%d events, error %v", len(p.Stages), p.Err)
+			}
+		})
+	}
+}
+
 func TestWhatIsCounted(t *testing.T) {
 	refused := errors.New("exceeded quota")
 	create := act.Create{Object: claim("web-one", "web-uid")}

@@ -66,6 +66,35 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+func TestADeletionSaysForWhom(t *testing.T) {
+	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "o", UID: "o"}}
+	for want, owners := range map[string][]owner{
+		"its 2 owners are gone": {had("a", dangling), had("b", dangling)},
+		"1 owners wait for it":  {had("a", dangling), had("b", waiting)},
+		"an owner is there, 1 others are gone or wait for it to go": {had("a", dangling), had("b", solid)},
+	} {
+		if got := decide(live, owners, false, false).Why; got != want {
+			t.Errorf("because %q, want %q", got, want)
+		}
+	}
+}
+
+func TestAFinalizerIsTakenOffWhatHasItAndIsDeleted(t *testing.T) {
+	patch := finish(named("a", "o"), "f", "").Stages[0].Steps[0].(act.Patch)
+	for name, tc := range map[string]struct {
+		now  *metav1.PartialObjectMetadata
+		want bool
+	}{
+		"it has it, and is being deleted": {leaving(named("a", "o"), "f"), true},
+		"it has another":                  {leaving(named("a", "o"), "x"), false},
+		"it is not being deleted":         {&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{"f"}}}, false},
+	} {
+		if got := patch.AsRead(tc.now); (got != nil) != tc.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 func TestPatches(t *testing.T) {
 	yes, no := true, false
 	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: "7", Finalizers: []string{"a", "orphan"}, OwnerReferences: []metav1.OwnerReference{

@@ -150,6 +150,22 @@ func TestOnlyAnOwnerThatOrphansIsParted(t *testing.T) {
 	}
 }
 
+// What a cache shows is not read again when it does.
+func TestAnObjectThatItsCacheShowsIsNotRead(t *testing.T) {
+	s, c := lone()
+	gone := s.create(boxes, "a", "gone")
+	child := s.create(boxes, "a", "child", ref(boxes, gone))
+	s.put(location{boxes.resource, "a", "gone"}, nil)
+	c.cached = func(view) *metav1.PartialObjectMetadata { return child.DeepCopy() }
+	if got := c.look(t.Context(), keyOf(child)); got.Err() != nil || s.requests["get"] != 0 || s.requests["delete"] != 1 {
+		t.Errorf("%v, asked for %v", got.Err(), s.requests)
+	}
+	c.gone.Range(func(k, _ any) bool {
+		t.Errorf("a dependent is said to be gone of %v", k)
+		return true
+	})
+}
+
 // A cached object that is not the latest does not do: the latest is read, and judged.
 func TestAnObjectThatItsCacheShowsAsItWasIsReadAgain(t *testing.T) {
 	s, c := lone()

@@ -59,8 +59,8 @@ func TestPlanOfANamespace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := plan(observed{unused: year, tokens: tc.tokens}, noon)
-			if got := fixture.Planned(p); got != tc.plans || p.Why != tc.why || p.RequeueAfter != 0 {
-				t.Errorf("plans %q because %q", got, p.Why)
+			if got := fixture.Planned(p); got != tc.plans || p.Why != tc.why || p.RequeueAfter != 0 || (len(p.Stages) > 0) != (got != "") {
+				t.Errorf("plans %q in %d stages because %q", got, len(p.Stages), p.Why)
 			}
 		})
 	}

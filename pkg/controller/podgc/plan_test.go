@@ -135,6 +135,7 @@ func TestStepFor(t *testing.T) {
 		"a pod that has ended keeps its phase":            {pod("a", phase(corev1.PodSucceeded)), step{Delete: true}},
 		"a failed pod keeps its phase":                    {pod("a", phase(corev1.PodFailed)), step{Delete: true}},
 		"a graceful deletion is cut short":                {pod("a", ending(30), phase(corev1.PodFailed)), step{Delete: true}},
+		"a deletion without a period is cut short":        {pod("a", ending(0), func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = nil }), step{Fail: true, Delete: true}},
 		"one that only finalizers hold is left alone":     {pod("a", ending(0), phase(corev1.PodFailed)), step{}},
 		"one that finalizers hold still is marked Failed": {pod("a", ending(0)), step{Fail: true}},
 	} {
@@ -160,6 +161,8 @@ func TestFailPatch(t *testing.T) {
 			`{"metadata":{"uid":"uid-a"},"status":{"observedGeneration":3,"phase":"Failed","conditions":[{"type":"DisruptionTarget","observedGeneration":3,"status":"True","lastProbeTime":null,"lastTransitionTime":"2026-03-01T12:00:00Z","reason":"DeletionByPodGC","message":"PodGC: node no longer exists"}]}}`},
 		"the time of an earlier disruption stays": {pod("a", disrupted), orphaned,
 			`{"metadata":{"uid":"uid-a"},"status":{"observedGeneration":3,"phase":"Failed","conditions":[{"type":"DisruptionTarget","observedGeneration":3,"status":"True","lastProbeTime":null,"lastTransitionTime":"2026-03-01T11:59:00Z","reason":"DeletionByPodGC","message":"PodGC: node no longer exists"}]}}`},
+		"one that did not take place has no time": {pod("a", disrupted, func(p *corev1.Pod) { p.Status.Conditions[0].Status = "False" }), orphaned,
+			`{"metadata":{"uid":"uid-a"},"status":{"observedGeneration":3,"phase":"Failed","conditions":[{"type":"DisruptionTarget","observedGeneration":3,"status":"True","lastProbeTime":null,"lastTransitionTime":"2026-03-01T12:00:00Z","reason":"DeletionByPodGC","message":"PodGC: node no longer exists"}]}}`},
 		"a pod out of service only fails": {pod("a"), outOfService,
 			`{"metadata":{"uid":"uid-a"},"status":{"observedGeneration":3,"phase":"Failed"}}`},
 	} {

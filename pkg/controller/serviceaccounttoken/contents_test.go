@@ -79,8 +79,10 @@ func TestFilled(t *testing.T) {
 	}{
 		"everything is filled in": {secret(empty), lack{RootCA: true, Namespace: true, Token: true}, secret(nil)},
 		"what is there stays": {
-			secret(func(s *corev1.Secret) { s.Data["extra"], s.Data["ca.crt"] = []byte("e"), nil }), lack{RootCA: true},
-			secret(func(s *corev1.Secret) { s.Data["extra"] = []byte("e") })},
+			secret(func(s *corev1.Secret) {
+				s.Data["extra"], s.Data["ca.crt"], s.Annotations["more"] = []byte("e"), nil, "m"
+			}), lack{RootCA: true},
+			secret(func(s *corev1.Secret) { s.Data["extra"], s.Annotations["more"] = []byte("e"), "m" })},
 		"the UID annotation comes with any other write": {
 			secret(func(s *corev1.Secret) {
 				delete(s.Annotations, "kubernetes.io/service-account.uid")
@@ -95,6 +97,23 @@ func TestFilled(t *testing.T) {
 			}
 			if diff := cmp.Diff(before, tc.secret); diff != "" {
 				t.Errorf("the cached object was changed: %s", diff)
+			}
+		})
+	}
+}
+
+func TestIsToken(t *testing.T) {
+	for name, tc := range map[string]struct {
+		secret *corev1.Secret
+		want   bool
+	}{
+		"a token":                       {secret(nil), true},
+		"a secret of another type":      {secret(func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque }), false},
+		"a token of no service account": {secret(func(s *corev1.Secret) { s.Annotations = nil }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := isToken(tc.secret); got != tc.want {
+				t.Errorf("got %v", got)
 			}
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
@@ -89,6 +90,16 @@ func TestTolerance(t *testing.T) {
 	}
 }
 
+func TestOnlyADeletionThatTookPlaceIsCounted(t *testing.T) {
+	p := plan(observed{key: key, pod: pod(), in: surroundings{taints: []corev1.Taint{taint("a")}}}, noon)
+	p = p.Then(act.Results{{Step: act.Patch{Of: pod()}, Became: act.Done}})
+	for became, want := range map[act.Outcome]int{act.Done: 2, act.WasGone: 0, act.Refused: 0} {
+		if got := len(p.Counts(act.Results{{Step: act.Delete{Of: pod()}, Became: became}})); got != want {
+			t.Errorf("%v: counted %d times, want %d", became, got, want)
+		}
+	}
+}
+
 func TestDecide(t *testing.T) {
 	in := func(taints ...corev1.Taint) surroundings { return surroundings{taints: taints} }
 	booked := func(at time.Duration) *appointment { return &appointment{uid: "uid-p", at: noon.Add(at)} }
@@ -98,6 +109,8 @@ func TestDecide(t *testing.T) {
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason}}
 		return p
 	}
+	unmarked := leavingFor("")
+	unmarked.Status.Conditions = nil
 	for name, tc := range map[string]struct {
 		pod    *corev1.Pod
 		in     surroundings
@@ -120,6 +133,7 @@ func TestDecide(t *testing.T) {
 		"the node went, the time stays":                    {pod(), surroundings{gone: true}, booked(time.Second), wait, time.Second},
 		"the node went, the time is over":                  {pod(), surroundings{gone: true}, booked(-time.Second), evict, -time.Second},
 		"a pod that was deleted for a taint is left alone": {leavingFor(conditionReason), in(taint("a")), nil, leave, 0},
+		"a pod that is deleted without a reason is not":    {unmarked, in(taint("a")), nil, evict, 0},
 		"a pod that is deleted for another reason is not":  {leavingFor("PreemptionByScheduler"), in(taint("a")), nil, evict, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

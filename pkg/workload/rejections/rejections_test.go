@@ -98,6 +98,8 @@ func TestJudge(t *testing.T) {
 		"and so on":                               {series(60*s, 59*s, 49*s, 29*s), 1, 0, 11 * s, 4},
 		"no longer than five minutes":             {series(2000*s, 1990*s, 1980*s, 1900*s, 1800*s, 1500*s, 1200*s, 900*s, 600*s, 200*s), 1, 0, 100 * s, 10},
 		"after a long quiet all is forgotten":     {series(1200*s, 1100*s, 1000*s), 1, math.MaxInt, 0, 0},
+		"and of a single one":                     {series(601 * s), 1, math.MaxInt, 0, 0},
+		"not before that":                         {series(600 * s), 1, 1, 0, 1},
 		"a long quiet before does not count":      {series(2000*s, 1990*s, 5*s), 1, 1, 0, 1},
 		"an accepted pod clears what was before":  {append(series(9*s, 8*s, 7*s), pod("ok", 5*s, running)), 2, 69 - 6, 0, 0},
 		"an older one does not":                   {append(series(9*s, 8*s), pod("ok", time.Minute, running)), 2, 0, 2 * s, 2},

@@ -389,6 +389,18 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
+func TestOnlyPodsOfTheSetAreCountedOnTheirWayOut(t *testing.T) {
+	leaving := func(p *corev1.Pod) { p.DeletionTimestamp, p.Finalizers = ptr.To(ago(0)), []string{"x/y"} }
+	client := fake.NewClientset(replicaSet(1))
+	b := newBench(t, client, replicaSet(1), pod("a", owned), pod("b", owned, leaving), pod("c", leaving), pod("d", leaving))
+	if err := b.Reconcile(context.Background(), key).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := ptr.Deref(statusOn(t, client).TerminatingReplicas, 0); got != 1 {
+		t.Errorf("%d pods on their way out", got)
+	}
+}
+
 func TestAPodThatNoLongerMatchesIsReleasedAndReplaced(t *testing.T) {
 	for name, tc := range map[string]struct {
 		live   *corev1.Pod

@@ -66,8 +66,12 @@ func TestPlan(t *testing.T) {
 		"a negative number, written past the API, is none": {Observed{Form: testKind{}, Set: set(-1), Claims: have(many(1))}, "2 pods more than -1; delete aaa"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.want, shown(plan(tc.o, noon))); d != "" {
+			p := plan(tc.o, noon)
+			if d := cmp.Diff(tc.want, shown(p)); d != "" {
 				t.Error(d)
+			}
+			if deletes := strings.Contains(tc.want, "; delete"); (p.Counts != nil) != deletes {
+				t.Errorf("ages are counted: %v", !deletes)
 			}
 		})
 	}

@@ -102,6 +102,14 @@ func TestVictims(t *testing.T) {
 	}
 }
 
+func TestMagnitude(t *testing.T) {
+	for age, want := range map[time.Duration]int{-time.Hour: -1, 0: -1, 1: 0, 2: 1, 1023: 9, 1024: 10} {
+		if got := magnitude(age); got != want {
+			t.Errorf("%d ns: got %d, want %d", age, got, want)
+		}
+	}
+}
+
 func TestVictimsDoNotHeedCostUnlessToldTo(t *testing.T) {
 	all := []*corev1.Pod{pod("a", cost("10")), pod("b", cost("-10"))}
 	if got := names(victims(all, 1, ranking{now: noon})); got[0] != "a" {

@@ -217,6 +217,9 @@ func TestRenumberingNamesWhatWasRead(t *testing.T) {
 	check(t, err, nil)
 	check(t, carryOut(t, w, client, steps(patch)), nil)
 	check(t, writes(client), `patch web-3 {"metadata":{"labels":{"x":"y"},"resourceVersion":"7","uid":"uid-web-3"},"revision":9}`)
+	bare, err := Renumbering(r, 9, nil)
+	check(t, err, nil)
+	check(t, string(bare.Data), `{"metadata":{"resourceVersion":"7","uid":"uid-web-3"},"revision":9}`)
 	check(t, carryOut(t, w, client, steps(Removals([]*appsv1.ControllerRevision{r})...)), nil)
 	check(t, writes(client), "delete web-3")
 	if err := carryOut(t, w, client, steps(patch)); !apierrors.IsNotFound(err) {

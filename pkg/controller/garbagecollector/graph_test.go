@@ -1,0 +1,158 @@
+package garbagecollector
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// named is an object whose UID is its name.
+func named(namespace, name string, refs ...metav1.OwnerReference) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name), OwnerReferences: refs}}
+}
+
+func leaving(o *metav1.PartialObjectMetadata, finalizer string) *metav1.PartialObjectMetadata {
+	now := metav1.Now()
+	o.DeletionTimestamp, o.Finalizers = &now, []string{finalizer}
+	return o
+}
+
+// box refers to a box of this name.
+func box(name string) metav1.OwnerReference { return ref(boxes, named("", name)) }
+
+// told is what follows from a change.
+func told(e effects) string {
+	var look, orphan []string
+	for _, k := range e.look {
+		look = append(look, k.Name)
+	}
+	for _, k := range e.orphan {
+		orphan = append(orphan, k.Name)
+	}
+	slices.Sort(look)
+	return fmt.Sprint(look, orphan, len(e.mistakes))
+}
+
+func TestWhatFollowsFromAChange(t *testing.T) {
+	const foreground, orphan, nothing = metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents, "[] [] 0"
+	changed := func(change func(*metav1.OwnerReference)) metav1.OwnerReference {
+		r := box("o")
+		change(&r)
+		return r
+	}
+	for name, tc := range map[string]struct {
+		before []*metav1.PartialObjectMetadata
+		change *metav1.PartialObjectMetadata
+		want   string
+	}{
+		"a new object":                             {nil, named("a", "o"), nothing},
+		"one that waits for its dependents":        {nil, leaving(named("a", "o"), foreground), "[o] [] 0"},
+		"one that still waits":                     {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground)}, leaving(named("a", "o"), foreground), nothing},
+		"one that is to be parted from them":       {nil, leaving(named("a", "o"), orphan), "[] [o] 0"},
+		"one that still is":                        {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), orphan)}, leaving(named("a", "o"), orphan), nothing},
+		"a dependent":                              {[]*metav1.PartialObjectMetadata{named("a", "o")}, named("a", "d", box("o")), nothing},
+		"a dependent elsewhere":                    {[]*metav1.PartialObjectMetadata{named("a", "o")}, named("b", "d", box("o")), "[d] [] 1"},
+		"one that has the name wrong":              {[]*metav1.PartialObjectMetadata{named("a", "o")}, named("a", "d", changed(func(r *metav1.OwnerReference) { r.Name = "x" })), "[d] [] 0"},
+		"it is seen again":                         {[]*metav1.PartialObjectMetadata{named("a", "o"), named("a", "d", box("o"))}, named("a", "d", box("o")), nothing},
+		"its owner has another name":               {[]*metav1.PartialObjectMetadata{named("a", "o"), named("a", "d", box("o"))}, named("a", "d", changed(func(r *metav1.OwnerReference) { r.Name = "x" })), "[d] [] 0"},
+		"its owner is of another kind":             {[]*metav1.PartialObjectMetadata{named("a", "o"), named("a", "d", box("o"))}, named("a", "d", changed(func(r *metav1.OwnerReference) { r.Kind = "Globe" })), "[d] [] 0"},
+		"its owner is of another group":            {[]*metav1.PartialObjectMetadata{named("a", "o"), named("a", "d", box("o"))}, named("a", "d", changed(func(r *metav1.OwnerReference) { r.APIVersion = "h/v1" })), "[d] [] 0"},
+		"a dependent of one that waits":            {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground)}, named("a", "d", box("o")), "[d] [] 0"},
+		"it is seen again, and does not block":     {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground), named("a", "d", box("o"))}, named("a", "d", box("o")), nothing},
+		"it no longer blocks":                      {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground), named("a", "d", blocking(box("o")))}, named("a", "d", box("o")), "[o] [] 0"},
+		"another one blocks":                       {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground), named("a", "d", blocking(box("o"))), named("a", "e", blocking(box("o")))}, named("a", "d"), nothing},
+		"the last one that blocks goes":            {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground), named("a", "d", blocking(box("o")))}, named("a", "d"), "[o] [] 0"},
+		"one of two owners is taken off":           {[]*metav1.PartialObjectMetadata{named("a", "o"), named("a", "p"), named("a", "d", box("o"), box("p"))}, named("a", "d", box("p")), nothing},
+		"and the other is only heard of":           {[]*metav1.PartialObjectMetadata{named("a", "o"), named("a", "d", box("o"), box("p"))}, named("a", "d", box("p")), "[d] [] 0"},
+		"the first that names an unknown owner":    {nil, named("a", "d", box("o")), "[o] [] 0"},
+		"the second":                               {[]*metav1.PartialObjectMetadata{named("a", "d", box("o"))}, named("a", "e", box("o")), nothing},
+		"the second, which looks elsewhere":        {[]*metav1.PartialObjectMetadata{named("a", "d", box("o"))}, named("b", "e", box("o")), "[o] [] 0"},
+		"the first, which looks elsewhere now":     {[]*metav1.PartialObjectMetadata{named("a", "d", box("o"))}, named("a", "d", changed(func(r *metav1.OwnerReference) { r.Name = "x" })), "[o] [] 0"},
+		"an owner that is where it is looked for":  {[]*metav1.PartialObjectMetadata{named("a", "d", box("o"))}, named("a", "o"), nothing},
+		"an owner that is in another namespace":    {[]*metav1.PartialObjectMetadata{named("b", "d", box("o"))}, named("a", "o"), "[d] [] 1"},
+		"an owner that waits, with its dependents": {[]*metav1.PartialObjectMetadata{named("a", "o"), named("a", "d", box("o"))}, leaving(named("a", "o"), foreground), "[d o] [] 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGraph()
+			for _, o := range tc.before {
+				g.upsert(boxes, o)
+			}
+			if got := told(g.upsert(boxes, tc.change)); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestWhatFollowsFromAnAbsence(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*graph) effects
+		want   string
+		left   int
+	}{
+		"of nothing known":             {func(g *graph) effects { return g.remove(boxes, "x", true) }, "[] [] 0", 3},
+		"of what is only heard of":     {func(g *graph) effects { return g.remove(boxes, "virtual", true) }, "[] [] 0", 3},
+		"of another resource":          {func(g *graph) effects { return g.remove(globes, "o", true) }, "[] [] 0", 3},
+		"of an owner":                  {func(g *graph) effects { return g.remove(boxes, "o", true) }, "[d] [] 0", 3},
+		"of an owner, it seems":        {func(g *graph) effects { return g.remove(boxes, "o", false) }, "[o] [] 0", 3},
+		"of a dependent":               {func(g *graph) effects { return g.remove(boxes, "d", true) }, "[] [] 0", 1},
+		"of nothing, where it was":     {func(g *graph) effects { return g.missed("x") }, "[] [] 0", 3},
+		"of an owner that was seen":    {func(g *graph) effects { return g.missed("o") }, "[] [] 0", 3},
+		"of an owner that is heard of": {func(g *graph) effects { return g.missed("virtual") }, "[d] [] 0", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGraph()
+			g.upsert(boxes, named("a", "o"))
+			g.upsert(boxes, named("a", "d", box("o"), box("virtual")))
+			if got := told(tc.change(g)); got != tc.want || len(g.nodes) != tc.left {
+				t.Errorf("got %s, and %d nodes are left", got, len(g.nodes))
+			}
+		})
+	}
+}
+
+func TestNobodyIsBlockedByItself(t *testing.T) {
+	g := newGraph()
+	g.upsert(boxes, named("a", "o", blocking(box("o"))))
+	if g.nodes["o"].blocked() {
+		t.Error("it blocks itself")
+	}
+	g.upsert(boxes, named("a", "d", blocking(box("o"))))
+	if !g.nodes["o"].blocked() {
+		t.Error("its dependent does not block it")
+	}
+}
+
+func TestUnchanged(t *testing.T) {
+	is := named("a", "d", blocking(box("o")), box("p"))
+	is.Finalizers = []string{"f"}
+	for name, tc := range map[string]struct {
+		change          func(*metav1.PartialObjectMetadata)
+		unchanged, same bool
+	}{
+		"nothing":          {func(*metav1.PartialObjectMetadata) {}, true, true},
+		"its labels":       {func(o *metav1.PartialObjectMetadata) { o.Labels = map[string]string{"a": "b"} }, true, true},
+		"its UID":          {func(o *metav1.PartialObjectMetadata) { o.UID = "x" }, true, false},
+		"its finalizers":   {func(o *metav1.PartialObjectMetadata) { o.Finalizers = nil }, true, false},
+		"its deletion":     {func(o *metav1.PartialObjectMetadata) { now := metav1.Now(); o.DeletionTimestamp = &now }, false, false},
+		"an owner":         {func(o *metav1.PartialObjectMetadata) { o.OwnerReferences[0].UID = "x" }, false, false},
+		"an owner's name":  {func(o *metav1.PartialObjectMetadata) { o.OwnerReferences[0].Name = "x" }, false, false},
+		"an owner's kind":  {func(o *metav1.PartialObjectMetadata) { o.OwnerReferences[0].Kind = "x" }, false, false},
+		"an owner's group": {func(o *metav1.PartialObjectMetadata) { o.OwnerReferences[0].APIVersion = "x/v1" }, false, false},
+		"what it blocks":   {func(o *metav1.PartialObjectMetadata) { o.OwnerReferences[0].BlockOwnerDeletion = nil }, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := is.DeepCopy()
+			tc.change(now)
+			if got := unchanged(is, now); got != tc.unchanged {
+				t.Errorf("unchanged: %v", got)
+			}
+			if got := sameGround(is, now); got != tc.same {
+				t.Errorf("the same ground: %v", got)
+			}
+		})
+	}
+}
