@@ -223,7 +223,8 @@ func quickest(output string) string {
 	return "^(" + strings.Join(names, "|") + ")$"
 }
 
-// test runs the tests and tells whether they pass. A mutant may eat memory without end.
+// test runs the tests and reports whether they pass. The memory is bounded, as a mutant may
+// allocate without end.
 func test(pkg, temp string, limit time.Duration, env string, which string) (string, bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

@@ -1,5 +1,7 @@
 package e2e
 
+//lint:file-ignore SA1019 Endpoints of the old API are mirrored
+
 import (
 	"context"
 	"fmt"

@@ -41,7 +41,11 @@ func init() {
 			{2, Line("apply web.yaml")},
 			{1, Line(`patch pods/web-%d {"metadata":{"labels":{"statefulset.kubernetes.io/pod-name":null}}}`, "delete pods/stranger", "annotate statefulsets/web x.example/note=n")},
 			{1, Quota},
-		}, PodMoves("statefulsets/web"), Disturbances("pods", "statefulsets", "persistentvolumeclaims")),
+			// Without changes that are refused: the original gives a claim its owner by one, and makes no pod before.
+			{1, Line("webhook create persistentvolumeclaims 403", "webhook delete persistentvolumeclaims 409",
+				"proxy refuse 500 create persistentvolumeclaims times=1", "proxy delay 300ms write persistentvolumeclaims times=3",
+				"proxy watches cut persistentvolumeclaims", "proxy watches expire persistentvolumeclaims")},
+		}, PodMoves("statefulsets/web"), Disturbances("pods", "statefulsets")),
 	})
 }
 

@@ -243,6 +243,22 @@ func TestCountsOfABudgetThatFailsDoNotWait(t *testing.T) {
 	}
 }
 
+// The next look may find pods again, and the event would be lost.
+func TestThatABudgetHasNoPodsDoesNotWait(t *testing.T) {
+	var (
+		was  = budget(minAvailable("2"), counted(1, 2))
+		none = observed{budget: was}
+		one  = observed{budget: was, pods: []*corev1.Pod{pod("a", unready)}}
+	)
+	was.Status = decide(observed{budget: was, pods: []*corev1.Pod{pod("a")}}, noon).status
+	if status := report(plan(none, noon)); status.MayWait || len(status.Tell) != 1 {
+		t.Errorf("without pods: may wait: %t, events %v", status.MayWait, status.Tell)
+	}
+	if !report(plan(one, noon)).MayWait {
+		t.Error("with one pod it does not wait either")
+	}
+}
+
 // However much the last look cost: the API server decides by the next one.
 func TestAFallIsSeenWhileLooksAreSpaced(t *testing.T) {
 	f := newRig(t)

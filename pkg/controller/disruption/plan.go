@@ -65,7 +65,7 @@ type decision struct {
 }
 
 // plan reports the status of the budget if it differs, and sends its events. A
-// status that counts what nobody acts on may wait.
+// status that counts what nobody acts on may wait, unless an event is sent with it.
 func plan(o observed, now time.Time) act.Plan {
 	return decide(o, now).plan(o.budget, now)
 }
@@ -88,7 +88,7 @@ func (d decision) plan(budget *policyv1.PodDisruptionBudget, now time.Time) act.
 	// It is for the version that is cached: an eviction that the API server has
 	// allowed meanwhile must not be lost.
 	report := put(budget, d.status)
-	report.MayWait = d.failed == nil && underWay(&budget.Status, &d.status)
+	report.MayWait = d.failed == nil && d.events == nil && underWay(&budget.Status, &d.status)
 	report.Tell = slices.Concat(d.events, d.onChange, d.overdue)
 	p.Status = func(act.Results) act.Step { return report }
 	if d.failed == nil {
