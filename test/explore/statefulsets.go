@@ -16,7 +16,7 @@ func init() {
 		Compared: []string{"statefulsets", "pods", "persistentvolumeclaims", "controllerrevisions"},
 		Begin: func(d *Draw, s *Script) {
 			if d.Chance(10) {
-				s.Add("stranger.yaml", Object{"apiVersion": "v1", "kind": "Pod", "metadata": Object{"name": One(d, "web-0", "web-1", "web-01"),
+				s.Add("stranger.yaml", Object{"apiVersion": "v1", "kind": "Pod", "metadata": Object{"name": One(d, "web-0", "web-1"),
 					"labels": Object{"app": One(d, "web", "other")}}, "spec": Object{"containers": []any{Object{"name": "c", "image": "one"}}}})
 			}
 			s.Add("web.yaml", drawStatefulSet(d))
