@@ -202,6 +202,7 @@ func TestAFailedCreationIsReportedWhereTheServiceIs(t *testing.T) {
 	if c.Reconcile(t.Context(), web).Err() == nil {
 		t.Fatal("it was not refused")
 	}
+	fixture.Eventually(t, "an event is sent", func() bool { return len(sent) == 1 })
 	if e := <-sent; e.Reason != "FailedToCreateEndpoint" || e.Namespace != web.Namespace || e.InvolvedObject.Namespace != web.Namespace {
 		t.Errorf("%s is in %q, about an object in %q", e.Reason, e.Namespace, e.InvolvedObject.Namespace)
 	}
