@@ -10,9 +10,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/keyutil"
+	"k8s.io/controller-manager/pkg/clientbuilder"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 	"github.com/kube-kcm/kube-controller-manager/pkg/why"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
@@ -121,6 +124,28 @@ func TestAControllerWithoutItsAPIIsLeftOutAlone(t *testing.T) {
 	}
 	if got := states[names.ReplicaSetController].State; got != debug.Started {
 		t.Errorf("the replica set controller is %s", got)
+	}
+}
+
+func TestNodeIPAMMaySendTenTimesAsMuch(t *testing.T) {
+	for name, times := range map[string]float32{names.NodeIpamController: 10, names.TTLController: 1} {
+		t.Run(name, func(t *testing.T) {
+			cc := testContext(t)
+			cc.process.rates = transport.NewRates(20, 30)
+			cc.Clients = clientbuilder.SimpleControllerClientBuilder{ClientConfig: &rest.Config{QPS: 20, Burst: 30}}
+			config, err := cc.configOf(row(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := config.RateLimiter.QPS(); got != 20*times {
+				t.Errorf("%v requests a second", got)
+			}
+			for i := range int(30 * times) {
+				if !config.RateLimiter.TryAccept() {
+					t.Fatalf("%d requests at once", i)
+				}
+			}
+		})
 	}
 }
 

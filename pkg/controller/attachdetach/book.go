@@ -93,11 +93,12 @@ func (b *book) attachmentOf(name string) (volumes.Name, bool) {
 	return volume, is
 }
 
-// stray notes that there is a VolumeAttachment of a volume and a node.
+// stray notes that there is a VolumeAttachment of a volume and a node, unless the record
+// of the volume says so.
 func (b *book) stray(name volumes.Name, node string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, known := b.volumes[name].pairs[node]; known {
+	if b.volumes[name].pairs[node].exists() {
 		return
 	}
 	if b.strays[name] == nil {
@@ -151,7 +152,9 @@ func (b *book) put(name volumes.Name, r record, unsure ...string) []string {
 	before := b.volumes[name]
 	var wake []string
 	for node, p := range r.pairs {
-		b.drop(name, node)
+		if p.exists() {
+			b.drop(name, node)
+		}
 		n, old := b.node(node), before.pairs[node]
 		starts := p.leaving && !old.leaving
 		if p.reported() != old.reported() || starts || p.reported() && p.device != old.device {

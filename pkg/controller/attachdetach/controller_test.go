@@ -200,6 +200,26 @@ func TestWhatIsLeftOfAnEarlierProcess(t *testing.T) {
 	})
 }
 
+// Before it died, the earlier process wanted the volume on the node where a pod still waits for it.
+func TestAnAttachmentThatComesLateToWhereItIsWantedGoesWithThePod(t *testing.T) {
+	r := run(t, Options{}, reporting("n1", true), node("n2"), claim(0), pv(0), attachedTo("n1"), podOf("web", 0, "n2"))
+	onSecond := func() pair { return r.c.book.volume(nameOf(0)).pairs["n2"] }
+	fixture.Eventually(t, "it is wanted elsewhere", func() bool { return onSecond().wanted })
+	late := attachedTo("n2")
+	late.Status.Attached = false
+	must(t)(r.Client.StorageV1().VolumeAttachments().Create(t.Context(), late, metav1.CreateOptions{}))
+	fixture.Eventually(t, "it is noticed", func() bool { return onSecond().state == uncertain && onSecond().wanted })
+	r.deletePod("web")
+	fixture.Eventually(t, "its detach waits", func() bool { return waits(r.c, "n2") })
+	n := node("n2")
+	n.Labels = map[string]string{"seen": "again"}
+	r.update(n)
+	fixture.Eventually(t, "it is detached", func() bool { return r.attachment("n2") == nil })
+	if r.attachment("n1") == nil {
+		t.Error("it has left the node that uses it")
+	}
+}
+
 // waits reports whether the detach of the volume from a node waits.
 func waits(c *Controller, node string) bool { return c.book.volume(nameOf(0)).pairs[node].waits }
 

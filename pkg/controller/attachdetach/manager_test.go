@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,34 +31,23 @@ type manager struct {
 	queue  map[key]bool
 	timers map[key]time.Time
 	holds  map[key]map[string]int
+	// leads: its caches are filled, and it has begun to work.
+	leads bool
 }
 
 var (
 	errKilled = errors.New("killed")
 	errLost   = errors.New("the answer is lost")
+	errFenced = errors.New("another one leads")
 )
 
+// newManager is one that leads.
 func newManager(w *world) *manager {
-	m := &manager{world: w, rig: fixture.New(fake.NewClientset(), noon), at: map[string]int{}, queue: map[key]bool{}, timers: map[key]time.Time{}, holds: map[key]map[string]int{}}
-	if w.manager != nil {
-		m.rig.Clock.SetTime(w.manager.rig.Clock.Now())
-	}
-	m.c = controllerOf(w.t, m.rig, Options{})
+	m := newLeader(w)
 	for _, kind := range kinds {
-		for _, o := range w.all(kind) {
-			_ = m.store(kind).Add(o)
-		}
-		m.at[kind] = len(w.log[kind])
+		m.list(kind)
 	}
-	for _, kind := range kinds {
-		for _, o := range w.all(kind) {
-			m.tell(kind, event{after: o})
-		}
-	}
-	m.c.recover()
-	for _, volume := range m.c.book.all() {
-		m.Add(key{volume: volume})
-	}
+	m.begin()
 	return m
 }
 
@@ -89,10 +77,15 @@ func (m *manager) AddAfter(k key, d time.Duration) { m.timers[k] = m.rig.Clock.N
 func (m *manager) deliver() bool {
 	for _, i := range m.chance.Perm(len(kinds)) {
 		kind := kinds[i]
-		if m.at[kind] == len(m.log[kind]) {
+		at, listed := m.at[kind]
+		if !listed {
+			m.list(kind)
+			return true
+		}
+		if at == len(m.log[kind]) {
 			continue
 		}
-		e := m.log[kind][m.at[kind]]
+		e := m.log[kind][at]
 		m.at[kind]++
 		if e.after != nil {
 			_ = m.store(kind).Add(e.after)
@@ -100,6 +93,10 @@ func (m *manager) deliver() bool {
 			_ = m.store(kind).Delete(e.before)
 		}
 		m.tell(kind, e)
+		return true
+	}
+	if !m.leads {
+		m.begin()
 		return true
 	}
 	return false
@@ -123,7 +120,7 @@ func (m *manager) tell(kind string, e event) {
 func changed[T any](e event) runner.Change[T] {
 	old, _ := any(e.before).(*T)
 	now, _ := any(e.after).(*T)
-	return runner.Change[T]{Old: old, New: now}
+	return runner.Change[T]{Old: old, New: now, Initial: e.initial}
 }
 
 // held reports whether the caches do not show yet what a key wrote.
@@ -140,6 +137,9 @@ func (m *manager) held(k key) bool {
 
 // turn reconciles one of the keys that are awake.
 func (m *manager) turn() bool {
+	if !m.leads {
+		return false
+	}
 	keys := slices.DeleteFunc(slices.Collect(maps.Keys(m.queue)), m.held)
 	if len(keys) == 0 {
 		return false
@@ -159,7 +159,7 @@ func (m *manager) turn() bool {
 		return true
 	}
 	p := plan(o, m.rig.Clock.Now())
-	m.say("manager: %s: %s", k, p.Why)
+	m.say("%s: %s: %s", m, k, p.Why)
 	m.inTurn(o.volume, p)
 	results, err := m.stages(k, p.Stages)
 	if errors.Is(err, errKilled) {
@@ -219,11 +219,6 @@ func (m *manager) settleTurn(k key, p act.Plan, results act.Results) {
 	}
 }
 
-func (m *manager) restart() {
-	m.say("manager: killed")
-	m.world.manager = newManager(m.world)
-}
-
 // next moves the clock to the next timer.
 func (m *manager) next() bool {
 	var first time.Time
@@ -276,23 +271,32 @@ func (m *manager) stages(k key, stages []act.Stage) (all act.Results, err error)
 // before or after a write, or while one is under way, the answer is lost, or the write is.
 func (m *manager) step(k key, step act.Step) (act.Result, error) {
 	r := act.Result{Step: step, Became: act.Done}
+	_, deletes := step.(act.Delete)
+	if m.former() && deletes {
+		m.say("   the fence holds a deletion back")
+		r.Became, r.Err = act.Refused, errFenced
+		return r, nil
+	}
 	trouble := 9
 	if m.troubles > 0 {
 		trouble = m.chance.IntN(40)
 	}
-	if trouble == 0 {
+	switch trouble {
+	case 0:
 		return r, errKilled
-	}
-	if trouble == 1 {
+	case 1:
 		m.say("   the request is lost")
 		r.Became, r.Err = act.Uncertain, errLost
 		return r, nil
-	}
-	// No precondition holds a late deletion back: the object is the same. The lease does, which
-	// is longer than a request may take.
-	if _, deletes := step.(act.Delete); trouble == 4 && !deletes {
-		m.late = append(m.late, func() { _, _ = m.carryOut(step) })
-		return r, errKilled
+	case 4:
+		// No precondition holds a late deletion back: the object is the same. The lease does, which
+		// is longer than a request may take.
+		if !deletes {
+			m.late = append(m.late, func() { _, _ = m.carryOut(step) })
+			return r, errKilled
+		}
+	case 5:
+		m.depose()
 	}
 	kind, err := m.carryOut(step)
 	switch {

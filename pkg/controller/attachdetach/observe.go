@@ -91,14 +91,16 @@ func (c *Controller) takeUp(v *volumeView) {
 	pairs := maps.Clone(v.pairs)
 	for _, node := range strays {
 		_, err := reconcile.Cached[storagev1.VolumeAttachment](c.attachments, attachmentName(v.name, node))
-		if _, known := pairs[node]; known || err != nil {
+		p := pairs[node]
+		if p.exists() || err != nil {
 			c.book.found(v.name, node)
 			continue
 		}
 		if pairs == nil {
 			pairs = map[string]pair{}
 		}
-		pairs[node] = pair{state: uncertain, known: true, assumed: true, seen: c.book.standing(v.name, node).seen}
+		p.state, p.known, p.assumed, p.seen = uncertain, true, true, c.book.standing(v.name, node).seen
+		pairs[node] = p
 	}
 	v.pairs = pairs
 }

@@ -50,6 +50,9 @@ type pair struct {
 // reported reports whether it is to stand in the status of the node.
 func (p pair) reported() bool { return p.state == attached && !p.leaving }
 
+// exists reports whether the volume is attached to the node, or may be, or is about to be.
+func (p pair) exists() bool { return p.state != absent || p.op.kind != none }
+
 // podName names a pod that wants a volume.
 type podName struct {
 	types.NamespacedName

@@ -5,7 +5,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 // recover fills the book from the caches, once: what the status of any node lists is
@@ -23,19 +22,15 @@ func (c *Controller) recover() {
 		}
 		for _, item := range c.attachments.List() {
 			va, is := item.(*storagev1.VolumeAttachment)
-			if !is || va.Spec.Source.PersistentVolumeName == nil {
+			if !is {
 				continue
 			}
-			pv, err := reconcile.Cached[corev1.PersistentVolume](c.pvs, *va.Spec.Source.PersistentVolumeName)
-			if err != nil {
+			volume, is := c.volumeOf(va)
+			if !is {
 				continue
 			}
-			source, err := volumes.OfPV(pv)
-			if err != nil || source == nil {
-				continue
-			}
-			seen := c.book.standing(source.Unique, va.Spec.NodeName).seen
-			add(found, source.Unique, va.Spec.NodeName, pair{state: uncertain, known: true, assumed: true, seen: seen})
+			seen := c.book.standing(volume, va.Spec.NodeName).seen
+			add(found, volume, va.Spec.NodeName, pair{state: uncertain, known: true, assumed: true, seen: seen})
 		}
 		for name, r := range found {
 			c.book.restore(name, r)

@@ -37,6 +37,7 @@ type server struct {
 type event struct {
 	before, after metav1.Object
 	version       int
+	initial       bool // of the first list of a cache, and in no log
 }
 
 func newServer() *server {

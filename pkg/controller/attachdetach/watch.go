@@ -141,30 +141,37 @@ func (c *Controller) nodeChanged(change runner.Change[corev1.Node], wake runner.
 	}
 }
 
-// attachmentChanged wakes the volume of a VolumeAttachment. One that the book does not know
-// was made by an earlier process whose request came late.
+// attachmentChanged wakes the volume of a VolumeAttachment. One that no record has was made
+// by an earlier process whose request came late.
 func (c *Controller) attachmentChanged(change runner.Change[storagev1.VolumeAttachment], wake runner.Wake[key]) {
 	va := change.Now()
-	if volume, is := c.book.attachmentOf(va.Name); is {
-		wake.Add(key{volume: volume})
-		return
+	volume, is := c.book.attachmentOf(va.Name)
+	if !is {
+		if volume, is = c.volumeOf(va); !is {
+			return
+		}
 	}
+	if !change.Initial && change.New != nil && va.Name == attachmentName(volume, va.Spec.NodeName) {
+		c.book.stray(volume, va.Spec.NodeName)
+	}
+	wake.Add(key{volume: volume})
+}
+
+// volumeOf is the volume of the PersistentVolume that a VolumeAttachment names.
+func (c *Controller) volumeOf(va *storagev1.VolumeAttachment) (volumes.Name, bool) {
 	name := va.Spec.Source.PersistentVolumeName
 	if name == nil {
-		return
+		return "", false
 	}
 	pv, err := reconcile.Cached[corev1.PersistentVolume](c.pvs, *name)
 	if err != nil {
-		return
+		return "", false
 	}
 	source, err := volumes.OfPV(pv)
 	if err != nil || source == nil {
-		return
+		return "", false
 	}
-	if !change.Initial && change.New != nil && va.Name == attachmentName(source.Unique, va.Spec.NodeName) {
-		c.book.stray(source.Unique, va.Spec.NodeName)
-	}
-	wake.Add(key{volume: source.Unique})
+	return source.Unique, true
 }
 
 // csiDriverChanged wakes the volumes of a driver that wants them attached, or no longer.

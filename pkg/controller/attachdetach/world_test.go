@@ -25,6 +25,9 @@ type world struct {
 	t       testing.TB
 	chance  *rand.Rand
 	manager *manager
+	// former led before, and goes on for as many turns as are left.
+	former *manager
+	left   int
 	// mounted is what the kubelets have mounted, by node.
 	mounted map[string]map[volumes.Name]bool
 	// troubles is how many more things may go wrong.
@@ -205,7 +208,7 @@ func (w *world) driver() bool {
 // settle plays until nothing is left to do.
 func (w *world) settle() {
 	actors := []func() bool{
-		w.people, w.driver, w.manager1, w.manager1, w.deliver, w.deliver, w.arrive,
+		w.people, w.driver, w.manager1, w.manager1, w.deliver, w.deliver, w.arrive, w.goOn, w.goOn,
 		func() bool { return w.kubelet("n1") }, func() bool { return w.kubelet("n2") }, func() bool { return w.kubelet("n3") },
 	}
 	for steps := 0; ; steps++ {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/informers"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
@@ -183,6 +184,27 @@ func TestRefusedWrites(t *testing.T) {
 				t.Errorf("event %q, want %q", got, tc.event)
 			}
 		})
+	}
+}
+
+func TestAFailedCreationIsReportedWhereTheServiceIs(t *testing.T) {
+	s := newShell(t, Options{}, service(), pod(1))
+	s.refuse("create", apierrors.NewForbidden(endpointsGR, "web", errors.New("denied")))
+	sent := make(chan *corev1.Event, 1)
+	events := record.NewBroadcaster()
+	defer events.Shutdown()
+	events.StartEventWatcher(func(e *corev1.Event) { sent <- e })
+	hand := fixture.Hand(s.client, events.NewRecorder(scheme.Scheme, corev1.EventSource{}))
+	c, err := New(s.core.Services(), s.core.Pods(), s.core.Endpoints(), hand, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Reconcile(t.Context(), web).Err() == nil {
+		t.Fatal("it was not refused")
+	}
+	fixture.Eventually(t, "an event is sent", func() bool { return len(sent) == 1 })
+	if e := <-sent; e.Reason != "FailedToCreateEndpoint" || e.Namespace != web.Namespace || e.InvolvedObject.Namespace != web.Namespace {
+		t.Errorf("%s is in %q, about an object in %q", e.Reason, e.Namespace, e.InvolvedObject.Namespace)
 	}
 }
 

@@ -80,3 +80,24 @@ func TestAnEndpointThatLeavesDoesNotWait(t *testing.T) {
 		t.Errorf("a pod that leaves: %v, again in %v, wrote %d", result.Err(), result.After(), len(s.written))
 	}
 }
+
+// The second controller has never seen the slice, so no event says that it is gone.
+func TestASliceThatWentWhileNobodyLookedIsMadeAgain(t *testing.T) {
+	there := []runtime.Object{service(), node("n", "a"), pod(1, "n")}
+	before := newShell(t, Options{}, there...).settle(t)
+	if len(before) != 1 {
+		t.Fatalf("wrote %v", before)
+	}
+	s := newShell(t, Options{}, there...)
+	s.onService(runner.Change[corev1.Service]{New: service(), Initial: true}, s)
+	if s.Len() != 1 {
+		t.Fatalf("%d keys are woken at the start", s.Len())
+	}
+	again := s.settle(t)
+	if len(again) != 1 || len(again[0].Endpoints) != 1 || again[0].Endpoints[0].Addresses[0] != before[0].Endpoints[0].Addresses[0] {
+		t.Errorf("wrote %v", again)
+	}
+	if more := s.settle(t); len(more) != 0 {
+		t.Errorf("then wrote %v", more)
+	}
+}

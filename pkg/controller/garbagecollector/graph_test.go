@@ -114,6 +114,34 @@ func TestWhatFollowsFromAnAbsence(t *testing.T) {
 	}
 }
 
+func TestWhomADeletedDependentWakes(t *testing.T) {
+	waits, idle := leaving(named("a", "o"), metav1.FinalizerDeleteDependents), named("a", "o")
+	plain, blocks := named("a", "d", box("o")), named("a", "d", blocking(box("o")))
+	other, blocksToo := named("a", "e", box("o")), named("a", "e", blocking(box("o")))
+	for name, tc := range map[string]struct {
+		there []*metav1.PartialObjectMetadata
+		want  string
+	}{
+		"it blocks no owner":                       {[]*metav1.PartialObjectMetadata{idle, plain}, "[] [] 0"},
+		"it would block one that is to be deleted": {[]*metav1.PartialObjectMetadata{idle, blocks}, "[] [] 0"},
+		"it was what blocked its owner":            {[]*metav1.PartialObjectMetadata{waits, blocks}, "[o] [] 0"},
+		"the one left does not block":              {[]*metav1.PartialObjectMetadata{waits, blocks, other}, "[o] [] 0"},
+		"the one left blocks":                      {[]*metav1.PartialObjectMetadata{waits, blocks, blocksToo}, "[] [] 0"},
+		"it did not block, and nothing does":       {[]*metav1.PartialObjectMetadata{waits, plain}, "[o] [] 0"},
+		"it did not block, and another one does":   {[]*metav1.PartialObjectMetadata{waits, plain, blocksToo}, "[] [] 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGraph()
+			for _, o := range tc.there {
+				g.upsert(boxes, o)
+			}
+			if got := told(g.remove(boxes, "d", true)); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestNobodyIsBlockedByItself(t *testing.T) {
 	g := newGraph()
 	g.upsert(boxes, named("a", "o", blocking(box("o"))))

@@ -33,8 +33,9 @@ const (
 	// waits for a first list.
 	soon = 100 * time.Millisecond
 
-	// A quota whose usage changes all the time is written in a fifth of the time at
-	// most: what was given back is wanted by somebody, so it is no less.
+	// A quota whose usage changes all the time waits four times as long as its write took:
+	// a fifth of the time goes to writes. Somebody may wait for what was given back, so it
+	// does not wait for longer.
 	writeShare  = 4
 	longestPace = 150 * time.Millisecond
 )

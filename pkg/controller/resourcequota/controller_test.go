@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -203,6 +204,47 @@ func TestTheQueueOfAQuotaIsHeldBackAfterAWriteThatFailed(t *testing.T) {
 			c.take(key(name), tc.o)
 			if wait := c.pacer.Wait(key(name)); wait != tc.want {
 				t.Errorf("waits %v", wait)
+			}
+		})
+	}
+}
+
+// A quota whose usage changes all the time is reconciled whenever it is due, for a minute.
+func TestWhatShareOfTheTimeGoesToABusyQuota(t *testing.T) {
+	for name, tc := range map[string]struct {
+		took   time.Duration
+		writes int
+	}{
+		"a fifth":                     {5 * time.Millisecond, 2400},
+		"a fifth, at the longest":     {longestPace / writeShare, 320},
+		"more when a write is slower": {100 * time.Millisecond, 240},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rig := fixture.New(fake.NewClientset(), noon)
+			rig.Client.PrependReactor("update", "resourcequotas", func(clienttesting.Action) (bool, runtime.Object, error) {
+				rig.Clock.Step(tc.took)
+				return true, limits("pods=1", "", ""), nil
+			})
+			core := rig.In.Core().V1()
+			c, err := New(Informers{Quotas: core.ResourceQuotas(), Pods: core.Pods()}, monitor.New(monitor.Options{}), rig.Hand(), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := 1; rig.Clock.Since(noon) < time.Minute; i++ {
+				q := limits("pods=1", "", "")
+				q.ResourceVersion = strconv.Itoa(i)
+				rig.Cache(t, q)
+				c.notes.follow(key("q"), q, rig.Clock.Now())
+				if err := c.primary.Reconcile(t.Context(), key("q")).Err(); err != nil {
+					t.Fatal(err)
+				}
+				if writes := len(rig.Client.Actions()); writes != i {
+					t.Fatalf("%d writes in %d reconciles", writes, i)
+				}
+				rig.Clock.Step(c.pacer.Wait(key("q")))
+			}
+			if writes := len(rig.Client.Actions()); writes != tc.writes {
+				t.Errorf("%d writes, which took %v of a minute", writes, time.Duration(writes)*tc.took)
 			}
 		})
 	}
