@@ -30,13 +30,19 @@ type Script struct {
 	Most int
 }
 
+// indent is before a line that follows upon the one before.
+const indent = "  "
+
 // Object is decoded YAML.
 type Object = map[string]any
 
-// Text is the script as a .txtar file. The comment is its first line.
+// Text is the script as a .txtar file. The comment is its first line. Lines that follow
+// upon each other are indented but for the first.
 func (s *Script) Text(comment string) string {
-	lines := []string{"# " + comment}
-	lines = append(append(lines, s.head()...), s.Steps...)
+	lines := append([]string{"# " + comment}, s.head()...)
+	for _, step := range s.Steps {
+		lines = append(lines, strings.ReplaceAll(step, "\n", "\n"+indent))
+	}
 	archive := &txtar.Archive{Comment: []byte(strings.Join(lines, "\n") + "\n")}
 	for _, name := range slices.Sorted(maps.Keys(s.Objects)) {
 		if s.applies(name) {
@@ -112,6 +118,10 @@ func deepCopy(o Object) Object {
 	return out
 }
 
+func isHead(step scenarios.Step) bool {
+	return step.Command == "flags" || step.Command == "start" || step.Command == viaProxy && step.Rest == ""
+}
+
 // ReadScript reads a .txtar file back.
 func ReadScript(path string) (*Script, error) {
 	content, err := os.ReadFile(path)
@@ -126,16 +136,17 @@ func ReadScript(path string) (*Script, error) {
 	if len(story.APIServer) > 0 {
 		s.Head = append(s.Head, "apiserver "+strings.Join(story.APIServer, " "))
 	}
+	lines := strings.Split(string(content), "\n")
 	for _, step := range story.Steps {
-		switch step.Command {
-		case "flags", "start", "proxy":
-			if len(s.Steps) == 0 && (step.Command != "proxy" || step.Rest == "") {
-				s.Head = append(s.Head, step.Text)
-				continue
-			}
-			s.Steps = append(s.Steps, step.Text)
+		line := lines[step.Line-1]
+		text, follows := strings.TrimSpace(line), strings.HasPrefix(line, indent)
+		switch {
+		case len(s.Steps) == 0 && isHead(step):
+			s.Head = append(s.Head, text)
+		case follows && len(s.Steps) > 0:
+			s.Steps[len(s.Steps)-1] += "\n" + text
 		default:
-			s.Steps = append(s.Steps, step.Text)
+			s.Steps = append(s.Steps, text)
 		}
 	}
 	for name, text := range story.Files {

@@ -176,14 +176,16 @@ func (m *manager) inTurn(v *volumeView, p act.Plan) {
 	if v == nil {
 		return
 	}
+	after := p.Note(nil).(noted)
 	attaches := slices.ContainsFunc(slices.Collect(maps.Keys(v.wants)), func(node string) bool {
-		return v.pairs[node].op.kind == none && p.Note(nil).(noted).pairs[node].op.kind == attachKind
+		return v.pairs[node].op.kind == none && after.pairs[node].op.kind == attachKind
 	})
 	if !attaches && !strings.Contains(steps(p.Stages), "Multi-Attach") {
 		return
 	}
 	for node, old := range v.pairs {
-		f, b := v.nodes[node], v.backoffs[""]
+		// A detach from one node that is seen to have failed holds back those from all.
+		f, b := v.nodes[node], after.backoffs[""]
 		free := !f.inUse && !(old.assumed && old.seen == f.seen) && !(b.kind == detachKind && m.rig.Clock.Now().Before(b.until))
 		refused := old.leaving && f.failed >= old.left
 		if len(v.wants[node]) == 0 && old.state != absent && old.op.kind == none && free && !refused {
