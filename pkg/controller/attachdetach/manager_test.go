@@ -184,14 +184,18 @@ func (m *manager) inTurn(v *volumeView, p act.Plan) {
 		return
 	}
 	for node, old := range v.pairs {
-		// A detach from one node that is seen to have failed holds back those from all.
-		f, b := v.nodes[node], after.backoffs[""]
-		free := !f.inUse && !(old.assumed && old.seen == f.seen) && !(b.kind == detachKind && m.rig.Clock.Now().Before(b.until))
+		f := v.nodes[node]
+		free := !f.inUse && !(old.assumed && old.seen == f.seen) && !m.pauses(v.backoffs[""]) && !m.pauses(after.backoffs[""])
 		refused := old.leaving && f.failed >= old.left
 		if len(v.wants[node]) == 0 && old.state != absent && old.op.kind == none && free && !refused {
 			m.break_("%s may leave %s first: %s", v.name, node, p.Why)
 		}
 	}
+}
+
+// pauses reports whether a detach from any node waits, since one has failed.
+func (m *manager) pauses(b backoff) bool {
+	return b.kind == detachKind && m.rig.Clock.Now().Before(b.until)
 }
 
 func (m *manager) settleTurn(k key, p act.Plan, results act.Results) {
