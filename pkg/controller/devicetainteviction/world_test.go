@@ -187,7 +187,7 @@ func shows[T any, P interface {
 			if change.New = nil; change.Old == nil {
 				return
 			}
-			_ = store.Delete(change.Old)
+			_ = store.Delete((*T)(object)) // of the version that went
 		} else {
 			_ = store.Update((*T)(object))
 		}
