@@ -71,7 +71,7 @@ func (s *Script) surges() bool {
 // the original waits for that.
 func wakingNodeMove(d *Draw, s *Script) []string {
 	lines := nodeMove(d, s)
-	if word := strings.Fields(lines[0]); slices.Contains([]string{"delete", "taint", "untaint", "silent", "notready"}, word[2]) {
+	if word := strings.Fields(lines[0]); word[0] == "label" || slices.Contains([]string{"delete", "taint", "untaint", "silent", "notready"}, word[2]) {
 		return []string{lines[0] + "\npass 300ms\nannotate daemonsets/web x.example/wake=" + fmt.Sprint(d.Int(0, 999))}
 	}
 	return lines
