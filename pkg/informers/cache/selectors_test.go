@@ -9,8 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
@@ -121,6 +123,20 @@ func TestMatchingFindsWhatTheSelectorMatches(t *testing.T) {
 			found, err := cache.Matching[corev1.Pod](informer.GetIndexer(), "ns", selector)
 			if got := names(found); err != nil || !slices.Equal(got, tc.want) {
 				t.Errorf("got %v, %v; want %v", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestMatchingNamesAMissingIndex(t *testing.T) {
+	bare := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, nil)
+	for name, selector := range map[string]labels.Selector{
+		"of labels":     labels.SelectorFromSet(labels.Set{"app": "web"}),
+		"of namespaces": labels.Everything(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if found, err := cache.Matching[corev1.Pod](bare, "ns", selector); err == nil {
+				t.Errorf("a missing index went unnoticed: found %v", found)
 			}
 		})
 	}
