@@ -160,6 +160,9 @@ func TestRequests(t *testing.T) {
 				})
 			},
 			did: "get deployments", err: true},
+		"one set is adopted while another is released": {
+			objects: []runtime.Object{deploy(3, settled(3, reasonComplete)), set(1, "v1", 3, 3, orphan), set(2, "v2", 0, 0, func(rs *appsv1.ReplicaSet) { rs.Labels = map[string]string{"app": "x"} })},
+			did:     "get deployments, 2 patch replicasets"},
 		"a set that no longer matches is released": {
 			objects: []runtime.Object{deploy(0), set(1, "v1", 3, 3, func(rs *appsv1.ReplicaSet) { rs.Labels = map[string]string{"app": "x"} })},
 			did:     "patch replicasets, create replicasets, update deployments/status"},
@@ -216,6 +219,13 @@ func TestRequests(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The template that is left has its revision, which the Deployment did not say yet.
+func TestARollbackWritesDownTheRevisionItLeaves(t *testing.T) {
+	r := newRig(t, deploy(3, image("v2"), settled(3, reasonComplete), annotated(appsv1.DeprecatedRollbackTo, "1")), set(1, "v1", 0, 0), set(2, "v2", 3, 3))
+	check(t, r.Reconcile(t.Context(), web).Err(), nil)
+	check(t, r.stored(t).Annotations, map[string]string{revisionAnnotation: "2"})
 }
 
 // Nothing can be made in a namespace that ends, however often it is tried; what

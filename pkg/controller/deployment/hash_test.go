@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -71,6 +72,9 @@ func TestALongNameGivesWayToTheHash(t *testing.T) {
 }
 
 func TestTemplatesAreComparedWithoutTheirHash(t *testing.T) {
+	memory := func(size string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(size)}
+	}
 	for name, tc := range map[string]struct {
 		change func(*corev1.PodTemplateSpec)
 		want   bool
@@ -79,10 +83,12 @@ func TestTemplatesAreComparedWithoutTheirHash(t *testing.T) {
 		"no labels are empty labels":                 {func(p *corev1.PodTemplateSpec) { p.Annotations = map[string]string{} }, true},
 		"another label is another template":          {func(p *corev1.PodTemplateSpec) { p.Labels["tier"] = "front" }, false},
 		"another image is another template":          {func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Image = "v2" }, false},
+		"a quantity in another unit is the same":     {func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Resources.Limits = memory("1Ki") }, true},
 		"an annotation makes a restart":              {func(p *corev1.PodTemplateSpec) { p.Annotations = map[string]string{"restartedAt": "noon"} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := template("v1"), template("v1")
+			a.Spec.Containers[0].Resources.Limits, b.Spec.Containers[0].Resources.Limits = memory("1024"), memory("1024")
 			tc.change(&b)
 			check(t, sameTemplate(&a, &b), tc.want)
 		})

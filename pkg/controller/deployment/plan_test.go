@@ -92,6 +92,8 @@ func TestPlan(t *testing.T) {
 		"Recreate takes the old pods first":                       {deploy(3, image("v2"), recreateStrategy, settled(3, reasonComplete)), sets(set(1, "v1", 3, 3)), nil, "web-1 3 -> 0, annotations; NewReplicaSetAvailable"},
 		"Recreate waits for the set to notice":                    {deploy(3, image("v2"), recreateStrategy, settled(3, reasonUpdated)), sets(set(1, "v1", 0, 0, func(rs *appsv1.ReplicaSet) { rs.Status.Replicas = 1 })), nil, "ProgressDeadlineExceeded"},
 		"Recreate waits for the last old pod":                     {deploy(3, image("v2"), recreateStrategy, settled(0, reasonUpdated)), sets(set(1, "v1", 0, 0)), map[types.UID][]*corev1.Pod{"web-1": {{}}}, "ProgressDeadlineExceeded"},
+		"Recreate that waits at first has no progress to tell":    {deploy(3, image("v2"), recreateStrategy), sets(set(1, "v1", 0, 0)), map[types.UID][]*corev1.Pod{"web-1": {{}}}, ""},
+		"Recreate corrects a note while it waits":                 {deploy(3, recreateStrategy, settled(3, reasonComplete)), sets(set(1, "v0", 0, 0), set(2, "v1", 3, 3, sizedFor("2", "2"))), map[types.UID][]*corev1.Pod{"web-1": {{}}}, "web-2 annotations; NewReplicaSetAvailable"},
 		"Recreate goes on when it is gone":                        {deploy(3, image("v2"), recreateStrategy, settled(0, reasonUpdated)), sets(set(1, "v1", 0, 0)), nil, "create web with 3; NewReplicaSetCreated"},
 		"Recreate scales the set it has":                          {deploy(3, recreateStrategy, settled(0, reasonUpdated)), sets(set(1, "v1", 0, 0)), nil, "web-1 0 -> 3, annotations; ProgressDeadlineExceeded"},
 		"Recreate that is scaled with several sets still retires": {deploy(5, image("v3"), recreateStrategy, settled(3, reasonComplete)), sets(set(1, "v1", 2, 2), set(2, "v2", 1, 1)), nil, "web-1 2 -> 0, annotations; web-2 1 -> 0, annotations; NewReplicaSetAvailable"},
@@ -101,6 +103,7 @@ func TestPlan(t *testing.T) {
 		"a paused Recreate scales the old set that it has":        {deploy(5, image("v2"), recreateStrategy, paused, settled(3, reasonPaused)), sets(set(1, "v1", 3, 3), set(2, "v2", 0, 0)), map[types.UID][]*corev1.Pod{"web-1": {{}}}, "web-1 3 -> 5, annotations; DeploymentPaused"},
 		"a paused one loses its history":                          {deploy(3, paused, history(0), settled(3, reasonPaused)), sets(set(1, "v1", 3, 3), set(2, "v2", 0, 0)), nil, "web-1 annotations; remove web-2; DeploymentPaused"},
 		"a paused one keeps the old set that it gives pods":       {deploy(2, image("v2"), paused, history(0), settled(0, reasonPaused)), sets(set(1, "v1", 0, 0)), nil, "web-1 0 -> 2, annotations; DeploymentPaused"},
+		"a paused one at zero needs no notes":                     {deploy(0, paused, settled(0, reasonPaused)), sets(set(1, "v1", 0, 0)), nil, "DeploymentPaused"},
 		"a paused one without sets makes none":                    {deploy(3, paused), nil, nil, "DeploymentPaused"},
 		"resuming goes on where the rollout was":                  {deploy(3, image("v2"), settled(3, reasonPaused)), sets(set(1, "v1", 3, 3)), nil, "create web with 1; NewReplicaSetCreated"},
 		"resuming a complete one completes it":                    {deploy(3, settled(3, reasonPaused)), sets(set(1, "v1", 3, 3)), nil, "NewReplicaSetAvailable"},
@@ -159,4 +162,6 @@ func TestTheNewSetIsTheOneThatClustersKnow(t *testing.T) {
 func TestEditsAreBoundToWhatWasDecidedOn(t *testing.T) {
 	e := edit{set: set(1, "v1", 3, 3), annotations: map[string]string{"a": "b"}, minReadySeconds: ptr.To[int32](0), to: 0}
 	check(t, string(e.patch("7")), `{"metadata":{"annotations":{"a":"b"},"resourceVersion":"7","uid":"web-1"},"spec":{"minReadySeconds":0,"replicas":0}}`)
+	e = edit{set: set(1, "v1", 3, 3), annotations: map[string]string{"a": "b"}, to: 3}
+	check(t, string(e.patch("7")), `{"metadata":{"annotations":{"a":"b"},"resourceVersion":"7","uid":"web-1"}}`)
 }

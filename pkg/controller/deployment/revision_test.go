@@ -31,6 +31,9 @@ func TestPromoted(t *testing.T) {
 		"a long history loses its beginning": {
 			deploy(3), set(4, "v1", 0, 0, noted(historyAnnotation, long)), 6,
 			map[string]string{revisionAnnotation: "6", historyAnnotation: strings.TrimPrefix(long, "123456789,") + ",4"}},
+		"a history that just fits is kept whole": {
+			deploy(3), set(4, "v1", 0, 0, noted(historyAnnotation, long[1:])), 6,
+			map[string]string{revisionAnnotation: "6", historyAnnotation: long[1:] + ",4"}},
 		"a set without a revision gets one and no history": {
 			deploy(3), set(4, "v1", 0, 0, func(rs *appsv1.ReplicaSet) { rs.Annotations = nil }), 6, map[string]string{revisionAnnotation: "6"}},
 		"an empty revision is none, and leaves an empty history": {
@@ -87,6 +90,7 @@ func TestObsolete(t *testing.T) {
 		"no number is no limit":                            {deploy(1, func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = nil }), three, nil},
 		"a revision that came back is young":               {deploy(1, limit(2)), sets(set(1, "a", 0, 0, noted(revisionAnnotation, "9")), three[1], three[2]), []string{"web-2"}},
 		"unreadable revisions go by age":                   {deploy(1, limit(2)), sets(three[1], three[2], set(1, "a", 0, 0, noted(revisionAnnotation, "x"))), []string{"web-1"}},
+		"a young one with an unreadable revision stays":    {deploy(1, limit(2)), sets(three[0], three[1], set(3, "c", 0, 0, noted(revisionAnnotation, "x"))), []string{"web-1"}},
 		"one with pods stays, and nothing goes instead":    {deploy(1, limit(2)), sets(set(1, "a", 0, 0, busy), three[1], three[2]), nil},
 		"one that asks for pods stays":                     {deploy(1, limit(2)), sets(set(1, "a", 1, 1), three[1], three[2]), nil},
 		"one whose last change was not seen stays":         {deploy(1, limit(2)), sets(set(1, "a", 0, 0, unseen), three[1], three[2]), nil},

@@ -63,6 +63,8 @@ func TestRolling(t *testing.T) {
 			deploy(10), set(3, "v3", 3, 0), sets(set(1, "v1", 4, 3), set(2, "v2", 6, 5)), []string{"web-1 4>3", "web-2 6>5"}},
 		"those beyond the budget stay": {
 			deploy(10), set(3, "v3", 3, 0), sets(set(1, "v1", 8, 8), set(2, "v2", 2, 0)), []string{"web-2 2>0"}},
+		"of those that do not work no more go than there are to spare": {
+			deploy(10), set(3, "v3", 3, 0), sets(set(1, "v1", 7, 7), set(2, "v2", 3, 0)), []string{"web-2 3>1"}},
 		"unhealthy ones first, then as many of the rest": {
 			deploy(10), set(3, "v3", 3, 3), sets(set(1, "v1", 8, 8), set(2, "v2", 2, 0)), []string{"web-2 2>0", "web-1 8>5"}},
 		"one set may lose both kinds": {

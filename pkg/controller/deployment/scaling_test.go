@@ -36,8 +36,12 @@ func TestRescale(t *testing.T) {
 			deploy(4, posts("1", "0")), set(2, "v2", 2, 2, sizedFor("3", "4")), sets(set(1, "v1", 2, 2, sizedFor("3", "4"))), []string{"web-2 2>3", "web-1 2>2"}},
 		"among equals the oldest loses first": {
 			deploy(3, posts("1", "0")), set(2, "v2", 3, 3, sizedFor("5", "6")), sets(set(1, "v1", 3, 3, sizedFor("5", "6"))), []string{"web-1 3>2", "web-2 3>2"}},
+		"a lone pod to take goes off the largest": {
+			deploy(9), set(3, "v3", 6, 0, ten), sets(set(1, "v1", 4, 4, ten), set(2, "v2", 3, 3, ten)), []string{"web-3 6>5", "web-1 4>4", "web-2 3>3"}},
 		"to zero all go": {
 			deploy(0), set(2, "v2", 3, 0, ten), sets(set(1, "v1", 10, 10, ten)), []string{"web-1 10>0", "web-2 3>0"}},
+		"to zero all go, whatever the surge": {
+			deploy(0, posts("2", "0")), set(2, "v2", 3, 0, ten), sets(set(1, "v1", 10, 10, ten)), []string{"web-1 10>0", "web-2 3>0"}},
 		"without notes the present number of pods serves": {
 			deploy(20, withStatus(appsv1.DeploymentStatus{Replicas: 13})), set(2, "v2", 3, 0, sizedFor("x", "0")), sets(set(1, "v1", 10, 10, sizedFor("10", ""))), []string{"web-1 10>19", "web-2 3>6"}},
 		"without notes and pods all goes to the largest": {

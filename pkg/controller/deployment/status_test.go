@@ -75,6 +75,7 @@ func TestProgressCondition(t *testing.T) {
 		"fewer old pods are progress":                      {deploy(3), at(2, 4, 3), at(2, 3, 3), since(short, "True", reasonUpdated), `True ReplicaSetUpdated ReplicaSet "web-2" is progressing.`, 0, short, long},
 		"complete":                                         {deploy(3), at(3, 3, 2), at(3, 3, 3), since(short, "True", reasonUpdated), `True NewReplicaSetAvailable ReplicaSet "web-2" has successfully progressed.`, 0, short, 0},
 		"complete stays when a pod fails":                  {deploy(3), at(3, 3, 3), at(3, 3, 2), since(long, "True", reasonComplete), "True NewReplicaSetAvailable m", long, long, 0},
+		"complete stays when a pod comes back":             {deploy(3), at(3, 3, 1), at(3, 3, 2), since(long, "True", reasonComplete), "True NewReplicaSetAvailable m", long, long, 0},
 		"a completed one rolls again":                      {deploy(3), at(0, 3, 3), at(1, 4, 3), since(long, "True", reasonComplete), `True ReplicaSetUpdated ReplicaSet "web-2" is progressing.`, 0, long, long},
 		"after a pause the clock begins again":             {deploy(3), at(1, 4, 3), at(1, 4, 3), since(time.Minute, "Unknown", reasonResumed), "Unknown DeploymentResumed m", time.Minute, time.Minute, 540 * time.Second},
 		"without a deadline there is no such condition":    {deploy(3, unlimited), at(1, 4, 3), at(1, 4, 3), since(short, "True", reasonUpdated), "", 0, 0, 0},

@@ -171,6 +171,85 @@ func TestASilentNodeAndItsPods(t *testing.T) {
 	equal(t, "events once all is said", r.recorded(), nil)
 }
 
+func TestPodsAreMarkedOnceTheSilenceOfTheirNodeIsWritten(t *testing.T) {
+	for name, tc := range map[string]struct {
+		said    corev1.ConditionStatus
+		refused error
+		want    int
+	}{
+		"it was ready":                      {"True", nil, 1},
+		"it was ready, and the write fails": {"True", apierrors.NewServiceUnavailable("not now"), 0},
+		"it was not ready":                  {"False", nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, node("a", ready(tc.said)), node("b", ready("True")), podOn("p", "a"))
+			r.do(monitorPass)
+			r.clock.Step(51 * time.Second)
+			r.cache(node("b", ready("True"), beat(r.clock.Now())))
+			r.do(monitorPass)
+			r.client.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return tc.refused != nil, nil, tc.refused
+			})
+			if err := r.nodeRunner.Reconcile(t.Context(), target{node: "a"}).Err(); (err != nil) != (tc.refused != nil) {
+				t.Error(err)
+			}
+			if got := r.podRunner.Len(); got != tc.want {
+				t.Errorf("%d pods were woken, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// tainted reports whether the API server has the node with a NoExecute taint.
+func (r *rig) tainted(name string) bool {
+	r.t.Helper()
+	n, err := r.client.CoreV1().Nodes().Get(r.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return has(n, notReady) || has(n, unreachable)
+}
+
+// The turn of a zone is for another node while the cache does not show the last taint.
+func TestATaintTheCacheDoesNotShowYetTakesNoOtherTurn(t *testing.T) {
+	r := newRig(t, node("a", ready("False")), node("b", ready("True")), node("c", ready("True")))
+	r.do(monitorPass, target{node: "a"})
+	if !r.tainted("a") {
+		t.Fatal("the first node is not tainted")
+	}
+	r.clock.Step(5 * time.Second)
+	r.do(monitorPass)
+	r.cache(node("b", ready("False")))
+	r.clock.Step(5 * time.Second)
+	r.do(monitorPass, target{node: "b"})
+	if !r.tainted("b") {
+		t.Error("the second node has not had its turn")
+	}
+}
+
+func TestTaintsComeOffInAFullDisruptionAndGoOnAfterIt(t *testing.T) {
+	r := newRig(t, node("a", ready("False"), taints("node.kubernetes.io/not-ready:NoSchedule", "node.kubernetes.io/not-ready:NoExecute")))
+	r.do(monitorPass)
+	refused := true
+	r.client.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return refused, nil, apierrors.NewServiceUnavailable("not now")
+	})
+	if r.nodeRunner.Reconcile(t.Context(), target{node: "a"}).Err() == nil || !r.tainted("a") {
+		t.Fatal("the write did not fail")
+	}
+	refused = false
+	if r.do(target{node: "a"}); r.tainted("a") {
+		t.Fatal("the taint is there still")
+	}
+	r.refresh()
+	r.cache(node("b", ready("True")))
+	r.do(monitorPass)
+	r.clock.Step(10 * time.Second)
+	if r.do(monitorPass, target{node: "a"}); !r.tainted("a") {
+		t.Error("the node is not tainted when others are ready again")
+	}
+}
+
 func TestAConflictIsDecidedFromTheLiveNode(t *testing.T) {
 	r := newRig(t, node("a", ready("True")), node("b", ready("True")))
 	r.do(monitorPass)
@@ -279,7 +358,8 @@ func TestARestartKeepsTaintsAndGracePeriods(t *testing.T) {
 }
 
 func TestAPodBoundToANodeThatIsNotReady(t *testing.T) {
-	r := newRig(t, node("a", ready("False")), node("b", ready("True")), podOn("p", "a"), podOn("q", "b"))
+	r := newRig(t, node("a", ready("False")), node("b", ready("True")), node("new", born(noon)),
+		podOn("p", "a"), podOn("q", "b"), podOn("r", "new"), podOn("s", "never-seen"))
 	r.do(monitorPass)
 	r.recorded()
 	for _, key := range r.podKeys() {

@@ -204,6 +204,10 @@ func TestTaints(t *testing.T) {
 			node: node("a", taints(nr+":NoSchedule")), want: []string{}},
 		"without Ready the NoExecute taints are left alone": {
 			node: node("a", taints(nr+":NoExecute")), given: orderTaint, still: true},
+		"nor is one put on": {
+			node: node("a"), given: orderTaint, still: true},
+		"but they go in a full disruption": {
+			node: node("a", taints(nr+":NoExecute")), given: orderClear, want: []string{}},
 		"a node that is not ready waits for the rate of its zone": {
 			node: node("a", ready("False"), taints(nr+":NoSchedule")), still: true},
 		"with the zone's leave it gets its taint": {

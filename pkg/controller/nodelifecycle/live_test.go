@@ -15,6 +15,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // leaseOf is the lease of a node, as the API server and the caches have it.
@@ -151,6 +153,28 @@ func TestALeaseThatCannotBeReadMarksNobody(t *testing.T) {
 			beats()
 			if done := r.passAndWrite(names...); len(done) != 2*count {
 				t.Errorf("writes when leases can be read again: %q", done)
+			}
+		})
+	}
+}
+
+func TestWhichAnswersAreTrouble(t *testing.T) {
+	nodes := corev1.Resource("nodes")
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"it is done":         {nil, false},
+		"no answer":          {context.DeadlineExceeded, true},
+		"not in time":        {apierrors.NewServerTimeout(nodes, "patch", 1), true},
+		"too many requests":  {apierrors.NewTooManyRequests("later", 1), true},
+		"it has changed":     {apierrors.NewConflict(nodes, "a", errors.New("it has changed")), false},
+		"it is not allowed":  {apierrors.NewForbidden(nodes, "a", errors.New("no")), false},
+		"it is gone already": {apierrors.NewNotFound(nodes, "a"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := requestsFailed(act.Results{{}, {Err: tc.err}}); got != tc.want {
+				t.Errorf("trouble: %v", got)
 			}
 		})
 	}

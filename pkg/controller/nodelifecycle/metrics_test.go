@@ -6,6 +6,14 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 )
 
+func TestAZoneWithoutANodeToJudgeHasNoNumbers(t *testing.T) {
+	none := observedPass{findings: &findings{}}
+	excluded := observedPass{findings: &findings{zones: []zoneFound{{name: "z", state: stateInitial}}}}
+	if got, want := len(excluded.counts()), len(none.counts()); got != want {
+		t.Errorf("%d counts, want %d", got, want)
+	}
+}
+
 func TestTheHealthOfAZoneHasItsFraction(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ready, notReady int

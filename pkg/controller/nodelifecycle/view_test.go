@@ -189,6 +189,20 @@ func TestAStalledWatchIsNoOutage(t *testing.T) {
 	}
 }
 
+// That none of many nodes is heard from is looked into long before their grace periods end.
+func TestSilenceOfAllIsLookedInto(t *testing.T) {
+	for nodes, want := range map[int]int{40: 1, 3: 0} {
+		t.Run(fmt.Sprintf("%d nodes", nodes), func(t *testing.T) {
+			w := newCacheWorld(nodes, 0)
+			w.run(t, 60)
+			w.stop(nodes)
+			if w.run(t, 30); w.reads != want {
+				t.Errorf("%d reads, want %d", w.reads, want)
+			}
+		})
+	}
+}
+
 func TestNobodyIsMarkedWhileNothingCanBeRead(t *testing.T) {
 	w := newCacheWorld(20, 0)
 	w.run(t, 60)
@@ -286,6 +300,45 @@ func TestTheBrake(t *testing.T) {
 			}
 			if w.run(t, 50); len(w.silent) != tc.later || w.cluster.braked {
 				t.Errorf("%d nodes are silent after a grace period without trouble, want %d", len(w.silent), tc.later)
+			}
+		})
+	}
+}
+
+func TestWhatAppliesTheBrake(t *testing.T) {
+	kinds := map[rune]memory{
+		'.': {status: "True"},
+		'f': {heartbeat: heartbeat{proven: true}, status: "True", since: noon.Add(-time.Second)},        // fell silent
+		'g': {heartbeat: heartbeat{proven: true}, status: "True", since: noon.Add(-50 * time.Second)},   // a grace period ago
+		'l': {heartbeat: heartbeat{proven: true}, status: "True", since: noon.Add(-50*time.Second - 1)}, // longer ago
+		'b': {status: "True", since: noon.Add(-time.Second)},                                            // fell silent and is back
+		'm': {heartbeat: heartbeat{proven: true}, status: "Unknown", since: noon.Add(-time.Second)},     // is marked already
+	}
+	for name, tc := range map[string]struct {
+		nodes   string
+		trouble time.Duration // ago
+		want    bool
+	}{
+		"more than the share":        {"ffffff....", 0, true},
+		"the share":                  {"fffff.....", 0, false},
+		"within a grace period":      {"gggggg....", 0, true},
+		"one longer ago":             {"fffffl....", 0, false},
+		"one is back":                {"fffffb....", 0, false},
+		"one is marked":              {"fffffm....", 0, true},
+		"all are marked":             {"mmmmmm....", 0, false},
+		"trouble a grace period ago": {"ffffff....", 50 * time.Second, true},
+		"trouble longer ago":         {"ffffff....", 50*time.Second + 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(graces{monitor: 50 * time.Second, startup: time.Minute}, defaults, 0.5)
+			c.now, c.view.trouble = noon, noon.Add(-tc.trouble)
+			for _, kind := range tc.nodes {
+				r := kinds[kind]
+				r.object = node("a")
+				c.visited = append(c.visited, &r)
+			}
+			if c.hold(); c.braked != tc.want {
+				t.Errorf("braked: %v, as %d fell silent and %d are held", c.braked, c.found.fell, c.found.held)
 			}
 		})
 	}

@@ -364,6 +364,81 @@ func TestNodesComeAndGo(t *testing.T) {
 	}
 }
 
+// lineup is a cluster that looks at nodes at some time after noon, and then lets through
+// those that it may.
+func lineup() (*cluster, func(after time.Duration, nodes ...*corev1.Node) []string) {
+	c := newCluster(graces{monitor: 50 * time.Second, startup: time.Minute}, defaults, 0)
+	return c, func(after time.Duration, nodes ...*corev1.Node) []string {
+		c.begin(noon.Add(after))
+		for _, n := range nodes {
+			c.visit(n, func(string) *coordinationv1.Lease { return nil })
+		}
+		c.answer(c.ask(), nil, nil, noon.Add(after))
+		c.end()
+		return c.evict(noon.Add(after)).through
+	}
+}
+
+func TestANodeTakesOneTurn(t *testing.T) {
+	_, through := lineup()
+	nodes := []*corev1.Node{node("a", ready("False"), taints("node.kubernetes.io/not-ready:NoExecute")), node("b", ready("False")), node("c", ready("False")),
+		node("x", ready("True")), node("y", ready("True")), node("z", ready("True"))}
+	equal(t, "first, as one is tainted already", through(0, nodes...), []string{"b"})
+	equal(t, "next, while the other is not tainted yet", through(10*time.Second, nodes...), []string{"c"})
+	equal(t, "when all have had their turn", through(20*time.Second, nodes...), nil)
+}
+
+func TestANodeThatIsReadyLosesItsTurn(t *testing.T) {
+	c, through := lineup()
+	well := node("b", ready("True"))
+	equal(t, "first", through(0, node("a", ready("False")), well), []string{"a"})
+	equal(t, "when it is ready", through(time.Second, node("a", ready("True")), well), nil)
+	equal(t, "when it is not again", through(2*time.Second, node("a", ready("False")), well), nil)
+	if got := c.nodes["a"].order; got != noOrder {
+		t.Errorf("order %d is kept", got)
+	}
+	equal(t, "at its next turn", through(10*time.Second, node("a", ready("False")), well), []string{"a"})
+}
+
+func TestTheZoneThatIsNextSaysWhenToLookAgain(t *testing.T) {
+	c, _ := lineup()
+	line := func(name string, nodes ...string) {
+		c.zones[name] = &zone{evictions: newEvictions(0.1)}
+		for _, n := range nodes {
+			c.zones[name].evictions.add(n)
+		}
+	}
+	line("east", "a", "b")
+	c.evict(noon)
+	line("west", "c", "d")
+	if got := c.evict(noon.Add(4 * time.Second)); !got.more || got.next != 6*time.Second {
+		t.Errorf("looks again: %v, after %s", got.more, got.next)
+	}
+}
+
+func TestWhichOrderIsCarriedOut(t *testing.T) {
+	another := func(n *corev1.Node) { n.UID = "another" }
+	for name, tc := range map[string]struct {
+		node  *corev1.Node
+		given order
+		want  order
+	}{
+		"the one that was given":          {node("a"), orderClear, noOrder},
+		"not one that came after it":      {node("a"), orderTaint, orderClear},
+		"not that of a node in its place": {node("a", another), orderClear, orderClear},
+		"none of a node that is gone":     {node("b"), orderClear, orderClear},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, through := lineup()
+			through(0, node("a"))
+			c.nodes["a"].order = orderClear
+			if c.carriedOut(tc.node, tc.given); c.nodes["a"].order != tc.want {
+				t.Errorf("order %d, want %d", c.nodes["a"].order, tc.want)
+			}
+		})
+	}
+}
+
 func sortedNames[V any](m map[string]V) []string {
 	names := make([]string, 0, len(m))
 	for name := range m {

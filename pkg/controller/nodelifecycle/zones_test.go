@@ -20,6 +20,7 @@ func TestZoneState(t *testing.T) {
 		"just below the threshold":        {46, 54, stateNormal},
 		"at the threshold":                {45, 55, statePartial},
 		"nobody ready":                    {0, 1, stateFull},
+		"no nodes":                        {0, 0, stateNormal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := defaults.stateOf(tc.ready, tc.notReady); got != tc.want {
@@ -154,5 +155,11 @@ func TestEvictionsDoNotGrowWhileNobodyIsLetThrough(t *testing.T) {
 	}
 	if len(e.line) > 50 {
 		t.Errorf("line of %d for 2 nodes", len(e.line))
+	}
+	e.setRate(1, noon)
+	for i, want := range []string{"a", "b", ""} {
+		if got, _ := e.take(noon.Add(time.Duration(i+1) * time.Second)); got != want {
+			t.Errorf("number %d in line is %q, want %q", i, got, want)
+		}
 	}
 }

@@ -71,9 +71,17 @@ func TestTrimKeepsOfAffinityWhatReachesIntoOtherNamespaces(t *testing.T) {
 	far := corev1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: anywhere, NamespaceSelector: anywhere}
 	named := corev1.PodAffinityTerm{TopologyKey: "zone", Namespaces: []string{"other"}}
 	for name, tc := range map[string]struct{ in, want *corev1.Affinity }{
-		"none":          {nil, nil},
-		"nodes only":    {&corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}, nil},
-		"its namespace": {&corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{near}}}, nil},
+		"none":                     {nil, nil},
+		"nodes only":               {&corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}, nil},
+		"its namespace":            {&corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{near}}}, nil},
+		"avoided in its namespace": {&corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{near}}}, nil},
+		"required and preferred elsewhere": {
+			&corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution:  []corev1.PodAffinityTerm{far},
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 3, PodAffinityTerm: named}}}},
+			&corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution:  []corev1.PodAffinityTerm{{NamespaceSelector: anywhere}},
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{PodAffinityTerm: corev1.PodAffinityTerm{Namespaces: []string{"other"}}}}}}},
 		"required elsewhere": {
 			&corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{near, far}}},
 			&corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{NamespaceSelector: anywhere}}}}},

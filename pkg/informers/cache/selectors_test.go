@@ -9,8 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
@@ -123,6 +125,19 @@ func TestMatchingFindsWhatTheSelectorMatches(t *testing.T) {
 				t.Errorf("got %v, %v; want %v", got, err, tc.want)
 			}
 		})
+	}
+}
+
+func TestMatchingNamesAMissingIndex(t *testing.T) {
+	bare := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, nil)
+	for _, text := range []string{"app=web", "app=web,!tier", "", "!tier"} { // the last two need the index of namespaces
+		selector, err := labels.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found, err := cache.Matching[corev1.Pod](bare, "ns", selector); err == nil {
+			t.Errorf("a missing index went unnoticed: %q finds %v", text, found)
+		}
 	}
 }
 

@@ -70,6 +70,12 @@ func TestTheSnapshotCountsAndLists(t *testing.T) {
 	if len(s.Failing) != maxListed || s.Failing[maxListed-1].Key != "bad-099" || len(s.Waiting) != 0 {
 		t.Errorf("%d fail, %d wait for caches", len(s.Failing), len(s.Waiting))
 	}
+	for n := range maxListed + 1 {
+		r.book.held(fmt.Sprintf("held-%03d", n), []consistency.Behind{{}})
+	}
+	if s = r.Snapshot(); len(s.Waiting) != maxListed || s.Counts.Held != maxListed+1 {
+		t.Errorf("of %d that wait for caches %d are listed", s.Counts.Held, len(s.Waiting))
+	}
 	run(t, r)
 	eventually(t, "the start", func() bool { return r.Snapshot().Started })
 }

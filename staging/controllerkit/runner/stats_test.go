@@ -76,15 +76,18 @@ func TestAGroupAddsTheNumbersOfItsLoops(t *testing.T) {
 		r := New(Options[string]{Name: "test", Clock: clock, RateLimiter: slow()}, nil)
 		for _, key := range keys {
 			r.book.begin(key, "")
+			clock.Step(time.Second)
 			r.settle(context.Background(), key, Done(errBroken))
 			r.book.held(key, []consistency.Behind{{Since: clock.Now().Add(time.Second)}, {Since: clock.Now()}})
 			r.book.panicked()
 		}
+		r.book.held("only held", []consistency.Behind{{Since: clock.Now()}})
 		r.Add("waits")
 		clock.Step(time.Minute)
 		loops = append(loops, r)
 	}
-	want := Stats{Reconciles: 3, Errors: 3, Panics: 3, Failing: 3, Held: 3, OldestFailing: 2 * time.Minute, OldestWaiting: 2 * time.Minute, OldestHeld: 2 * time.Minute}
+	const first, second = 2*time.Minute + 2*time.Second, 2*time.Minute + time.Second // of the first loop
+	want := Stats{Reconciles: 3, Errors: 3, Panics: 3, Busy: 3 * time.Second, Failing: 3, Held: 5, OldestFailing: first, OldestWaiting: second, OldestHeld: first}
 	if got := NewGroup("both", loops...).Stats(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -206,6 +206,31 @@ func TestAGroupHeedsAsAWhole(t *testing.T) {
 	}
 }
 
+func TestWhatComesFirstBringsAKeyBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		look, turn time.Duration
+		want       string
+	}{
+		"its turn":                    {time.Hour, 5 * time.Second, "5s"},
+		"its own look":                {2 * time.Second, 5 * time.Second, "2s"},
+		"its turn, as it has no look": {0, 5 * time.Second, "5s"},
+		"a turn that has come":        {time.Hour, -time.Second, "1ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := testclock.NewFakeClock(time.Unix(0, 0))
+			r := New(Options[string]{Name: "loop", Clock: clock}, nil)
+			r.book.begin("a", "")
+			turn := &consistency.Withheld{Why: "no more than 60 a minute", Until: clock.Now().Add(tc.turn)}
+			if !r.withhold(t.Context(), "a", Done(turn).RequeueAfter(tc.look), 0) {
+				t.Fatal("it is taken for a failure")
+			}
+			if got, _ := r.Key("a"); got.NextLook != tc.want {
+				t.Errorf("it comes back after %q, want %s", got.NextLook, tc.want)
+			}
+		})
+	}
+}
+
 func TestAKeyComesBackWhenItIsItsTurn(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	turn := &consistency.Withheld{Why: "no more than 60 a minute", Until: clock.Now().Add(5 * time.Second)}
