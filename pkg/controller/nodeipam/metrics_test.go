@@ -73,7 +73,8 @@ func TestWhatTheMetricsSay(t *testing.T) {
 			}
 		}
 	}
-	b.withhold(netip.MustParsePrefix("10.98.0.0/23"))
+	b.withhold(netip.MustParsePrefix("10.98.1.0/24"))
+	b.withhold(netip.MustParsePrefix("10.98.0.0/23")) // around the other
 	says("with Services", 0.25, 2, 0, 0)
 	first := b.free()
 	b.take(span{first, first})
