@@ -86,6 +86,7 @@ func TestPods(t *testing.T) {
 		"one that failed is only stored":    {pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), false, "count/pods=1"},
 		"one that succeeded is only stored": {pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), false, "count/pods=1"},
 		"one that is leaving counts":        {pod(leaving(noon, 30)), false, onePod},
+		"also for a time that nobody says":  {pod(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: noon.Add(-time.Hour)} }), false, onePod},
 		"and as long again":                 {pod(leaving(noon.Add(-30*time.Second), 30)), false, onePod},
 		"then it is only stored":            {pod(leaving(noon.Add(-31*time.Second), 30)), false, "count/pods=1"},
 	} {
@@ -110,16 +111,16 @@ func TestAPodThatIsLeavingSaysUntilWhenItCounts(t *testing.T) {
 }
 
 func TestServices(t *testing.T) {
-	ports := []corev1.ServicePort{{Port: 1, NodePort: 30001}, {Port: 2}}
+	ports := []corev1.ServicePort{{Port: 1, NodePort: 30001}, {Port: 2}, {Port: 3}}
 	for name, tc := range map[string]struct {
 		spec corev1.ServiceSpec
 		want string
 	}{
 		"plain":                             {corev1.ServiceSpec{Ports: ports, Type: corev1.ServiceTypeClusterIP}, "0 0"},
 		"external":                          {corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName}, "0 0"},
-		"node ports":                        {corev1.ServiceSpec{Ports: ports, Type: corev1.ServiceTypeNodePort}, "2 0"},
-		"load balancer":                     {corev1.ServiceSpec{Ports: ports, Type: corev1.ServiceTypeLoadBalancer}, "2 1"},
-		"load balancer with ports":          {corev1.ServiceSpec{Ports: ports, Type: corev1.ServiceTypeLoadBalancer, AllocateLoadBalancerNodePorts: ptr.To(true)}, "2 1"},
+		"node ports":                        {corev1.ServiceSpec{Ports: ports, Type: corev1.ServiceTypeNodePort}, "3 0"},
+		"load balancer":                     {corev1.ServiceSpec{Ports: ports, Type: corev1.ServiceTypeLoadBalancer}, "3 1"},
+		"load balancer with ports":          {corev1.ServiceSpec{Ports: ports, Type: corev1.ServiceTypeLoadBalancer, AllocateLoadBalancerNodePorts: ptr.To(true)}, "3 1"},
 		"load balancer with its ports only": {corev1.ServiceSpec{Ports: ports, Type: corev1.ServiceTypeLoadBalancer, AllocateLoadBalancerNodePorts: ptr.To(false)}, "1 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -261,7 +262,10 @@ func TestOneClaimOfAPodIsNotCountedAgain(t *testing.T) {
 				IgnoreExtended:   tc.ignore,
 				ExtendedResource: func(string) string { return "example.com/gpu" },
 				Pod:              func(_, _ string) *corev1.Pod { return tc.pod },
-				MadeFor:          func(*corev1.Pod) []*resourceapi.ResourceClaim { return []*resourceapi.ResourceClaim{b, a} },
+				// Those that are known of may be of another version.
+				MadeFor: func(*corev1.Pod) []*resourceapi.ResourceClaim {
+					return []*resourceapi.ResourceClaim{b.DeepCopy(), a.DeepCopy()}
+				},
 			}
 			var got []string
 			for _, c := range []*resourceapi.ResourceClaim{a, b} {

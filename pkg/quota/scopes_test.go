@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 )
 
 func selecting(scope corev1.ResourceQuotaScope, op corev1.ScopeSelectorOperator, values ...string) corev1.ResourceQuotaSpec {
@@ -22,11 +22,17 @@ func TestScopesOfPods(t *testing.T) {
 	best := pod(func(p *corev1.Pod) { p.Spec.Containers[0].Resources = requirements("example.com/gpu=1", "") })
 	written := pod(func(p *corev1.Pod) { p.Status.QOSClass = corev1.PodQOSBestEffort })
 	high := pod(func(p *corev1.Pod) { p.Spec.PriorityClassName = "high" })
-	ends := pod(func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To(int64(5)) })
-	crossing := pod(func(p *corev1.Pod) {
-		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{Namespaces: []string{"other"}}}}}
-	})
+	endsIn := func(seconds int64) *corev1.Pod {
+		return pod(func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = &seconds })
+	}
+	ends := endsIn(5)
+	apart := func(from corev1.PodAffinityTerm) *corev1.Pod {
+		return pod(func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{from}}}
+		})
+	}
+	crossing := apart(corev1.PodAffinityTerm{Namespaces: []string{"other"}})
 	whole := pod(func(p *corev1.Pod) {
 		p.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
 		r := requirements("cpu=1", "")
@@ -41,6 +47,7 @@ func TestScopesOfPods(t *testing.T) {
 		"no scope takes all":                      {corev1.ResourceQuotaSpec{}, plain, true},
 		"terminating needs a deadline":            {scopes("Terminating"), plain, false},
 		"terminating has one":                     {scopes("Terminating"), ends, true},
+		"even one of no time":                     {scopes("Terminating"), endsIn(0), true},
 		"not terminating":                         {scopes("NotTerminating"), plain, true},
 		"not terminating has none":                {scopes("NotTerminating"), ends, false},
 		"best effort asks for no cpu or memory":   {scopes("BestEffort"), best, true},
@@ -49,6 +56,8 @@ func TestScopesOfPods(t *testing.T) {
 		"not best effort by the pod as a whole":   {scopes("NotBestEffort"), whole, true},
 		"all scopes must match":                   {scopes("NotBestEffort", "Terminating"), plain, false},
 		"crossing":                                {scopes("CrossNamespacePodAffinity"), crossing, true},
+		"crossing by a selector":                  {scopes("CrossNamespacePodAffinity"), apart(corev1.PodAffinityTerm{NamespaceSelector: &metav1.LabelSelector{}}), true},
+		"apart in its own namespace":              {scopes("CrossNamespacePodAffinity"), apart(corev1.PodAffinityTerm{}), false},
 		"not crossing":                            {scopes("CrossNamespacePodAffinity"), plain, false},
 		"a priority class exists":                 {scopes(priority), high, true},
 		"no priority class":                       {scopes(priority), plain, false},
@@ -105,6 +114,16 @@ func TestScopesOfClaims(t *testing.T) {
 				t.Errorf("got %v", got)
 			}
 		})
+	}
+}
+
+func TestScopesAreComparedByWhatTheyAsk(t *testing.T) {
+	one, other, none := scopes("BestEffort"), scopes("NotBestEffort"), corev1.ResourceQuotaSpec{}
+	if !ScopeOf(&one).Same(ScopeOf(&one)) || !ScopeOf(&none).Same(ScopeOf(&none)) {
+		t.Error("the same scopes differ")
+	}
+	if ScopeOf(&one).Same(ScopeOf(&other)) || ScopeOf(&one).Same(ScopeOf(&none)) {
+		t.Error("other scopes are the same")
 	}
 }
 

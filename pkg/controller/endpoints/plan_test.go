@@ -265,6 +265,7 @@ func TestPlan(t *testing.T) {
 		"the managing label is put back":         {service(), settled(func(e *corev1.Endpoints) { delete(e.Labels, LabelManagedBy) }), "update Endpoints web", "the labels differ"},
 		"a lost word headless is no change":      {service(headless), settled(), "", "the endpoints are up to date"},
 		"a wrong word headless is no change":     {service(), settled(func(e *corev1.Endpoints) { e.Labels[corev1.IsHeadlessService] = "" }), "", "the endpoints are up to date"},
+		"so is one that holds no more":           {service(), settled(func(e *corev1.Endpoints) { e.Annotations[corev1.EndpointsOverCapacity] = truncatedValue }), "update Endpoints web", "the over-capacity annotation differs"},
 		"a wrong claim of truncation is removed": {service(), settled(func(e *corev1.Endpoints) { e.Annotations[corev1.EndpointsOverCapacity] = "warning" }), "update Endpoints web", "the over-capacity annotation differs"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -311,6 +312,7 @@ func TestTruncated(t *testing.T) {
 		"by share of each subset":                          {subsets{subset(400, 300), subset(400, 100)}, subsets{subset(400, 150), subset(400, 50)}, true},
 		"then ready ones, and all that are not ready":      {subsets{subset(1200, 5)}, subsets{subset(1000, 0)}, true},
 		"by share, rounded up, the last gets what is left": {subsets{subset(1000, 1), subset(1, 0), subset(2, 0)}, subsets{subset(998, 0), subset(1, 0), subset(1, 0)}, true},
+		"one with as many of both is not dropped":          {subsets{subset(500, 600)}, subsets{subset(500, 500)}, true},
 		"a subset that keeps nothing is dropped":           {subsets{subset(1000, 0), subset(0, 9)}, subsets{subset(1000, 0)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,7 +73,8 @@ func TestPlan(t *testing.T) {
 		"endpoints of another time":  {endpointsOf(a), foreign(func(s *discoveryv1.EndpointSlice) { s.OwnerReferences[0].UID = "e0" }), "update EndpointSlice web-0"},
 		"a condition that is not ours": {endpointsOf(a), foreign(func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Conditions.Serving = new(true) }),
 			"update EndpointSlice web-0"},
-		"an endpoint twice": {endpointsOf(a), foreign(func(s *discoveryv1.EndpointSlice) { s.Endpoints = append(s.Endpoints, s.Endpoints[0]) }), "update EndpointSlice web-0"},
+		"an endpoint without an address": {endpointsOf(a), foreign(func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = nil }), "update EndpointSlice web-0"},
+		"an endpoint twice":              {endpointsOf(a), foreign(func(s *discoveryv1.EndpointSlice) { s.Endpoints = append(s.Endpoints, s.Endpoints[0]) }), "update EndpointSlice web-0"},
 		"ports that are nil": {endpointsOf(offering(at("10.0.0.1"), nil)), func(o *observed) {
 			o.slices = slicesFor(endpointsOf(offering(at("10.0.0.1"), nil)))
 			o.slices[0].Ports = nil
@@ -114,6 +115,65 @@ func TestPlan(t *testing.T) {
 			want := strings.Replace(c.want, "report", "update EndpointSlice web-0", 1)
 			if got := fixture.Planned(plan(o, time.Time{})); got != want {
 				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestThePlanSaysWhyAndHowMuch(t *testing.T) {
+	a, b := offering(at("10.0.0.1"), nil, port("a", 80)), offering(at("10.0.0.2", "10.0.0.3"), nil, port("b", 81))
+	for name, c := range map[string]struct {
+		endpoints *corev1.Endpoints
+		there     []*discoveryv1.EndpointSlice
+		why       string
+		want      turn
+	}{
+		"nothing there": {nil, nil, "nothing is mirrored: there are no Endpoints", turn{ended: true}},
+		"all goes":      {nil, slicesFor(endpointsOf(a, b)), "2 slices are deleted: there are no Endpoints", turn{}},
+		"settled": {endpointsOf(a, b), slicesFor(endpointsOf(a, b)),
+			"3 endpoints in 2 slices mirror the Endpoints: 0 to create, 0 to update, 0 to delete", turn{numbers: numbers{3, 2, 2}}},
+		"one more": {endpointsOf(a, b), slicesFor(endpointsOf(a)),
+			"3 endpoints in 2 slices mirror the Endpoints: 1 to create, 0 to update, 0 to delete", turn{numbers: numbers{3, 2, 2}}},
+		"one less": {endpointsOf(a), slicesFor(endpointsOf(a, b)),
+			"1 endpoints in 1 slices mirror the Endpoints: 0 to create, 0 to update, 1 to delete", turn{numbers: numbers{1, 1, 1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := plan(observed{endpoints: c.endpoints, service: byHand(), slices: c.there, most: 1000}, time.Time{})
+			if got := p.Note(nil).(turn); p.Why != c.why || got.numbers != c.want.numbers || got.ended != c.want.ended {
+				t.Errorf("got %+v because %s", got, p.Why)
+			}
+		})
+	}
+}
+
+func TestHowMuchChanges(t *testing.T) {
+	// of has two ports, each with as many addresses of its own.
+	of := func(n int) *corev1.Endpoints {
+		first, second := []string{"10.0.0.1", "10.0.0.2"}, []string{"10.0.1.1", "10.0.1.2"}
+		return endpointsOf(offering(at(first[:n]...), nil, port("a", 80)), offering(at(second[:n]...), nil, port("b", 81)))
+	}
+	down := endpointsOf(offering(nil, at("10.0.0.1"), port("a", 80)), offering(nil, at("10.0.1.1"), port("b", 81)))
+	twice := slicesFor(of(1))
+	twice[0].Endpoints = append(twice[0].Endpoints, twice[0].Endpoints[0])
+	for name, c := range map[string]struct {
+		there     []*discoveryv1.EndpointSlice
+		endpoints *corev1.Endpoints
+		want      []float64 // added, updated, removed, skipped
+	}{
+		"nothing":                  {slicesFor(of(2)), of(2), []float64{0, 0, 0, 0}},
+		"all is new":               {nil, of(2), []float64{4, 0, 0, 0}},
+		"one more on each port":    {slicesFor(of(1)), of(2), []float64{2, 0, 0, 0}},
+		"one less on each":         {slicesFor(of(2)), of(1), []float64{0, 0, 2, 0}},
+		"one on each is not ready": {slicesFor(of(1)), down, []float64{0, 2, 0, 0}},
+		"one was there twice":      {twice, of(1), []float64{0, 0, 1, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []float64
+			for _, count := range plan(observed{endpoints: c.endpoints, service: byHand(), slices: c.there, most: 1000}, time.Time{}).Counts(nil) {
+				got = append(got, count.Value)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
 	}

@@ -208,6 +208,22 @@ func TestWhatIsOutside(t *testing.T) {
 	}
 }
 
+func TestANodeThatIsMadeAnewTakesItsCIDRAlong(t *testing.T) {
+	b := newBook(Options{Ranges: []Range{rangeOf("10.244.0.0/21", 24)}})
+	cidrs := []string{"10.244.3.0/24"}
+	b.show(node{"a", "1", cidrs})
+	b.show(node{"a", "2", cidrs})
+	for _, step := range []struct {
+		gone types.UID
+		used uint64
+	}{{"1", 1}, {"2", 0}} {
+		b.gone("a", step.gone)
+		if used := b.ranges[0].used; used != step.used {
+			t.Errorf("when %s is gone, %d are used", step.gone, used)
+		}
+	}
+}
+
 func TestANodeThatGotItsCIDRFromSomebodyElse(t *testing.T) {
 	live := other("a", "1", "10.0.3.0/24")
 	r := newRig(t, "10.0.0.0/22", 24)
@@ -256,6 +272,7 @@ func TestOptions(t *testing.T) {
 		"one mask for all":        {Flags{ClusterCIDR: "fd00::/56", Mask: 60}, "[{fd00::/56 60}] []"},
 		"a mask for the family":   {Flags{ClusterCIDR: "10.244.0.0/16", MaskIPv4: 26, Mask: 25}, "[{10.244.0.0/16 26}] []"},
 		"two families in order":   {Flags{ClusterCIDR: "fd00::/56,10.244.0.0/16", MaskIPv4: 26, MaskIPv6: 60}, "[{fd00::/56 60} {10.244.0.0/16 26}] []"},
+		"blocks of one address":   {Flags{ClusterCIDR: "10.244.0.0/30", Mask: 32}, "[{10.244.0.0/30 32}] []"},
 		"one block":               {Flags{ClusterCIDR: "10.244.0.0/24"}, "[{10.244.0.0/24 24}] []"},
 		"both ranges of Services": {Flags{ClusterCIDR: "10.244.0.0/16", ServiceCIDR: "10.96.0.1/12", SecondaryServiceCIDR: "fd01::/108"}, "[{10.244.0.0/16 24}] [10.96.0.0/12 fd01::/108]"},
 		"no CIDR":                 {Flags{ClusterCIDR: "abc"}, "--cluster-cidr=abc: invalid CIDR[0]: <nil> (invalid CIDR address: abc)"},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/testutil"
 )
 
 // lines are the metrics that there are of a cluster CIDR.
@@ -50,4 +51,38 @@ func TestAMetricIsThereWhenItHasSomethingToSay(t *testing.T) {
 	sees("with a node too few on a block of two", "cidrset_allocation_tries_per_request", "cidrset_cidrs_allocations_total", "cidrset_usage_cidrs", "cirdset_max_cidrs")
 	b.release(span{i, i})
 	sees("without its nodes", "cidrset_allocation_tries_per_request", "cidrset_cidrs_allocations_total", "cidrset_cidrs_releases_total", "cidrset_usage_cidrs", "cirdset_max_cidrs")
+}
+
+func TestWhatTheMetricsSay(t *testing.T) {
+	register()
+	const cidr = "10.98.0.0/21"
+	b := newBlocks(rangeOf(cidr, 24))
+	says := func(when string, share, taken, freed, passed float64) {
+		t.Helper()
+		for name, metric := range map[string]struct {
+			of   func() (float64, error)
+			want float64
+		}{
+			"share":  {func() (float64, error) { return testutil.GetGaugeMetricValue(usage.WithLabelValues(cidr)) }, share},
+			"taken":  {func() (float64, error) { return testutil.GetCounterMetricValue(allocations.WithLabelValues(cidr)) }, taken},
+			"freed":  {func() (float64, error) { return testutil.GetCounterMetricValue(releases.WithLabelValues(cidr)) }, freed},
+			"passed": {func() (float64, error) { return testutil.GetHistogramMetricValue(tries.WithLabelValues(cidr)) }, passed},
+		} {
+			if got, err := metric.of(); got != metric.want || err != nil {
+				t.Errorf("%s: %s %v, want %v, %v", when, name, got, metric.want, err)
+			}
+		}
+	}
+	b.withhold(netip.MustParsePrefix("10.98.1.0/24"))
+	b.withhold(netip.MustParsePrefix("10.98.0.0/23")) // around the other
+	says("with Services", 0.25, 2, 0, 0)
+	first := b.free()
+	b.take(span{first, first})
+	says("with a node", 0.375, 3, 0, 2)
+	b.next = 1
+	second := b.free()
+	b.take(span{second, second})
+	says("with another one", 0.5, 4, 0, 4)
+	b.release(span{first, first})
+	says("without the first", 0.375, 4, 1, 4)
 }

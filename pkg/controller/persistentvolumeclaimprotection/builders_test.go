@@ -29,6 +29,12 @@ func says(c *corev1.PersistentVolumeClaim, user string) *corev1.PersistentVolume
 	return c
 }
 
+// worded is a claim that says in other words that nobody uses it.
+func worded(c *corev1.PersistentVolumeClaim, change func(*corev1.PersistentVolumeClaimCondition)) *corev1.PersistentVolumeClaim {
+	change(&says(c, "").Status.Conditions[0])
+	return c
+}
+
 // ownedBy makes the claim that of a pod's volume.
 func ownedBy(c *corev1.PersistentVolumeClaim, pod *corev1.Pod) *corev1.PersistentVolumeClaim {
 	c.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod"))}

@@ -35,6 +35,8 @@ func TestPlan(t *testing.T) {
 		"with the gate: who refers to it":     {observed{claim: claim("data", Finalizer), pods: user, unused: true}, "report PersistentVolumeClaim data", "pod p refers to it"},
 		"with the gate: what has changed":     {observed{claim: says(claim("data", Finalizer), "p"), unused: true}, "report PersistentVolumeClaim data", "no pod refers to it"},
 		"with the gate: it says so already":   {observed{claim: says(claim("data", Finalizer), "p"), pods: user, unused: true}, "", "it is protected and nobody deletes it"},
+		"with the gate: another reason":       {observed{claim: worded(claim("data", Finalizer), func(c *corev1.PersistentVolumeClaimCondition) { c.Reason = "Other" }), unused: true}, "report PersistentVolumeClaim data", "no pod refers to it"},
+		"with the gate: other words":          {observed{claim: worded(claim("data", Finalizer), func(c *corev1.PersistentVolumeClaimCondition) { c.Message = "Other" }), unused: true}, "report PersistentVolumeClaim data", "no pod refers to it"},
 		"with the gate: only the finalizer":   {observed{claim: says(claim("data"), ""), unused: true}, update, "it is not protected yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,24 +134,29 @@ func TestAListServesThoseThatWaitedForIt(t *testing.T) {
 }
 
 func TestTheConditionUnused(t *testing.T) {
+	type conditions = []corev1.PersistentVolumeClaimCondition
 	fresh := metav1.NewTime(noon)
+	resizing := corev1.PersistentVolumeClaimCondition{Type: corev1.PersistentVolumeClaimResizing, Status: corev1.ConditionTrue}
+	nobody := corev1.PersistentVolumeClaimCondition{
+		Type: "Unused", Status: "True", Reason: "NoPodsUsingPVC", Message: "No pods are currently referencing this PVC", LastTransitionTime: fresh}
+	somebody := corev1.PersistentVolumeClaimCondition{
+		Type: "Unused", Status: "False", Reason: "PodUsingPVC", Message: "A pod is currently referencing this PVC", LastTransitionTime: fresh}
 	for name, tc := range map[string]struct {
-		claim *corev1.PersistentVolumeClaim
-		user  string
-		want  corev1.PersistentVolumeClaimCondition
+		has  conditions
+		user string
+		want conditions
 	}{
-		"nobody": {claim("data"), "", corev1.PersistentVolumeClaimCondition{
-			Type: "Unused", Status: "True", Reason: "NoPodsUsingPVC", Message: "No pods are currently referencing this PVC", LastTransitionTime: fresh}},
-		"somebody, in place of nobody": {says(claim("data"), ""), "p", corev1.PersistentVolumeClaimCondition{
-			Type: "Unused", Status: "False", Reason: "PodUsingPVC", Message: "A pod is currently referencing this PVC", LastTransitionTime: fresh}},
+		"nobody":                       {conditions{resizing}, "", conditions{resizing, nobody}},
+		"somebody, in place of nobody": {conditions{resizing, nobody}, "p", conditions{resizing, somebody}},
+		"in the first place too":       {conditions{nobody, resizing}, "p", conditions{somebody, resizing}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			resizing := corev1.PersistentVolumeClaimCondition{Type: corev1.PersistentVolumeClaimResizing, Status: corev1.ConditionTrue}
-			tc.claim.Status.Conditions = append([]corev1.PersistentVolumeClaimCondition{resizing}, tc.claim.Status.Conditions...)
-			p := report(tc.claim, tc.user, noon)
-			written := tc.claim.DeepCopy()
+			claim := claim("data")
+			claim.Status.Conditions = tc.has
+			p := report(claim, tc.user, noon)
+			written := claim.DeepCopy()
 			p.Stages[0].Steps[0].(act.Status).Set(written)
-			if diff := cmp.Diff([]corev1.PersistentVolumeClaimCondition{resizing, tc.want}, written.Status.Conditions); diff != "" {
+			if diff := cmp.Diff(tc.want, written.Status.Conditions); diff != "" {
 				t.Error(diff)
 			}
 			written.ResourceVersion = "8"

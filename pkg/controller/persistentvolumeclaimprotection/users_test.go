@@ -11,28 +11,32 @@ func TestWhoUsesAClaim(t *testing.T) {
 	data := claim("data")
 	own := pod("web", scratch("tmp"))
 	owned := ownedBy(claim("web-tmp"), own)
+	endless := deleted(own.DeepCopy(), 0)
+	endless.DeletionGracePeriodSeconds = nil
 	for name, tc := range map[string]struct {
 		pod             *corev1.Pod
 		claim           *corev1.PersistentVolumeClaim
 		holds, refersTo bool
 	}{
-		"a pod that runs":                             {pod("p", naming("data")), data, true, true},
-		"one that names another claim":                {pod("p", naming("other")), data, false, false},
-		"one with several volumes":                    {pod("p", naming("other"), naming("data")), data, true, true},
-		"one without volumes":                         {pod("p"), data, false, false},
-		"one without a node":                          {unscheduled(pod("p", naming("data"))), data, false, true},
-		"one that has succeeded":                      {ended(pod("p", naming("data")), corev1.PodSucceeded), data, true, false},
-		"one that has failed":                         {ended(pod("p", naming("data")), corev1.PodFailed), data, true, false},
-		"one that is being deleted":                   {deleted(pod("p", naming("data")), 30), data, true, true},
-		"one whose containers have stopped":           {idle(deleted(pod("p", naming("data")), 30)), data, true, false},
-		"one that is forced off its node":             {deleted(pod("p", naming("data")), 0), data, true, true},
-		"the owner of an ephemeral claim":             {own, owned, true, true},
-		"the owner that ends":                         {deleted(own.DeepCopy(), 30), owned, true, true},
-		"the owner that is forced off its node":       {deleted(own.DeepCopy(), 0), owned, false, true},
-		"the owner without a node":                    {unscheduled(own.DeepCopy()), owned, false, true},
-		"a pod of the owner's name":                   {renewed(own.DeepCopy()), owned, false, false},
-		"a claim that only has the ephemeral name":    {own, claim("web-tmp"), false, false},
-		"a pod that also names the claim that it has": {deleted(pod("web", scratch("tmp"), naming("web-tmp")), 0), owned, true, true},
+		"a pod that runs":                               {pod("p", naming("data")), data, true, true},
+		"one that names another claim":                  {pod("p", naming("other")), data, false, false},
+		"one with several volumes":                      {pod("p", naming("other"), naming("data")), data, true, true},
+		"one without volumes":                           {pod("p"), data, false, false},
+		"one without a node":                            {unscheduled(pod("p", naming("data"))), data, false, true},
+		"one that has succeeded":                        {ended(pod("p", naming("data")), corev1.PodSucceeded), data, true, false},
+		"one that has failed":                           {ended(pod("p", naming("data")), corev1.PodFailed), data, true, false},
+		"one that is being deleted":                     {deleted(pod("p", naming("data")), 30), data, true, true},
+		"one whose containers have stopped":             {idle(deleted(pod("p", naming("data")), 30)), data, true, false},
+		"one that is forced off its node":               {deleted(pod("p", naming("data")), 0), data, true, true},
+		"the owner of an ephemeral claim":               {own, owned, true, true},
+		"the owner that ends":                           {deleted(own.DeepCopy(), 30), owned, true, true},
+		"the owner that is forced off its node":         {deleted(own.DeepCopy(), 0), owned, false, true},
+		"the owner that ends, for how long nobody says": {endless, owned, true, true},
+		"a claim of the pod for none of its volumes":    {own, ownedBy(claim("web-old"), own), false, false},
+		"the owner without a node":                      {unscheduled(own.DeepCopy()), owned, false, true},
+		"a pod of the owner's name":                     {renewed(own.DeepCopy()), owned, false, false},
+		"a claim that only has the ephemeral name":      {own, claim("web-tmp"), false, false},
+		"a pod that also names the claim that it has":   {deleted(pod("web", scratch("tmp"), naming("web-tmp")), 0), owned, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := holder(tc.claim, []*corev1.Pod{tc.pod}) != ""; got != tc.holds {

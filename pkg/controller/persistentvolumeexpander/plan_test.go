@@ -140,6 +140,26 @@ func TestWhenNothingIsWritten(t *testing.T) {
 	}
 }
 
+func TestWhenTheNodeIsDone(t *testing.T) {
+	const done = "the node has expanded the file system"
+	for name, tc := range map[string]struct {
+		request, capacity, offers string
+		done                      bool
+	}{
+		"the claim has all":          {"2Gi", "2Gi", "2Gi", true},
+		"it asks for more":           {"3Gi", "2Gi", "2Gi", false},
+		"its volume offers more":     {"2Gi", "2Gi", "3Gi", false},
+		"it has more than it wanted": {"1Gi", "2Gi", "2Gi", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := plan(observed{claim: claim(tc.request, tc.capacity), volume: preResize(volume(tc.offers, flex))}, noon)
+			if (p.Why == done) != tc.done {
+				t.Errorf("%s because %s", fixture.Planned(p), p.Why)
+			}
+		})
+	}
+}
+
 func TestADriverThatIsNotKnownIsTold(t *testing.T) {
 	p := untranslated(observed{claim: claim("2Gi", "1Gi")}, errors.New("none"))
 	if events, err := said(p); events != "Warning ExternalExpanding error getting CSI driver name for pvc team/data, with error none" || err != "none" {

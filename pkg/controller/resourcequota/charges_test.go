@@ -53,6 +53,12 @@ func TestWhatIsChargedAheadOfItsObjects(t *testing.T) {
 			look(5*s, "pods=3", "pods=1", "pods=1", underWay+4*s), look(underWay+4*s, "pods=3", "pods=1", "", 0)},
 		"charges of one moment are one": {
 			charge(0, 2, "pods=3"), charge(grain/2, 3, "pods=4"), look(s, "pods=2", "", "pods=2", underWay+grain/2)},
+		"charges that are no moment apart are two": {
+			charge(0, 2, "pods=3"), charge(grain, 3, "pods=4"), look(s, "pods=2", "", "pods=2", underWay)},
+		"a version with the same usage is no charge": {
+			charge(0, 2, "pods=3"), charge(grain/2, 3, "pods=3"), look(s, "pods=2", "", "pods=1", underWay)},
+		"what the usage does not hold any more is not waited for": {
+			charge(0, 2, "pods=3"), charge(s, 3, "pods=2"), look(2*s, "pods=2", "", "pods=1", 0)},
 		"our own version is no charge, and an older one comes too late": {
 			charge(0, 3, "pods=1"), charge(s, 2, "pods=5"), look(2*s, "pods=1", "", "", 0)},
 		"a raise for what nobody charged leaves nothing ahead": {

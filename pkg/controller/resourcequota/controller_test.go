@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -183,6 +184,28 @@ func TestErrorsOfWrites(t *testing.T) {
 				t.Errorf("asked for %s", got)
 			}
 		})
+	}
+}
+
+func TestClassesThatOfferAResource(t *testing.T) {
+	rig := fixture.New(fake.NewClientset(), noon)
+	core := rig.In.Core().V1()
+	c, err := New(Informers{Quotas: core.ResourceQuotas(), Pods: core.Pods(), DeviceClasses: rig.In.Resource().V1().DeviceClasses()},
+		monitor.New(monitor.Options{}), rig.Hand(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	class := func(name string, offers *string) *resourceapi.DeviceClass {
+		return &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourceapi.DeviceClassSpec{ExtendedResourceName: offers}}
+	}
+	rig.Cache(t, class("plain", nil), class("gpu", new("example.com/gpu")))
+	for name, want := range map[string]string{"gpu": "example.com/gpu", "plain": "", "none": ""} {
+		if got := c.extendedResource(name); got != want {
+			t.Errorf("class %s offers %q", name, got)
+		}
+	}
+	if !c.isOffered("example.com/gpu") || c.isOffered("example.com/disk") {
+		t.Error("the classes offer gpu alone")
 	}
 }
 

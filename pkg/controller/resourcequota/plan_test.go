@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/monitor"
 	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
@@ -140,6 +142,52 @@ func TestPlan(t *testing.T) {
 			}
 			if wants != tc.wants || p.Why != tc.why || p.RequeueAfter != tc.again {
 				t.Errorf("wants %q because %q, again after %s", wants, p.Why, p.RequeueAfter)
+			}
+		})
+	}
+}
+
+func TestWhatIsRememberedOfAWrite(t *testing.T) {
+	q, wrote := limits("pods=5", "pods=5", "pods=0"), limits("pods=5", "pods=5", "pods=1")
+	o := observed{known: known{quota: q}, usage: usage{used: list("pods=1")}, began: noon}
+	for name, tc := range map[string]struct {
+		result act.Result
+		want   outcome
+	}{
+		"it is written":        {act.Result{Became: act.Done, Object: wrote}, outcome{began: noon, wrote: wrote}},
+		"there is a newer one": {act.Result{Became: act.Overtaken}, outcome{began: noon, overtaken: "5"}},
+		"it is refused":        {act.Result{Became: act.Refused, Err: errors.New("no")}, outcome{began: noon, failed: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := plan(o, noon).Note(act.Results{tc.result}).(outcome)
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(outcome{}), cmpopts.EquateEmpty()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhichVersionsOfAQuotaAreTheSame(t *testing.T) {
+	before := limits("pods=5", "pods=5", "pods=1")
+	for name, tc := range map[string]struct {
+		after *corev1.ResourceQuota
+		other types.UID
+		want  bool
+	}{
+		"nothing differs":           {limits("pods=5", "pods=5", "pods=1"), "", true},
+		"in other words":            {limits("pods=5000m", "pods=5", "pods=1"), "", true},
+		"another of the name":       {limits("pods=5", "pods=5", "pods=1"), "another", false},
+		"other limits":              {limits("pods=6", "pods=5", "pods=1"), "", false},
+		"other limits are in force": {limits("pods=5", "pods=6", "pods=1"), "", false},
+		"another usage":             {limits("pods=5", "pods=5", "pods=2"), "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.after.ResourceVersion = "6"
+			if tc.other != "" {
+				tc.after.UID = tc.other
+			}
+			if got := sameQuota(before, tc.after); got != tc.want {
+				t.Errorf("got %v", got)
 			}
 		})
 	}

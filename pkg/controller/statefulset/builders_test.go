@@ -70,6 +70,11 @@ func withData(set *appsv1.StatefulSet) {
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
 }
 
+// withMore has the pods claim a second volume.
+func withMore(set *appsv1.StatefulSet) {
+	set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "more"}})
+}
+
 func partitioned(n int32) setOption {
 	return func(set *appsv1.StatefulSet) { set.Spec.UpdateStrategy.RollingUpdate.Partition = &n }
 }

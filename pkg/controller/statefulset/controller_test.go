@@ -141,6 +141,9 @@ func TestRequests(t *testing.T) {
 		"one that a proxy does not find":     {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.Fail("delete", "pods", gone) }, did: "delete pods, update statefulsets/status", err: true, told: `Warning FailedDelete Delete Pod web-1 in StatefulSet web failed error: pods "web-0" not found`},
 		"a deletion that is refused":         {objects: with(settled(t, 1), newTestPod(1)), faults: func(r *rig) { r.Fail("delete", "pods", denied) }, did: "delete pods, update statefulsets/status", err: true, told: `Warning FailedDelete Delete Pod web-1 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
 		"a pod without its name":             {objects: mending(settled(t, 1)), did: "patch pods", told: "Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful"},
+		"one without its claim":              {objects: unmounted(settled(t, 1, withData)), did: "patch pods", told: "Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful"},
+		"and with none to mount":             {objects: slices.DeleteFunc(unmounted(settled(t, 1, withData)), isClaim), did: "create persistentvolumeclaims, patch pods", told: "Normal SuccessfulCreate Create Claim data-web-0 Pod web-0 in StatefulSet web success; Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful"},
+		"that in a namespace that ends":      {objects: slices.DeleteFunc(unmounted(settled(t, 1, withData)), isClaim), faults: func(r *rig) { r.Fail("create", "persistentvolumeclaims", nsEnds) }, did: "create persistentvolumeclaims"},
 		"a repair that is refused":           {objects: mending(settled(t, 1)), faults: func(r *rig) { r.Fail("patch", "pods", denied) }, did: "patch pods", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
 		"claims that go with the set":        {objects: settled(t, 2, withData, retaining(del, keeps)), did: "2 update persistentvolumeclaims", told: "Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful; Normal SuccessfulUpdate Update Pod web-1 in StatefulSet web successful"},
 		"one that cannot be handed over":     {objects: settled(t, 2, withData, retaining(del, keeps)), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: set the owners of claim data-web-0: Operation cannot be fulfilled on statefulsets.apps "web": changed`},
@@ -154,10 +157,14 @@ func TestRequests(t *testing.T) {
 		"that of a pod that pends":           {objects: pends(disputed(settled(t, 1, withData, retaining(keeps, del)))), did: "update statefulsets/status", told: "Warning ConflictingController PersistentVolumeClaim data-web-0 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim"},
 		"of one that runs it is not told":    {objects: disputed(settled(t, 1, withData, retaining(keeps, del)))},
 		"nor of one that goes":               {objects: away(disputed(settled(t, 1, withData, retaining(del, keeps)))), did: "delete pods, update statefulsets/status", told: "Normal SuccessfulDelete Delete Pod web-0 in StatefulSet web successful"},
+		"and of one that pends then":         {objects: pends(beside(disputed(settled(t, 1, withData, retaining(del, keeps))))), did: "update persistentvolumeclaims, update statefulsets/status", told: "Warning ConflictingController PersistentVolumeClaim data-web-0 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim"},
 		"but beside another claim":           {objects: beside(disputed(settled(t, 1, withData, retaining(del, keeps)))), did: "update persistentvolumeclaims", told: "Warning ConflictingController PersistentVolumeClaim data-web-0 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim; Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful"},
 		"an orphan is adopted":               {objects: orphaned(settled(t, 1)), did: "get statefulsets, patch pods"},
+		"with its revision":                  {objects: unclaimed(orphaned(settled(t, 1))), did: "get statefulsets, patch controllerrevisions, patch pods"},
 		"a pod that differs is let go":       {objects: relabelled(settled(t, 1)), did: "patch pods, create pods, update statefulsets/status", err: true},
 		"so is one of a stranger's name":     {objects: with(settled(t, 1), stray), did: "patch pods"},
+		"or without a number":                {objects: with(settled(t, 1), called("web-x")), did: "patch pods"},
+		"or of a number alone":               {objects: with(settled(t, 1), called("12")), did: "patch pods"},
 		"not one spelt with a zero":          {objects: with(settled(t, 1), called("web-01"))},
 		"nor by a set that goes":             {objects: with(settled(t, 1, deleted), stray)},
 		"a revision of other labels stays":   {objects: unlabelled(settled(t, 1)), did: "create controllerrevisions, get controllerrevisions"},
@@ -219,6 +226,10 @@ func onFirstPod(objects []runtime.Object, do func(*corev1.Pod)) []runtime.Object
 }
 
 func mending(objects []runtime.Object) []runtime.Object { return onFirstPod(objects, nameless) }
+func unmounted(objects []runtime.Object) []runtime.Object {
+	return onFirstPod(objects, func(p *corev1.Pod) { p.Spec.Volumes = nil })
+}
+func isClaim(o runtime.Object) bool { _, is := o.(*corev1.PersistentVolumeClaim); return is }
 func orphaned(objects []runtime.Object) []runtime.Object {
 	return onFirstPod(objects, func(p *corev1.Pod) { p.OwnerReferences = nil })
 }
@@ -268,8 +279,7 @@ func pends(objects []runtime.Object) []runtime.Object {
 
 // beside gives the first pod a second claim, which has no owner.
 func beside(objects []runtime.Object) []runtime.Object {
-	set := objects[0].(*appsv1.StatefulSet)
-	set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "more"}})
+	withMore(objects[0].(*appsv1.StatefulSet))
 	more := newTestClaim(0)
 	more.Name = "more-web-0"
 	return with(onFirstPod(objects, mounts("more", more.Name)), more)
@@ -372,6 +382,47 @@ func TestHistory(t *testing.T) {
 			if err != nil || tc.update != "" && got.Status.UpdateRevision != tc.update || *got.Status.CollisionCount != tc.count {
 				t.Errorf("got %+v, %v", got.Status, err)
 			}
+		})
+	}
+}
+
+// TestBelowThePartition holds that the current revision is read for the pods that are
+// made from it, and for no others.
+func TestBelowThePartition(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pods       []int // those that are there
+		unreadable bool
+		image      string // of the pod that is made
+		err        bool
+	}{
+		"a pod is made from it":       {[]int{1}, false, "v1", false},
+		"one above it is not":         {[]int{0}, false, "v2", false},
+		"one that cannot be read":     {[]int{1}, true, "", true},
+		"is not read for those above": {[]int{0}, true, "v2", false},
+		"nor when all are there":      {[]int{0, 1}, true, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := newSet(2, partitioned(1))
+			current, update := revisionFor(t, set, "v1", 1), revisionFor(t, set, "v2", 2)
+			set.Status = appsv1.StatefulSetStatus{ObservedGeneration: 1, CurrentRevision: current.Name, UpdateRevision: update.Name}
+			if tc.unreadable {
+				current.Data.Raw = []byte(`{"spec":1}`)
+			}
+			objects := []runtime.Object{set, current, update}
+			for _, i := range tc.pods {
+				objects = append(objects, newTestPod(i, at([]string{current.Name, update.Name}[i])))
+			}
+			r := newRig(t, objects...)
+			if err := r.Reconcile(t.Context(), web).Err(); (err != nil) != tc.err {
+				t.Errorf("got %v", err)
+			}
+			image := ""
+			for _, a := range r.Client.Actions() {
+				if a.Matches("create", "pods") {
+					image = a.(ktesting.CreateAction).GetObject().(*corev1.Pod).Spec.Containers[0].Image
+				}
+			}
+			same(t, image, tc.image)
 		})
 	}
 }

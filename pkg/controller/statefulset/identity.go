@@ -30,7 +30,7 @@ func parent(name string) (of string, ordinal int, ok bool) {
 		return "", 0, false
 	}
 	n, err := strconv.ParseInt(name[dash+1:], 10, 32)
-	if err != nil || n < 0 || podName(name[:dash], int(n)) != name {
+	if err != nil || podName(name[:dash], int(n)) != name {
 		return "", 0, false
 	}
 	return name[:dash], int(n), true

@@ -17,7 +17,7 @@ func TestParents(t *testing.T) {
 		ordinal int
 		ok      bool
 	}{
-		"web-0": {"web", 0, true}, "web-12": {"web", 12, true}, "a-b-3": {"a-b", 3, true}, "data-web-2147483647": {"data-web", 2147483647, true},
+		"web-0": {"web", 0, true}, "w-0": {"w", 0, true}, "web-12": {"web", 12, true}, "a-b-3": {"a-b", 3, true}, "data-web-2147483647": {"data-web", 2147483647, true},
 		"web": {}, "web-": {}, "-1": {}, "web-01": {}, "web-+1": {}, "web-x": {}, "web-2147483648": {}, "web--1": {"web-", 1, true}, "": {},
 	} {
 		of, ordinal, ok := parent(name)
@@ -70,10 +70,22 @@ func TestANewClaimIsTheSets(t *testing.T) {
 }
 
 func TestARepairIsTargeted(t *testing.T) {
-	o := look(newSet(1, withData), nil)
-	s := o.repaired(step{pod: newTestPod(0, nameless)}, 0)
-	same(t, string(s.patch()), `{"metadata":{"labels":{"apps.kubernetes.io/pod-index":"0","statefulset.kubernetes.io/pod-name":"web-0"},"uid":"uweb-0"},`+
-		`"spec":{"volumes":[{"$retainKeys":["name","persistentVolumeClaim"],"name":"data","persistentVolumeClaim":{"claimName":"data-web-0"}}]}}`)
+	const (
+		labels  = `"labels":{"apps.kubernetes.io/pod-index":"0","statefulset.kubernetes.io/pod-name":"web-0"},`
+		volumes = `,"spec":{"volumes":[{"$retainKeys":["name","persistentVolumeClaim"],"name":"data","persistentVolumeClaim":{"claimName":"data-web-0"}}]}`
+	)
+	for name, tc := range map[string]struct {
+		pod  *corev1.Pod
+		want string
+	}{
+		"both":         {newTestPod(0, nameless), `{"metadata":{` + labels + `"uid":"uweb-0"}` + volumes + `}`},
+		"labels alone": {newTestPod(0, nameless, mounts("data", "data-web-0")), `{"metadata":{` + labels + `"uid":"uweb-0"}}`},
+		"volume alone": {newTestPod(0), `{"metadata":{"uid":"uweb-0"}` + volumes + `}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			same(t, string(look(newSet(1, withData), nil).repaired(step{pod: tc.pod}, 0).patch()), tc.want)
+		})
+	}
 }
 
 // TestWhoOwnsAClaim goes through the policies, for a pod in its place and for
@@ -89,6 +101,9 @@ func TestWhoOwnsAClaim(t *testing.T) {
 	boss := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "b", UID: "b", Controller: ptr.To(true)}
 	former := bySet
 	former.UID = "former"
+	formerPod := byPod
+	formerPod.UID, formerPod.Controller = "former", nil
+	namesake := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: set.Name, UID: "d"}
 	type refs = []metav1.OwnerReference
 	for name, tc := range map[string]struct {
 		deleted, scaled appsv1.PersistentVolumeClaimRetentionPolicyType
@@ -115,6 +130,8 @@ func TestWhoOwnsAClaim(t *testing.T) {
 		"a boss keeps it":                {del, del, pod, refs{boss}, true, nil},
 		"a boss keeps it, without us":    {del, del, pod, refs{boss, bySet}, false, refs{boss}},
 		"a former set keeps it":          {del, keeps, pod, refs{former}, true, nil},
+		"a former pod keeps it":          {del, keeps, pod, refs{formerPod}, true, nil},
+		"a namesake does not":            {del, keeps, pod, refs{namesake}, false, refs{namesake, bySet}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, fine := owned(newTestClaim(0, tc.has...), newSet(1, retaining(tc.deleted, tc.scaled)), tc.pod)

@@ -77,6 +77,9 @@ func TestPlans(t *testing.T) {
 		"a running one does not":                 {set: newSet(1, withData), pods: podList{p(0, mounts("data", "data-web-0"))}},
 		"a pod without its claim is mended":      {set: newSet(1, withData), pods: podList{p(0)}, want: []string{"repair web-0 claim data-web-0 volume data"}},
 		"so is one with another's":               {set: newSet(1, withData), pods: podList{p(0, mounts("data", "data-web-1"))}, claims: claims(newTestClaim(0)), want: []string{"repair web-0 volume data"}},
+		"or with it under another name":          {set: newSet(1, withData), pods: podList{p(0, mounts("other", "data-web-0"))}, claims: claims(newTestClaim(0)), want: []string{"repair web-0 volume data"}},
+		"a claim is made beside one handed over": {set: newSet(1, withData, withMore, retaining(del, keeps)), pods: podList{p(0, pending)}, claims: claims(newTestClaim(0)), want: []string{"keep web-0 claim more-web-0 owner of data-web-0 set"}},
+		"and beside one of another's":            {set: newSet(1, withData, withMore, retaining(del, keeps)), pods: podList{p(0, pending)}, claims: claims(others(newTestClaim(0))), want: []string{"keep web-0 claim more-web-0"}},
 		"a lost name is given back":              {set: newSet(2), pods: podList{p(0, nameless), p(1)}, want: []string{"repair web-0 labels"}},
 		"not while the pod is unwell":            {set: newSet(2), pods: podList{p(0, nameless, lost), p(1)}},
 		"a claim goes with the set":              {set: newSet(1, withData, retaining(del, keeps)), pods: podList{p(0, mounts("data", "data-web-0"))}, claims: claims(newTestClaim(0)), want: []string{"repair web-0 owner of data-web-0 set"}},
@@ -120,6 +123,7 @@ func TestSeveralAtOnce(t *testing.T) {
 		want []string
 	}{
 		"one when nothing is said":      {set: newSet(4, parallel), pods: old(), want: []string{"delete web-3"}},
+		"one without a strategy":        {set: newSet(4, parallel, func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate = nil }), pods: old(), want: []string{"delete web-3"}},
 		"as many as told":               {set: newSet(4, most(intstr.FromInt32(2))), pods: old(), want: []string{"delete web-3", "delete web-2"}},
 		"percentages round down":        {set: newSet(4, most(intstr.FromString("60%"))), pods: old(), want: []string{"delete web-3", "delete web-2"}},
 		"to one at least":               {set: newSet(4, most(intstr.FromString("10%"))), pods: old(), want: []string{"delete web-3"}},
@@ -171,6 +175,7 @@ func TestThePlanSaysWhy(t *testing.T) {
 		"much is done at once":     {newSet(3, parallel), podList{p(0, nameless), p(3)}, "2 pods available of 3 wanted, 2 at revision r2: creating, deleting or repairing pods in parallel"},
 		"an update":                {newSet(2), podList{p(0, at("r1")), p(1, at("r1"))}, "2 pods available of 2 wanted, 0 at revision r2: update replaces 1, first web-1"},
 		"old pods are kept":        {newSet(2, onDelete), podList{p(0), p(1, at("r1"))}, "2 pods available of 2 wanted, 1 at revision r2: 1 keep another revision until they are deleted"},
+		"until none is left":       {newSet(2, onDelete), podList{p(0), p(1)}, "2 pods available of 2 wanted, 2 at revision r2: complete"},
 		"the set is being removed": {newSet(2, deleted), podList{p(0)}, "being deleted: its pods belong to the garbage collector"},
 	} {
 		t.Run(name, func(t *testing.T) {

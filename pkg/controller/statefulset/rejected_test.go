@@ -104,6 +104,40 @@ func TestRejectedPods(t *testing.T) {
 	}
 }
 
+// TestSoManyAreReplacedAtOnce holds that pods which are tried already count.
+func TestSoManyAreReplacedAtOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		tried, refused, missing int
+		want                    int
+	}{
+		"just so many":             {0, 32, 0, 32},
+		"one more":                 {0, 33, 0, 32},
+		"two that are tried again": {2, 33, 0, 30},
+		"two that are to be made":  {0, 33, 2, 30},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var pods podList
+			for i := range tc.tried {
+				pods = append(pods, newTestPod(i, pending, following(0)))
+			}
+			for i := range tc.refused {
+				pods = append(pods, newTestPod(tc.tried+i, refused(0)))
+			}
+			o := look(newSet(int32(len(pods)+tc.missing), parallel, rejectedFor(0)), pods)
+			o.backsOff = true
+			deleted := 0
+			for _, stage := range decide(o, noon).stages {
+				for _, s := range stage {
+					if s.verb == remove {
+						deleted++
+					}
+				}
+			}
+			same(t, deleted, tc.want)
+		})
+	}
+}
+
 // TestAPlaceThatIsEmptyWhenAnotherIsAcceptedBeginsAgain follows a place whose pod went
 // to be replaced, in the middle of five minutes of rejections.
 func TestAPlaceThatIsEmptyWhenAnotherIsAcceptedBeginsAgain(t *testing.T) {

@@ -60,23 +60,28 @@ func TestWhatCanWait(t *testing.T) {
 	rolling := func(s *status) { s.UpdateRevision = "r2"; s.UpdatedReplicas = 0 }
 	for name, tc := range map[string]struct {
 		old, now status
-		want     int32
+		set      *appsv1.StatefulSet
 		waits    bool
 	}{
-		"one more of many":       {settled(1), settled(2), 3, true},
-		"the last":               {settled(2), settled(3), 3, false},
-		"a lost pod":             {settled(3), with(settled(3), func(s *status) { s.ReadyReplicas = 2 }), 3, false},
-		"one fewer of many":      {settled(5), settled(4), 3, true},
-		"the last that goes":     {settled(4), settled(3), 3, false},
-		"a step of a rollout":    {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.ReadyReplicas, s.AvailableReplicas = 2, 2 }), 3, true},
-		"a rollout begins":       {settled(3), with(settled(3), rolling), 3, false},
-		"a new generation":       {settled(3), with(settled(4), func(s *status) { s.ObservedGeneration = 2 }), 6, false},
-		"updated, not yet all":   {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.UpdatedReplicas = 1 }), 3, true},
-		"the rollout is through": {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.UpdatedReplicas = 3 }), 3, false},
+		"one more of many":       {settled(1), settled(2), newSet(3), true},
+		"the last":               {settled(2), settled(3), newSet(3), false},
+		"a lost pod":             {settled(3), with(settled(3), func(s *status) { s.ReadyReplicas = 2 }), newSet(3), false},
+		"a loss of both":         {settled(3), with(settled(3), func(s *status) { s.ReadyReplicas, s.AvailableReplicas = 2, 2 }), newSet(3), false},
+		"one more, not ready":    {settled(3), with(settled(3), func(s *status) { s.Replicas = 4 }), newSet(6), true},
+		"while another is lost":  {settled(3), with(settled(3), func(s *status) { s.Replicas, s.ReadyReplicas = 4, 2 }), newSet(6), false},
+		"or is not available":    {settled(3), with(settled(3), func(s *status) { s.Replicas, s.AvailableReplicas = 4, 2 }), newSet(6), false},
+		"one that goes is there": {settled(5), with(settled(3), func(s *status) { s.Replicas = 4 }), newSet(3), true},
+		"one fewer of many":      {settled(5), settled(4), newSet(3), true},
+		"the last that goes":     {settled(4), settled(3), newSet(3), false},
+		"a step of a rollout":    {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.ReadyReplicas, s.AvailableReplicas = 2, 2 }), newSet(3), true},
+		"a rollout begins":       {settled(3), with(settled(3), rolling), newSet(3), false},
+		"a new generation":       {settled(3), with(settled(4), func(s *status) { s.ObservedGeneration = 2 }), newSet(6), false},
+		"updated, not yet all":   {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.UpdatedReplicas = 1 }), newSet(3), true},
+		"the rollout is through": {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.UpdatedReplicas = 3 }), newSet(3), false},
+		"up to the partition":    {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.UpdatedReplicas = 2 }), newSet(3, partitioned(1)), false},
 	} {
-		set := newSet(tc.want)
-		set.Status = tc.old
-		if got := underWay(set, tc.now); got != tc.waits {
+		tc.set.Status = tc.old
+		if got := underWay(tc.set, tc.now); got != tc.waits {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}
@@ -105,6 +110,8 @@ func TestNeverReady(t *testing.T) {
 		"unready from the start":    {newTestPod(0, broken), true},
 		"within the same second":    {newTestPod(0, broken, readySince(time.Hour-time.Second)), true},
 		"pending":                   {newTestPod(0, pending), true},
+		"pending, with a condition": {newTestPod(0, lost, phase(corev1.PodPending)), true},
+		"without a condition":       {newTestPod(0, func(p *corev1.Pod) { p.Status.Conditions = nil }), true},
 		"ended":                     {newTestPod(0, broken, phase(corev1.PodFailed)), false},
 		"without the time it began": {newTestPod(0, broken, func(p *corev1.Pod) { p.Status.StartTime = nil }), true},
 	} {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
@@ -124,20 +125,45 @@ func TestUnable(t *testing.T) {
 }
 
 func TestMissing(t *testing.T) {
+	waited := func(m *migration) *migration { return started(m, noon.Add(-59*time.Second)) }
 	for name, tc := range map[string]struct {
-		since  time.Duration
+		m      *migration
 		giveUp bool
 		again  time.Duration
 	}{
-		"at first it is looked for again": {0, false, 5 * time.Second},
-		"to the last second":              {59 * time.Second, false, time.Second},
-		"after a minute it is given up":   {time.Minute, true, 0},
-		"and so it is after a restart":    {time.Hour, true, 0},
+		"at first it is looked for again":  {made("m", 0, isRunning), false, 5 * time.Second},
+		"to the last second":               {made("m", 59*time.Second, isRunning), false, time.Second},
+		"since its turn began, not before": {made("m", time.Hour, waited), false, time.Second},
+		"after a minute it is given up":    {made("m", time.Minute, isRunning), true, 0},
+		"and so it is after a restart":     {made("m", time.Hour, isRunning), true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := planVersion(observedVersion{m: made("m", tc.since, isRunning)}, noon)
+			p := planVersion(observedVersion{m: tc.m}, noon)
 			if giveUp := fixture.Planned(p) == "update StorageVersionMigration m"; giveUp != tc.giveUp || p.RequeueAfter != tc.again {
 				t.Errorf("wants %q, again after %v", fixture.Planned(p), p.RequeueAfter)
+			}
+		})
+	}
+}
+
+func TestWhatIsMigratedIsAddedUp(t *testing.T) {
+	failed := act.Result{Err: apierrors.NewInternalError(errors.New("webhook"))}
+	for name, tc := range map[string]struct {
+		next    string
+		results act.Results
+		why     string
+		at      *place
+	}{
+		"a page":     {"x", act.Results{{}, {}}, "there are more objects: 5 objects were migrated", &place{next: "x", migrated: 5}},
+		"some of it": {"x", act.Results{{}, failed}, "some objects could not be written now: 4 objects were migrated", &place{next: "c", migrated: 4}},
+		"the last":   {"", act.Results{{}, {}}, "all objects are done, 5 were migrated", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observedPage{m: made("m", 0, isRunning, from("5")), at: &place{next: "c", migrated: 3}, next: tc.next,
+				objects: []metav1.PartialObjectMetadata{*thing("a", "1"), *thing("b", "1")}}
+			p := planPage(o, noon).Then(tc.results)
+			if diff := cmp.Diff(tc.at, p.Note(nil).(*place), cmp.AllowUnexported(place{}, target{})); p.Why != tc.why || diff != "" {
+				t.Errorf("because %q: %s", p.Why, diff)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -33,6 +34,8 @@ func TestWhichReadsAreOfAllObjects(t *testing.T) {
 		"below a prefix":                  {"/clusters/a/apis/batch/v1/jobs", answering{200, "{}"}, jobs, true},
 		"a page":                          {"/api/v1/secrets?limit=500", answering{200, "{}"}, secrets, false},
 		"of one namespace":                {"/api/v1/namespaces/default/secrets", answering{200, "{}"}, secrets, false},
+		"which APIs there are":            {"/api", answering{200, "{}"}, secrets, false},
+		"which kinds an API has":          {"/api/v1", answering{200, "{}"}, secrets, false},
 		"a refusal":                       {"/api/v1/secrets", answering{403, "{}"}, secrets, false},
 		"a watch":                         {"/api/v1/secrets?watch=true", answering{200, ended}, secrets, false},
 		"a streamed list":                 {"/api/v1/secrets?watch=true&sendInitialEvents=true", answering{200, strings.Repeat("{}", 99) + ended}, secrets, true},
@@ -58,3 +61,37 @@ func TestWhichReadsAreOfAllObjects(t *testing.T) {
 		})
 	}
 }
+
+func TestOnlyReadsThatAreAnsweredAreNoted(t *testing.T) {
+	failed := errors.New("connection refused")
+	for name, tc := range map[string]struct {
+		method string
+		next   http.RoundTripper
+		err    error
+	}{
+		"a write":   {http.MethodPost, answering{200, "{}"}, nil},
+		"no answer": {http.MethodGet, failing{failed}, failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reads := &Reads{}
+			req, _ := http.NewRequestWithContext(t.Context(), tc.method, "http://server/api/v1/secrets", nil)
+			response, err := reads.Wrap(tc.next).RoundTrip(req)
+			if !errors.Is(err, tc.err) {
+				t.Fatal(err)
+			}
+			if response != nil {
+				if _, err := io.Copy(io.Discard, response.Body); err != nil {
+					t.Fatal(err)
+				}
+				response.Body.Close()
+			}
+			if !reads.since(schema.GroupResource{Resource: "secrets"}).IsZero() {
+				t.Error("noted")
+			}
+		})
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, f.err }
