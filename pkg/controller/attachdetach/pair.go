@@ -95,7 +95,7 @@ type backoff struct {
 // after returns the backoff after one more failure.
 func (b backoff) after(failed kind, now time.Time) backoff {
 	pause := firstPause
-	if b.kind == failed && b.pause > 0 {
+	if b.kind == failed {
 		pause = min(2*b.pause, longestPause)
 	}
 	return backoff{kind: failed, pause: pause, until: now.Add(pause)}

@@ -111,9 +111,6 @@ func (d *draft) fold(results act.Results) noted {
 		n.pairs[node] = p
 	}
 	for node, p := range n.pairs {
-		if p.op.kind != none && p.op.over && p.op.failed == "" {
-			n.again = true
-		}
 		if p.state == absent && p.op.kind == none && !p.wanted {
 			delete(n.pairs, node)
 		}

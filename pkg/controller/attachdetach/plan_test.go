@@ -98,6 +98,7 @@ var (
 	// listed leaves a node whose status has it still.
 	listed      = pair{state: attached, known: true, leaving: true, left: 4}
 	exclusively = `tell web Multi-Attach error for volume "v0" Volume is already exclusively attached to one node and can't be attached to another`
+	looked      = func(since time.Duration) pair { return pair{state: attached, known: true, looked: ago(since)} }
 	attaching   = func(since time.Duration) operation {
 		return operation{kind: attachKind, since: ago(since), pods: []*corev1.Pod{podOf("web", 0, "n1")}}
 	}
@@ -150,7 +151,7 @@ func TestPlansOfAVolume(t *testing.T) {
 		"wanted, and nothing is there":    {of(wants("n1", "web")), "create VolumeAttachment n1", "n1 absent volume_attach", "attaching", 0},
 		"wanted, and the object is there": {of(wants("n1", "web"), cached("n1", there, false)), "", "n1 absent volume_attach", "attaching", 0},
 		"the driver has not answered": {of(wants("n1", "web"), has("n1", pair{op: attaching(time.Second)}), cached("n1", notYet, false)),
-			"", "n1 absent volume_attach", "under way", attachWait - time.Second},
+			"", "n1 absent volume_attach", "attach under way", attachWait - time.Second},
 		"the driver has attached it": {of(wants("n1", "web"), has("n1", pair{op: attaching(time.Second)}), cached("n1", there, false)),
 			`tell web AttachVolume.Attach succeeded for volume "v0" `, "n1 attached", "attached", 0},
 		"the driver has failed just now": {of(wants("n1", "web"), has("n1", pair{op: attaching(400 * time.Millisecond)}), cached("n1", refused, false)),
@@ -176,12 +177,16 @@ func TestPlansOfAVolume(t *testing.T) {
 			"create VolumeAttachment n1", "n1 uncertain volume_attach", "attaching", 0},
 		"a detach that failed does not hold up an attach": {of(wants("n1", "web"), has("n1", maybe), paused("", backoff{detachKind, time.Second, noon.Add(time.Second)})),
 			"create VolumeAttachment n1", "n1 uncertain volume_attach", "attaching", 0},
-		"attached and wanted":                {of(wants("n1", "web"), has("n1", isThere), cached("n1", there, false)), "", "n1 attached", "attached, and wanted by 1 pods", 0},
-		"wanted again before it went":        {of(wants("n1", "web"), has("n1", unused), cached("n1", there, false)), "", "n1 attached", "wanted by 1", 0},
-		"its object is gone from the cache":  {of(wants("n1", "web"), has("n1", isThere)), "check VolumeAttachment n1", "n1 absent", "looking live", 0},
-		"the driver says it is not attached": {of(wants("n1", "web"), has("n1", isThere), cached("n1", notYet, false)), "", "n1 absent volume_attach", "not attached any more", 0},
+		"attached and wanted":                                {of(wants("n1", "web"), has("n1", isThere), cached("n1", there, false)), "", "n1 attached", "attached, and wanted by 1 pods", 0},
+		"wanted again before it went":                        {of(wants("n1", "web"), has("n1", unused), cached("n1", there, false)), "", "n1 attached", "wanted by 1", 0},
+		"its object is gone from the cache":                  {of(wants("n1", "web"), has("n1", isThere)), "check VolumeAttachment n1", "n1 absent", "looking live", 0},
+		"the same, and it was there at a live look just now": {of(wants("n1", "web"), has("n1", looked(time.Second))), "", "n1 attached", "wanted by 1", 59 * time.Second},
+		"the same, and it was there at one a minute ago":     {of(wants("n1", "web"), has("n1", looked(time.Minute))), "check VolumeAttachment n1", "n1 absent", "looking live", 0},
+		"the driver says it is not attached":                 {of(wants("n1", "web"), has("n1", isThere), cached("n1", notYet, false)), "", "n1 absent volume_attach", "not attached any more", 0},
 		"not wanted, but in use": {of(has("n1", pair{state: attached, known: true}), cached("n1", there, false), facts("n1", func(f *nodeFacts) { f.inUse = true })),
-			"", "n1 attached", "waits for the node to let it go", 0},
+			"", "n1 attached", "detached by force from 12:06:00 on if the node is no longer ready", 0},
+		"not wanted for long, but in use": {of(has("n1", pair{state: attached, known: true, gone: ago(time.Hour)}), cached("n1", there, false), facts("n1", func(f *nodeFacts) { f.inUse = true })),
+			"", "n1 attached", "detached by force if the node is no longer ready", 0},
 		"not wanted, and not seen since": {of(has("n1", pair{state: uncertain, known: true, assumed: true, seen: 5}), cached("n1", there, false)),
 			"", "n1 uncertain", "taken to be in use", 0},
 		"not wanted, and seen since": {of(has("n1", pair{state: uncertain, known: true, assumed: true, seen: 4}), cached("n1", there, false)),
@@ -194,7 +199,7 @@ func TestPlansOfAVolume(t *testing.T) {
 		"its object is going already": {of(has("n1", maybe), cached("n1", there, true)), "check Node n1", "n1 uncertain leaving volume_detach", "detaching", 0},
 		"its object is not cached":    {of(has("n1", maybe)), "check Node n1, check VolumeAttachment n1", "n1 uncertain leaving volume_detach", "detaching", 0},
 		"the driver detaches": {of(has("n1", pair{state: attached, leaving: true, op: detaches(time.Second)}), cached("n1", there, true)),
-			"", "n1 attached leaving volume_detach", "under way", attachWait - time.Second},
+			"", "n1 attached leaving volume_detach", "detach under way", attachWait - time.Second},
 		"the driver has detached": {of(has("n1", pair{state: attached, leaving: true, op: detaches(time.Second)})), "", "", "detached", 0},
 		"the driver cannot detach": {of(has("n1", pair{state: attached, leaving: true, op: detaches(time.Second)}), cached("n1", stuck, true)),
 			"", "n1 uncertain leaving", "failed: busy", firstPause},
@@ -238,6 +243,10 @@ func TestPlansOfAVolume(t *testing.T) {
 			"", "n1 attached leaving volume_detach, n2 absent", "operation with node n1", attachWait - time.Second},
 		"an attach that its driver does not need": {of(has("n1", pair{assumed: true, seen: 5, op: attaching(time.Second)}), cached("n1", notYet, false), func(v *volumeView) { v.attachable = false }),
 			"", "n1 uncertain leaving", "needs no attaching", 0},
+		"the same, and it is done": {of(has("n1", pair{assumed: true, seen: 4, op: attaching(time.Second)}), cached("n1", there, false), func(v *volumeView) { v.attachable = false }),
+			`tell web AttachVolume.Attach succeeded for volume "v0" `, "n1 attached leaving", "leaves the status", 0},
+		"the same, and it has failed": {of(has("n1", pair{assumed: true, seen: 5, op: attaching(time.Second)}), cached("n1", refused, false), func(v *volumeView) { v.attachable = false }),
+			"", "n1 uncertain leaving", "needs no attaching", 0},
 		"a failed attach that its driver does not need": {of(has("n1", pair{state: uncertain, known: true, assumed: true, seen: 5, wanted: true}), paused("", backoff{attachKind, time.Second, noon}), func(v *volumeView) { v.attachable = false }),
 			"", "n1 uncertain", "taken to be in use", 0},
 		"not attached at all any more": {of(has("n1", isThere), func(v *volumeView) { v.attachable = false }), "", "n1 attached leaving", "leaves the status", 0},
@@ -276,6 +285,83 @@ func succeeded(p act.Plan) act.Results {
 		}
 	}
 	return all
+}
+
+// next is the view of the turn that follows a plan, when its steps have become this.
+func next(v *volumeView, p act.Plan, results act.Results, change ...func(*volumeView)) *volumeView {
+	after := *v
+	after.record = p.Note(results).(noted).record
+	for _, c := range change {
+		c(&after)
+	}
+	return &after
+}
+
+func TestAnAttachCountsAsInUseUntilTheNodeIsSeenAgain(t *testing.T) {
+	v := of(wants("n1", "web"))
+	p := planVolume(v, noon)
+	v = next(v, p, succeeded(p), cached("n1", there, false))
+	p = planVolume(v, noon)
+	v = next(v, p, succeeded(p), func(v *volumeView) { v.wants = nil })
+	p = planVolume(v, noon)
+	if !strings.Contains(p.Why, "taken to be in use until the node has been updated") {
+		t.Errorf("when the pod has gone: %s", p.Why)
+	}
+	p = planVolume(next(v, p, nil, facts("n1", func(f *nodeFacts) { f.seen++ })), noon)
+	if !strings.Contains(p.Why, "leaves the status") {
+		t.Errorf("when the node was seen: %s", p.Why)
+	}
+}
+
+func TestAnotherNodeWaitsUntilTheDriverHasDetached(t *testing.T) {
+	v := of(has("n1", unused), wants("n2", "web"), cached("n1", there, false))
+	p := planVolume(v, noon)
+	v = next(v, p, succeeded(p), cached("n1", there, true))
+	if p = planVolume(v, noon); len(p.Stages) > 0 || !strings.Contains(p.Why, "n2: wanted; an operation with node n1 is under way") {
+		t.Errorf("while the driver detaches: %s, because %s", steps(p.Stages), p.Why)
+	}
+}
+
+func TestADetachThatWasNotBegunLeavesTheVolumeAttached(t *testing.T) {
+	for became, want := range map[act.Outcome]state{act.Refused: attached, act.Uncertain: uncertain} {
+		v := of(has("n1", unused), cached("n1", there, false))
+		p := planVolume(v, noon)
+		results := succeeded(p)
+		results[1].Became, results[1].Err = became, errLost
+		v = next(v, p, results)
+		p = planVolume(v, noon)
+		if got := next(v, p, nil).pairs["n1"].state; got != want {
+			t.Errorf("a deletion that is %v: in state %d", became, got)
+		}
+	}
+}
+
+func TestAnAttachThatFailsAgainWaitsForLonger(t *testing.T) {
+	v := of(wants("n1", "web"))
+	for i, want := range []time.Duration{firstPause, 2 * firstPause, 4 * firstPause} {
+		now := noon.Add(time.Duration(i) * time.Hour)
+		p := planVolume(v, now)
+		results := succeeded(p)
+		results[0].Became, results[0].Err = act.Refused, errLost
+		v = next(v, p, results)
+		p = planVolume(v, now)
+		v = next(v, p, succeeded(p))
+		if got := p.RequeueAt.Sub(now); got != want {
+			t.Errorf("failure %d: tried again after %s", i, got)
+		}
+	}
+}
+
+func TestTheLogHasAVolumeOfNoPluginOnce(t *testing.T) {
+	v := of(func(v *volumeView) { v.name, v.source, v.plugged = "kubernetes.io/aws-ebs/vol", nil, false }, has("n1", pair{state: attached}))
+	for i := range 3 {
+		now := noon.Add(time.Duration(i) * time.Hour)
+		p := planVolume(v, now)
+		if err := p.Retry(nil); (err != nil) != (i == 0) {
+			t.Errorf("look %d: %v", i, err)
+		}
+		v = next(v, p, nil)
+	}
 }
 
 func TestForce(t *testing.T) {
@@ -364,7 +450,8 @@ func TestWhoIsInTheWay(t *testing.T) {
 		"two and others":    {[]string{"b", "a", "x/secret", "y/secret"}, "Volume is already used by pod(s) a, b and 2 pod(s) in different namespaces"},
 		"those others only": {[]string{"x/secret"}, "Volume is already used by 1 pod(s) in different namespaces"},
 	} {
-		v := of(has("n1", isThere), wants("n1", tc.on...), wants("n2", "web"), cached("n1", there, false), facts("n1", func(f *nodeFacts) { f.inUse = true }))
+		v := of(has("n1", isThere), wants("n1", tc.on...), wants("n2", "web"), cached("n1", there, false), facts("n1", func(f *nodeFacts) { f.inUse = true }),
+			wants("n3", "perhaps"), has("n3", pair{state: uncertain, known: true, told: true}))
 		want := `tell web Multi-Attach error for volume "v0" ` + tc.want
 		if got := steps(planVolume(v, noon).Stages); got != want {
 			t.Errorf("%s: %q", name, got)

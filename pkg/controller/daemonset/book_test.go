@@ -105,6 +105,54 @@ func TestTimeHasNodesJudgedAgain(t *testing.T) {
 	check(t, nextLook(b), 20*time.Second)
 	check(t, taken(b, noon.Add(time.Minute)), "[a] false")
 	check(t, nextLook(b), time.Duration(0))
+	considered(b, q, "c", node("c"), pod("c", on("c"), readyFor(10*time.Second)))
+	considered(b, q, "c", node("c"), pod("c", on("c"), unready))
+	check(t, taken(b, noon.Add(time.Minute)), "[] false") // by then its time means nothing
+}
+
+func TestANodeThatIsLookedAtIsNotAmongTheOthers(t *testing.T) {
+	b, q := opened(), asked(daemon())
+	considered(b, q, "a", node("a"), pod("a"))
+	considered(b, q, "b", node("b"), pod("b", on("b"), old))
+	others := b.besides([]string{"b"})
+	check(t, others.sums, sums{desired: 1, current: 1, ready: 1, available: 1, updated: 1, serving: 1})
+	check(t, others.hashes, map[string]int{"new": 1})
+}
+
+// What was noted of a node may be of the past when its turn comes.
+func TestANodeWhoseTurnComesIsCountedAsItIs(t *testing.T) {
+	b, q := opened(), asked(daemon())
+	considered(b, q, "a", node("a"), pod("a", old))
+	d := &draft{observed: &observed{set: daemon()}, elsewhere: b.besides(nil), now: noon, q: *q}
+	picked, err := d.pick(rolloutWaiting, []candidate{{view: seen("a", node("a")), before: b.nodes["a"]}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, len(picked), 0)
+	check(t, d.sums, sums{desired: 1, down: 1})
+	check(t, d.hashes, map[string]int{})
+}
+
+func TestTheHashOfARevisionIsKnownUntilTheTemplateChanges(t *testing.T) {
+	b := newBook()
+	known := func(of terms) string {
+		_, hash, err := b.dataFor(of, func() ([]byte, error) { return []byte("{}"), nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hash
+	}
+	first, second := terms{uid: "d", generation: 1}, terms{uid: "d", generation: 2}
+	check(t, known(first), "")
+	b.note(noted{terms: terms{uid: "d", generation: 1, hash: "new"}, hash: "own"})
+	check(t, known(first), "own")
+	b.note(noted{terms: terms{uid: "d", generation: 1, hash: "own"}})
+	check(t, known(first), "own")
+	for _, other := range []terms{{uid: "e", generation: 1}, {uid: "d", generation: 2}} {
+		b.note(noted{terms: other, hash: "other"})
+		check(t, known(first), "own")
+	}
+	check(t, known(second), "")
 }
 
 func TestANodeConcernsASetOnlyIfSomethingFollows(t *testing.T) {

@@ -77,6 +77,10 @@ func TestWhatIsPlannedAndWhy(t *testing.T) {
 			"2 pods available on 2 nodes that should have one, 1 at revision " + hash + ": waiting for room to replace the pods of 1 nodes", 0},
 		"a surge": {append(settled(surging1), pod("p", of(v0)), pod("q", of(v0), on("b"))), "create a",
 			"2 pods available on 2 nodes that should have one, 0 at revision " + hash + ": rolling out: 1 nodes get a new pod, 0 lose an old one", 0},
+		"a rollout beside a failed pod": {append(settled(posts("0", "5")), pod("p", of(ds), phase(corev1.PodFailed)), node("c"), pod("q", on("c"), of(v0))), "create b, tell web, delete p",
+			"2 pods available on 3 nodes that should have one, 1 at revision " + hash + ": 1 nodes need a pod; 1 pods are surplus or have ended", 0},
+		"a surge beside a node without a pod": {append(settled(surging1), pod("q", of(v0), on("b"))), "create a",
+			"1 pods available on 2 nodes that should have one, 0 at revision " + hash + ": 1 nodes need a pod; 0 pods are surplus or have ended", 0},
 		"old pods of users": {append(settled(onDelete), pod("p", of(v0)), pod("q", of(ds), on("b"))), "",
 			"2 pods available on 2 nodes that should have one, 1 at revision " + hash + ": the old pods of 1 nodes stay until they are deleted", 0},
 		"an orphan":         {append(settled(), pod("p", of(ds), orphan)), "adopt p", "1 pods to adopt", 0},
@@ -89,6 +93,14 @@ func TestWhatIsPlannedAndWhy(t *testing.T) {
 			check(t, p.RequeueAfter, tc.again)
 		})
 	}
+}
+
+func TestPodsThatCannotBeAdoptedHoldUpNothing(t *testing.T) {
+	ds := daemon()
+	p := planned(t, newRig(t, ds, revisionOf(ds, 1), node("a"), node("b"), pod("p", of(ds), orphan)))
+	adopt := p.Stages[0].Steps[0]
+	check(t, words(p.Then(act.Results{{Step: adopt, Became: act.Refused, Err: denied}}).Stages), "create a, create b")
+	check(t, words(p.Then(act.Results{{Step: adopt, Became: act.Done}}).Stages), "")
 }
 
 // A plan is a function of what was observed: made twice, it is the same, and so it is
@@ -179,7 +191,8 @@ func TestACollisionIsCountedOnce(t *testing.T) {
 	ds := daemon()
 	taken := revisionOf(ds, 1)
 	taken.Data.Raw, taken.OwnerReferences, taken.Labels = []byte(`{"spec":{}}`), nil, nil
-	changed := daemon(func(ds *appsv1.DaemonSet) { ds.Generation = 2 })
+	changed, another := daemon(func(ds *appsv1.DaemonSet) { ds.Generation = 2 }), daemon(func(ds *appsv1.DaemonSet) { ds.UID = "e" })
+	elsewhere := daemon(func(ds *appsv1.DaemonSet) { ds.Namespace = "other" })
 	for name, tc := range map[string]struct {
 		live   *appsv1.DaemonSet
 		update error
@@ -188,6 +201,8 @@ func TestACollisionIsCountedOnce(t *testing.T) {
 	}{
 		"as it was":            {ds, nil, "create controllerrevisions, get controllerrevisions, get daemonsets, update daemonsets/status", false},
 		"it has changed":       {changed, nil, "create controllerrevisions, get controllerrevisions, get daemonsets", true},
+		"it was made anew":     {another, nil, "create controllerrevisions, get controllerrevisions, get daemonsets", true},
+		"it is gone":           {elsewhere, nil, "create controllerrevisions, get controllerrevisions, get daemonsets", true},
 		"it changes just then": {ds, conflict, "create controllerrevisions, get controllerrevisions, get daemonsets, update daemonsets/status", true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,6 +73,8 @@ func TestRejectedPods(t *testing.T) {
 		"one of another template goes without a record":  {pods: some(pod("p", refused(4*s), following(5*s), old)), wait: 6 * s, look: 6 * s, is: true, rolls: "down, without p"},
 		"no second pod is made beside one":               {pods: some(pod("p", refused(time.Hour), old), pod("q", aged(2*time.Hour), old)), want: "failed p", is: true},
 		"not beside one that goes":                       {pods: some(pod("p", refused(s)), pod("q", leaving, old)), is: true},
+		"one that is held when it goes is not followed":  {pods: some(pod("p", refused(time.Hour), leaving), pod("q", aged(2*time.Hour), old)), rolls: "waits"},
+		"nor is one that does not match any more":        {pods: some(pod("p", refused(time.Hour), stray), pod("q", aged(2*time.Hour), old)), want: "release p", rolls: "waits"},
 		"with a surge the old one stays":                 {ds: daemon(surging1), pods: some(pod("p", refused(4*s), following(5*s)), pod("q", old)), wait: 6 * s, look: 6 * s, is: true, rolls: "joins"},
 		"with a surge it is followed when due":           {ds: daemon(surging1), pods: some(pod("p", refused(s)), pod("q", old)), want: "create since 1s", is: true, rolls: "joins"},
 		"with a surge there are never three":             {ds: daemon(surging1), pods: some(pod("p", refused(s), old), pod("q", old), pod("r", waiting, old)), want: "remove r", is: true, rolls: "unsettled"},
@@ -104,6 +106,18 @@ func TestRejectedPods(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAllNodesThatAreLookedAtCount(t *testing.T) {
+	o := &observed{selector: labels.SelectorFromSet(labels.Set{"app": "web"})}
+	for i := range 32 {
+		name := fmt.Sprint("n", i)
+		o.views = append(o.views, *seen(name, node(name), pod("p"+name, on(name), refused(0))))
+		o.waiting = append(o.waiting, candidate{view: seen("w"+name, node("w"+name), pod("q"+name, on("w"+name), refused(0)))})
+	}
+	o.backOff()
+	check(t, o.views[0].retry.due, noon.Add(300*time.Second))
+	check(t, o.waiting[0].retry.due, noon.Add(300*time.Second))
 }
 
 func TestTheConditionTellsOfHeldPods(t *testing.T) {

@@ -140,6 +140,7 @@ func TestWhichStatusCanWait(t *testing.T) {
 		"all ready":                 {status(9, 9, 8, 9), status(9, 9, 9, 9), false},
 		"more nodes":                {status(9, 9, 9, 9), status(10, 9, 9, 9), true},
 		"fewer nodes":               {status(9, 9, 8, 9), status(8, 8, 7, 8), false},
+		"fewer nodes, as many pods": {status(9, 8, 7, 8), status(8, 8, 7, 8), false},
 		"a loss":                    {status(9, 9, 9, 9), status(9, 9, 8, 9), false},
 		"one down for a rollout":    {status(9, 9, 9, 3), status(9, 9, 8, 3), true},
 		"two down for a rollout":    {status(9, 9, 9, 3), status(9, 9, 7, 3), false},

@@ -46,7 +46,7 @@ func underWay(ds *appsv1.DaemonSet, now appsv1.DaemonSetStatus) bool {
 		return false
 	}
 	if old.ObservedGeneration != now.ObservedGeneration || old.NumberMisscheduled != now.NumberMisscheduled ||
-		old.DesiredNumberScheduled != now.DesiredNumberScheduled && now.DesiredNumberScheduled < old.DesiredNumberScheduled {
+		now.DesiredNumberScheduled < old.DesiredNumberScheduled {
 		return false
 	}
 	fewer := now.NumberReady < old.NumberReady || now.NumberAvailable < old.NumberAvailable || now.CurrentNumberScheduled < old.CurrentNumberScheduled

@@ -338,6 +338,48 @@ func TestARule(t *testing.T) {
 	}
 }
 
+func TestTheDevicesThatARuleSelects(t *testing.T) {
+	allocating := func(name string, tolerations []resourcev1.DeviceToleration, devices ...string) *resourcev1.ResourceClaim {
+		c := claim()
+		c.Name, c.UID, c.Status.Allocation.Devices.Results = name, types.UID("uid-"+name), nil
+		for _, device := range devices {
+			parts := strings.Split(device, "/")
+			c.Status.Allocation.Devices.Results = append(c.Status.Allocation.Devices.Results,
+				resourcev1.DeviceRequestAllocationResult{Request: "r", Driver: parts[0], Pool: parts[1], Device: parts[2], Tolerations: tolerations})
+		}
+		return c
+	}
+	another := "c2"
+	user := pod("p")
+	user.Spec.ResourceClaims = append(user.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "more", ResourceClaimName: &another})
+	forever := []resourcev1.DeviceToleration{tolerate("")}
+	for name, tc := range map[string]struct {
+		selector      string
+		claims        []*resourcev1.ResourceClaim
+		devices, pods int
+	}{
+		"all of two pools":             {"d/*/*", []*resourcev1.ResourceClaim{allocating("c", nil, "d/p/x", "d/p/y", "d/q/x")}, 3, 1},
+		"some of two pools":            {"d/*/x", []*resourcev1.ResourceClaim{allocating("c", nil, "d/p/x", "d/p/y", "d/q/x")}, 2, 1},
+		"one":                          {"d/p/x", []*resourcev1.ResourceClaim{allocating("c", nil, "d/p/x", "d/p/y", "d/q/x")}, 1, 1},
+		"one whose taint is tolerated": {"d/p/x", []*resourcev1.ResourceClaim{allocating("c", forever, "d/p/x")}, 1, 0},
+		"those of two claims":          {"d/*/*", []*resourcev1.ResourceClaim{allocating("c", nil, "d/p/x"), allocating("c2", nil, "d/p/y")}, 2, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, user, rule("r", tc.selector, "NoExecute"))
+			for _, c := range tc.claims {
+				r.Cache(t, c)
+			}
+			o, err := r.observeRule(t.Context(), "r")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.allocated != tc.devices || len(o.pods) != tc.pods {
+				t.Errorf("selects %d devices of %v", o.allocated, o.pods)
+			}
+		})
+	}
+}
+
 // unreserved uses the claim, which is not reserved for it.
 func unreserved() *corev1.Pod {
 	p := pod("unreserved")

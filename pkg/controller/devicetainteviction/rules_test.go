@@ -83,6 +83,7 @@ func TestWhenARuleIsReported(t *testing.T) {
 		"a new spec does not wait":                   {reported(executes(), 0, reasonNone, "", 1), 1, reasonCompleted, 0},
 		"a new spec that says the same":              {reported(executes(), 0, reasonNone, "", 1), 0, reasonNone, 0},
 		"another message only":                       {reported(executes(), 1, reasonCompleted, "1 pod evicted since starting the controller.", 11), 2, reasonCompleted, 0},
+		"another reason only":                        {reported(executes(), 1, reasonCompleted, "", 11), 0, reasonNone, 0},
 		"a dry run":                                  {dry(), 0, reasonDryRun, 0},
 		"a dry run that was reported, for good":      {reported(dry(), 1, reasonDryRun, "9 published devices selected.", 99), 0, "", 0},
 		"a dry run of a new spec":                    {reported(dry(), 0, reasonDryRun, "9 published devices selected.", 1), 0, reasonDryRun, 0},
