@@ -71,7 +71,10 @@ func (s *Script) surges() bool {
 // the original waits for that.
 func wakingNodeMove(d *Draw, s *Script) []string {
 	lines := nodeMove(d, s)
-	if word := strings.Fields(lines[0]); word[0] == "label" || slices.Contains([]string{"delete", "taint", "untaint", "silent", "notready"}, word[2]) {
+	word := strings.Fields(lines[0])
+	// A label leaves the status behind only where a node lacks the pod that it wanted.
+	refused := word[0] == "label" && s.Objects["quota.yaml"] != nil
+	if refused || slices.Contains([]string{"delete", "taint", "untaint", "silent", "notready"}, word[2]) {
 		return []string{lines[0] + "\npass 300ms\nannotate daemonsets/web x.example/wake=" + fmt.Sprint(d.Int(0, 999))}
 	}
 	return lines
