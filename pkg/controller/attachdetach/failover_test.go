@@ -67,8 +67,9 @@ func (m *manager) depose() {
 		return
 	}
 	m.say("another manager takes over")
-	m.world.former, m.left = m, m.chance.IntN(12)
-	m.world.manager = newLeader(m.world)
+	w := m.world
+	w.former, w.left = m, w.chance.IntN(12)
+	w.manager = newLeader(w)
 }
 
 // goOn is a turn of the one that led before.
@@ -82,8 +83,10 @@ func (w *world) goOn() bool {
 		w.former = nil
 		return true
 	}
-	if w.left--; w.chance.IntN(3) > 0 || !former.deliver() {
-		former.turn()
+	w.left--
+	if w.chance.IntN(3) == 0 && former.deliver() {
+		return true
 	}
+	former.turn()
 	return true
 }
