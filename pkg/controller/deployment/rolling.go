@@ -23,10 +23,10 @@ func rolling(d *appsv1.Deployment, newSet *appsv1.ReplicaSet, old []*appsv1.Repl
 
 // newSize is what the new set may have at this moment.
 func newSize(d *appsv1.Deployment, newSet *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) int32 {
-	have := size(newSet)
-	if !rolls(d) || have > wanted(d) {
+	if !rolls(d) {
 		return wanted(d)
 	}
+	have := size(newSet)
 	room := max(mostTotal(d)-have-sum(old, size), 0)
 	return have + min(room, wanted(d)-have)
 }

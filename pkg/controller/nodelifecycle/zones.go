@@ -93,7 +93,7 @@ func moveZones(zones map[string]*zone, r rates, now time.Time) disruption {
 	switch {
 	case allAre && !allWere:
 		return entered
-	case allWere && !allAre && counted > 0:
+	case allWere && !allAre:
 		return left
 	}
 	return unchanged
