@@ -69,20 +69,24 @@ func (k *Kwok) Silence(ctx context.Context, node string) error {
 }
 
 // WaitFor calls condition every 20 ms until it returns nil or the time is up;
-// then its last error is returned.
+// then its last error is returned, and not that a call was cut short by the end.
 func WaitFor(ctx context.Context, within time.Duration, condition func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
+	var last error
 	for {
 		err := condition(ctx)
 		if err == nil {
 			return nil
 		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("after %s: %w", within, err)
+			return fmt.Errorf("after %s: %w", within, last)
 		case <-tick.C:
 		}
 	}
