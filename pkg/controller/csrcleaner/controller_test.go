@@ -49,8 +49,8 @@ func TestALookAtTheStartAndOneAnHour(t *testing.T) {
 			for _, csr := range list.Items {
 				names = append(names, csr.Name)
 			}
-			// The next look is planned when this one is over.
-			return slices.Equal(names, want) && c.Snapshot().Counts.Syncs > 0 && len(c.Snapshot().InFlight) == 0 && clock.HasWaiters(), nil
+			// The next look is planned when this one is over: its timer, beside the ticker of the queue.
+			return slices.Equal(names, want) && c.Snapshot().Counts.Syncs > 0 && len(c.Snapshot().InFlight) == 0 && clock.Waiters() == 2, nil
 		})
 		if err != nil {
 			t.Fatalf("left %v, want %v", names, want)

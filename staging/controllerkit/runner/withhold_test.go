@@ -248,7 +248,7 @@ func TestAKeyComesBackWhenItIsItsTurn(t *testing.T) {
 	if page := r.Snapshot(); page.Paused != 0 || page.Counts.Errors != 0 || page.WithheldWhy != turn.Why {
 		t.Errorf("the page says %+v", page)
 	}
-	eventually(t, "the turn is awaited", clock.HasWaiters)
+	eventually(t, "the turn is awaited", func() bool { return clock.Waiters() == 2 }) // one is the ticker of the queue
 	clock.Step(4 * time.Second)
 	if s.called() != 1 {
 		t.Error("it came back before its turn")
