@@ -203,6 +203,24 @@ func TestWhatIsLeftOfAnEarlierProcess(t *testing.T) {
 	})
 }
 
+func TestAnObjectGoesAlthoughItsDriverSaysItIsNotAttached(t *testing.T) {
+	r := run(t, Options{}, reporting("n1", true), claim(0), pv(0), attachedTo("n1"), podOf("web", 0, "n1"))
+	fixture.Eventually(t, "its pod is known", func() bool { return r.c.book.volume(nameOf(0)).pairs["n1"].wanted })
+	r.deletePod("web")
+	fixture.Eventually(t, "it waits", func() bool { return waits(r.c, "n1") })
+	va := r.attachment("n1")
+	va.Status.Attached = false
+	must(t)(r.Client.StorageV1().VolumeAttachments().UpdateStatus(t.Context(), va, metav1.UpdateOptions{}))
+	fixture.Eventually(t, "the status lists it no longer", func() bool { return !r.lists("n1") })
+	if r.attachment("n1") == nil {
+		t.Fatal("it has left a node that has it in use")
+	}
+	n := reporting("n1", false)
+	n.Status.VolumesAttached = nil
+	r.update(n)
+	fixture.Eventually(t, "it is gone", func() bool { return r.attachment("n1") == nil })
+}
+
 // Before it died, the earlier process wanted the volume on the node where a pod still waits for it.
 func TestAnAttachmentThatComesLateToWhereItIsWantedGoesWithThePod(t *testing.T) {
 	r := run(t, Options{}, reporting("n1", true), node("n2"), claim(0), pv(0), attachedTo("n1"), podOf("web", 0, "n2"))

@@ -184,6 +184,11 @@ func (d *draft) verify(node string) {
 	switch {
 	case source.CSI() == nil && source.Flex == nil, va != nil && va.Status.Attached:
 		return
+	case va != nil && len(d.v.wants[node]) == 0: // the object has to go all the same
+		p.state = uncertain
+		d.pairs[node], d.again = p, true
+		d.say(node, "is not attached any more")
+		return
 	case va != nil:
 		d.forget(node)
 		return
