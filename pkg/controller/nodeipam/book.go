@@ -135,7 +135,7 @@ func parse(cidr string) (netip.Prefix, error) {
 	if err != nil {
 		return netip.Prefix{}, err
 	}
-	return PrefixOf(parsed), nil
+	return prefixOf(parsed), nil
 }
 
 // propose returns what a node that has no CIDRs is to get: what is held for it already, or

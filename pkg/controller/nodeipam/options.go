@@ -38,7 +38,7 @@ func (f Flags) Options() (Options, error) {
 		return o, fmt.Errorf("--cluster-cidr=%s: %w", f.ClusterCIDR, err)
 	}
 	for _, cluster := range clusters {
-		r := Range{PrefixOf(cluster), f.mask(cluster)}
+		r := Range{prefixOf(cluster), f.mask(cluster)}
 		if r.NodeMask < r.CIDR.Bits() || r.NodeMask > r.CIDR.Addr().BitLen() {
 			return o, fmt.Errorf("--cluster-cidr=%s cannot be cut into blocks with a mask size of %d", cluster, r.NodeMask)
 		}
@@ -55,7 +55,7 @@ func (f Flags) Options() (Options, error) {
 		if err != nil {
 			return o, fmt.Errorf("--service-cluster-ip-range: %w", err)
 		}
-		o.Services = append(o.Services, PrefixOf(parsed))
+		o.Services = append(o.Services, prefixOf(parsed))
 	}
 	return o, nil
 }
@@ -75,12 +75,10 @@ func (f Flags) mask(cluster *net.IPNet) int {
 	return usual
 }
 
-// PrefixOf returns the same range in another form, without host bits.
-func PrefixOf(n *net.IPNet) netip.Prefix {
+// prefixOf returns the same range in another form. A parser gave it, so it has no host
+// bits, and an IPv4 address has four bytes.
+func prefixOf(n *net.IPNet) netip.Prefix {
 	address, _ := netip.AddrFromSlice(n.IP)
-	bits, of := n.Mask.Size()
-	if of == 8*net.IPv4len {
-		address = address.Unmap()
-	}
-	return netip.PrefixFrom(address, bits).Masked()
+	bits, _ := n.Mask.Size()
+	return netip.PrefixFrom(address, bits)
 }
