@@ -27,6 +27,7 @@ var (
 	lanesFlag    = flag.Int("lanes", 2, "how many pairs of control planes play side by side")
 	outFlag      = flag.String("out", "", "directory of the report and the stories; without it, _output/explore")
 	storyFlag    = flag.String("story", "", "TestReplay: play this story")
+	aloneFlag    = flag.Int("alone", alone, "how often a story that differs is played under the reference alone at most")
 	shrinkFlag   = flag.Duration("shrink", shrinkFor, "how long a difference is shrunk at most")
 )
 
@@ -41,7 +42,7 @@ func explorer(t *testing.T) *Explorer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &Explorer{Reference: rivals.Reference, Ours: rivals.Ours, Accepted: accepted, Out: *outFlag, First: *firstFlag, ShrinkFor: *shrinkFlag}
+	e := &Explorer{Reference: rivals.Reference, Ours: rivals.Ours, Accepted: accepted, Out: *outFlag, First: *firstFlag, Alone: *aloneFlag, ShrinkFor: *shrinkFlag}
 	if e.Out == "" {
 		e.Out = filepath.Join(rivals.Root, "_output", "explore")
 	}

@@ -24,6 +24,8 @@ type Explorer struct {
 	Out string
 	// First ends the exploration at the first difference.
 	First bool
+	// Alone is how often a script that differs is played under the reference alone at most.
+	Alone int
 	// ShrinkFor is how long a difference is shrunk at most; zero is some minutes.
 	ShrinkFor time.Duration
 

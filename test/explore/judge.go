@@ -89,7 +89,7 @@ func (e *Explorer) Judge(ctx context.Context, t testing.TB, pair *Pair, f *Famil
 	if err := pair.Use(e.Reference); err != nil {
 		return Same, nil, err
 	}
-	for played := 0; played < alone && len(kept) > 0; played++ {
+	for played := 0; played < e.Alone && len(kept) > 0; played++ {
 		outcome, err := e.play(ctx, t, pair, f, script)
 		if err != nil {
 			return Same, nil, err
