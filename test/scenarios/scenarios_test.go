@@ -18,7 +18,7 @@ import (
 var (
 	binaryFlag    = flag.String("binary", os.Getenv("KCM_BINARY"), "the controller manager to test; without it, one is built with the race detector")
 	referenceFlag = flag.Bool("reference", false, "run the stories under the reference binary")
-	lanesFlag     = flag.Int("lanes", 3, "how many control planes run stories side by side")
+	lanesFlag     = flag.Int("lanes", 6, "how many control planes run stories side by side")
 	reportFlag    = flag.String("report", "", "write a table of the stories to this file: name, result, seconds, writes of the controllers")
 )
 
