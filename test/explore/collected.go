@@ -157,14 +157,22 @@ func onVertex(lines ...string) func(*Draw, *Script) []string {
 	}
 }
 
-// refer gives an object other owners: any, also those below it or itself.
+// refer gives an object other owners: any, also those below it or itself. It does not block
+// itself: under the original it would wait for itself without end.
 func refer(d *Draw, s *Script) []string {
 	all := drawn(s)
-	refs := []any{}
+	refs, owners := []Object{}, []int{}
 	for range d.Int(1, 2) {
-		refs = append(refs, ownerReference(d, One(d, all...)))
+		owner := One(d, all...)
+		refs, owners = append(refs, ownerReference(d, owner)), append(owners, owner)
 	}
-	return []string{"patch " + vertices[One(d, all...)].target + " " + jsonOf(Object{"metadata": Object{"ownerReferences": refs}})}
+	of := One(d, all...)
+	for i, owner := range owners {
+		if owner == of {
+			delete(refs[i], "blockOwnerDeletion")
+		}
+	}
+	return []string{"patch " + vertices[of].target + " " + jsonOf(Object{"metadata": Object{"ownerReferences": refs}})}
 }
 
 // share gives an object two right owners, of which one is deleted then and waits for what
