@@ -265,6 +265,9 @@ func TestRequests(t *testing.T) {
 		"a revision without a hash gets its name for one": {
 			objects: objects(daemon(working(1)), nameless, node("a"), pod("p", func(p *corev1.Pod) { p.Labels[hashLabel] = nameless.Name })),
 			did:     "patch controllerrevisions"},
+		"and an older one stays what it was": {
+			objects: objects(daemon(working(1)), nameless, revisionOf(v0, 0), node("a"), pod("p", func(p *corev1.Pod) { p.Labels[hashLabel] = nameless.Name })),
+			did:     "patch controllerrevisions"},
 		"a name that is taken leads to another hash": {
 			objects: objects(daemon(), taken, node("a")),
 			did:     "create controllerrevisions, get controllerrevisions, get daemonsets, update daemonsets/status"},

@@ -88,6 +88,10 @@ func TestAPodIsMadeForOneNode(t *testing.T) {
 	check(t, nodeOf(pod("p", madeFor("a"), on("b"))), "b")
 	check(t, nodeOf(pod("p", on(""))), "")
 	check(t, nodeOf(pod("p", on(""), func(p *corev1.Pod) { p.Spec.Affinity = own })), "")
+	for _, term := range []corev1.NodeSelectorTerm{where("metadata.name", "NotIn", "a"), where("metadata.name", "In", "a", "b")} {
+		ds := daemon(requiring(term))
+		check(t, nodeOf(pod("p", on(""), func(p *corev1.Pod) { p.Spec.Affinity = ds.Spec.Template.Spec.Affinity })), "")
+	}
 }
 
 func TestTolerationsOfDaemonPods(t *testing.T) {
@@ -111,6 +115,7 @@ func TestTolerationsOfDaemonPods(t *testing.T) {
 	check(t, keys(got), append([]string{"x:Exists:", always[1], always[0]}, always[2:]...))
 	check(t, got[1].TolerationSeconds, nil)
 	check(t, own[1], brief)
+	check(t, keys(tolerationsOf(&corev1.PodSpec{Tolerations: []corev1.Toleration{brief}})), append([]string{always[1], always[0]}, always[2:]...))
 }
 
 func TestThePodTemplateCarriesItsRevision(t *testing.T) {

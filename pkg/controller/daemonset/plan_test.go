@@ -214,6 +214,42 @@ func TestACollisionIsCountedOnce(t *testing.T) {
 			check(t, result.Err() != nil, tc.err)
 			check(t, tc.update == nil || apierrors.IsConflict(result.Err()), true)
 			check(t, r.done(), tc.did)
+			if !tc.err {
+				check(t, r.status(t), "desired 0 current 0 misscheduled 0 ready 0 updated 0 available 0 unavailable 0 gen 0 collisions 1")
+			}
+		})
+	}
+}
+
+// The next pod of a node waits longer after one that failed, unless the rejected pods of
+// nodes have a backoff of their own.
+func TestOnlyPodsThatFailSlowDownTheNext(t *testing.T) {
+	ds, v0 := daemon(), daemon(image("v0"))
+	for name, tc := range map[string]struct {
+		patient bool
+		pods    []*corev1.Pod
+		goes    string
+		want    []string
+	}{
+		"one that failed":             {false, some(pod("p", of(ds), phase(corev1.PodFailed))), "tell web, delete p", []string{"d/1/a"}},
+		"one that has ended":          {false, some(pod("p", of(ds), phase(corev1.PodSucceeded))), "tell web, delete p", nil},
+		"one too many":                {false, some(pod("p", of(ds)), pod("q", of(ds), aged(time.Minute))), "delete q", nil},
+		"one of an older template":    {false, some(pod("p", of(v0))), "delete p", nil},
+		"one that was rejected":       {false, some(pod("p", of(ds), refused(time.Second))), "tell web, delete p", []string{"d/1/a"}},
+		"one that ran, with patience": {true, some(pod("p", of(ds), phase(corev1.PodFailed))), "tell web, delete p", []string{"d/1/a"}},
+		"one that was rejected, with patience": {true, some(pod("p", of(ds), refused(time.Second)), pod("q", of(ds), waiting, following(time.Second))),
+			"tell web, delete p", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := objects(ds, revisionOf(ds, 2), revisionOf(v0, 1), node("a"))
+			for _, p := range tc.pods {
+				all = append(all, p)
+			}
+			r := newRig(t, all...)
+			r.patient = tc.patient
+			p := planned(t, r)
+			check(t, words(p.Stages), tc.goes)
+			check(t, p.Note(nil).(noted).failed, tc.want)
 		})
 	}
 }

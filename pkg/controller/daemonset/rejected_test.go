@@ -120,6 +120,29 @@ func TestAllNodesThatAreLookedAtCount(t *testing.T) {
 	check(t, o.waiting[0].retry.due, noon.Add(300*time.Second))
 }
 
+func TestTheConditionTellsOfTheNodeThatIsTriedNext(t *testing.T) {
+	none, held := setback{}, setback{node: "m", reason: "OutOfcpu", due: noon.Add(time.Minute)}
+	for name, tc := range map[string]struct {
+		before setback
+		node   string
+		due    time.Duration
+		want   string
+	}{
+		"the first that is held":           {none, "a", time.Minute, "a in 1m0s"},
+		"one that is tried sooner":         {held, "z", time.Second, "z in 1s"},
+		"one that is tried later":          {held, "a", time.Hour, "m in 1m0s"},
+		"of two at once the first by name": {held, "a", time.Minute, "a in 1m0s"},
+		"and not the last":                 {held, "z", time.Minute, "m in 1m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := tc.before.sooner(tc.node, &nodeState{due: noon.Add(tc.due), why: "OutOfmemory"})
+			check(t, fmt.Sprintf("%s in %v", got.node, got.due.Sub(noon)), tc.want)
+			check(t, got.reason == "OutOfmemory", got.node == tc.node)
+		})
+	}
+	check(t, held.sooner("a", &nodeState{}) == held, true)
+}
+
 func TestTheConditionTellsOfHeldPods(t *testing.T) {
 	b := newBook()
 	q := asked(daemon())

@@ -131,22 +131,27 @@ func TestWhichStatusCanWait(t *testing.T) {
 	misplaced.NumberMisscheduled = 1
 	next := status(9, 9, 5, 9)
 	next.ObservedGeneration = 2
+	steady, unsteady := status(9, 9, 5, 9), status(9, 9, 5, 9) // one more is ready, but not for long
+	steady.NumberAvailable, unsteady.NumberAvailable, unsteady.NumberReady = 4, 4, 4
 	for name, tc := range map[string]struct {
 		old, now appsv1.DaemonSetStatus
 		want     bool
 	}{
-		"the first":                 {appsv1.DaemonSetStatus{}, status(9, 0, 0, 0), false},
-		"more pods":                 {status(9, 2, 0, 2), status(9, 4, 1, 4), true},
-		"all ready":                 {status(9, 9, 8, 9), status(9, 9, 9, 9), false},
-		"more nodes":                {status(9, 9, 9, 9), status(10, 9, 9, 9), true},
-		"fewer nodes":               {status(9, 9, 8, 9), status(8, 8, 7, 8), false},
-		"fewer nodes, as many pods": {status(9, 8, 7, 8), status(8, 8, 7, 8), false},
-		"a loss":                    {status(9, 9, 9, 9), status(9, 9, 8, 9), false},
-		"one down for a rollout":    {status(9, 9, 9, 3), status(9, 9, 8, 3), true},
-		"two down for a rollout":    {status(9, 9, 9, 3), status(9, 9, 7, 3), false},
-		"a pod out of place":        {status(9, 9, 4, 9), misplaced, false},
-		"a new generation":          {status(9, 9, 4, 9), next, false},
-		"the last one of a rollout": {status(9, 9, 8, 8), status(9, 9, 9, 9), false},
+		"the first":                         {appsv1.DaemonSetStatus{}, status(9, 0, 0, 0), false},
+		"more pods":                         {status(9, 2, 0, 2), status(9, 4, 1, 4), true},
+		"more pods, none of them ready":     {status(9, 2, 0, 2), status(9, 4, 0, 4), true},
+		"as many pods, more of them ready":  {status(9, 9, 5, 9), status(9, 9, 6, 9), true},
+		"a loss of one that was only ready": {steady, unsteady, false},
+		"all ready":                         {status(9, 9, 8, 9), status(9, 9, 9, 9), false},
+		"more nodes":                        {status(9, 9, 9, 9), status(10, 9, 9, 9), true},
+		"fewer nodes":                       {status(9, 9, 8, 9), status(8, 8, 7, 8), false},
+		"fewer nodes, as many pods":         {status(9, 8, 7, 8), status(8, 8, 7, 8), false},
+		"a loss":                            {status(9, 9, 9, 9), status(9, 9, 8, 9), false},
+		"one down for a rollout":            {status(9, 9, 9, 3), status(9, 9, 8, 3), true},
+		"two down for a rollout":            {status(9, 9, 9, 3), status(9, 9, 7, 3), false},
+		"a pod out of place":                {status(9, 9, 4, 9), misplaced, false},
+		"a new generation":                  {status(9, 9, 4, 9), next, false},
+		"the last one of a rollout":         {status(9, 9, 8, 8), status(9, 9, 9, 9), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ds := daemon()

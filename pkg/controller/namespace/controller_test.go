@@ -163,6 +163,22 @@ func TestDiscoveryThatIsNotCompleteDeletesTheRestAndDoesNotFinalize(t *testing.T
 	}
 }
 
+func TestAGroupThatFailsHoldsTheNamespaceThoughNoKindIsMissing(t *testing.T) {
+	p := newPlace(t, ending(nil))
+	p.library.since(noon)
+	p.clock.Step(time.Second)
+	p.incomplete = &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{{Group: "down.example.com", Version: "v1"}: errors.New("no answer")}}
+	if got := p.pass(t.Context()); got.Err() != nil || p.finalized() {
+		t.Errorf("finalized by an older discovery, or failed: %v", got.Err())
+	}
+	p.incomplete = nil
+	p.clock.Step(probeEvery)
+	p.look(t.Context(), false)
+	if got := p.pass(t.Context()); got.Err() != nil || !p.finalized() {
+		t.Errorf("not finalized once discovery is complete: %v", got.Err())
+	}
+}
+
 func TestGroupVersionsNotUnderstoodKeepTheNamespace(t *testing.T) {
 	p := newPlace(t, ending(nil), object("configmaps", "a"))
 	p.lists = append(p.lists, &metav1.APIResourceList{GroupVersion: "a/b/c", APIResources: []metav1.APIResource{{Name: "x", Verbs: metav1.Verbs{"delete"}}}})

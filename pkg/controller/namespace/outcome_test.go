@@ -133,6 +133,7 @@ func TestNewCatalog(t *testing.T) {
 		}},
 		{GroupVersion: "metrics.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "pods", Verbs: verbs("get", "list")}}},
 		{GroupVersion: "a/b/c", APIResources: []metav1.APIResource{{Name: "x", Verbs: verbs("delete")}}},
+		{GroupVersion: "d/e/f", APIResources: []metav1.APIResource{{Name: "y", Verbs: verbs("get", "list")}}},
 		{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{{Name: "widgets", Verbs: verbs("delete", "list")}}},
 	}, incomplete, []string{"down.example.com/v1"})
 	if diff := cmp.Diff([]resource{configMaps, pods, widgets}, got.resources, cmp.AllowUnexported(resource{})); diff != "" {
@@ -143,6 +144,20 @@ func TestNewCatalog(t *testing.T) {
 	}
 	if !got.listed()[widgets.gvr] {
 		t.Error("verbs are not those of discovery")
+	}
+}
+
+func TestWhatDiscoveryLacksIsNamed(t *testing.T) {
+	for want, c := range map[string]*catalog{
+		";":                served(),
+		"a.io/v1,b.io/v1;": served("a.io/v1", "b.io/v1"),
+		"all;":             {incomplete: errDown},
+		";a/b/c, d/e/f":    {unparsed: []error{errors.New("d/e/f"), errors.New("a/b/c")}},
+		"a.io/v1;d/e/f":    {incomplete: errDown, failing: []string{"a.io/v1"}, unparsed: []error{errors.New("d/e/f")}},
+	} {
+		if got := c.troubles(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func (w *waiter) knows(r schema.GroupVersionResource) bool {
 
 // covers reports whether every kind of a catalog has been read.
 func (w *waiter) covers(known *catalog) bool {
-	if known == nil || known == w.known {
+	if known == w.known {
 		return len(w.unread) == 0
 	}
 	return !slices.ContainsFunc(known.resources, func(r resource) bool { return r.list && !w.knows(r.gvr) })

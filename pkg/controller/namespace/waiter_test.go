@@ -173,6 +173,20 @@ func TestAKindThatIsServedNoMoreHoldsNobody(t *testing.T) {
 	}
 }
 
+func TestAFaultThatIsOverIsRememberedForAWhile(t *testing.T) {
+	for after, remembered := range map[time.Duration]bool{probeSlowly: true, probeSlowly + 1: false} {
+		w, r, over := newWaiting(), widgets.gvr, noon.Add(time.Minute)
+		w.note(r, errDown, noon)
+		w.note(r, errDown, over)
+		w.note(r, nil, over)
+		again := over.Add(after)
+		w.note(r, errDown, again)
+		if got := w.claim(r, again.Add(firstProbe)) != nil; got != remembered {
+			t.Errorf("after %v: remembered %v", after, got)
+		}
+	}
+}
+
 func TestClaim(t *testing.T) {
 	w, r := newWaiting(), widgets.gvr
 	if w.claim(r, noon) != nil || !w.note(r, errDown, noon) || w.note(r, errDown, noon) {
