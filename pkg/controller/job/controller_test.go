@@ -133,6 +133,7 @@ func TestRequests(t *testing.T) {
 		"an orphan is adopted and tracked":                    {job: newJob(1, running(1)), pods: some(1, orphaned), did: "get jobs, patch pods"},
 		"an orphan whose adoption is refused is not replaced": {job: newJob(1, fresh), pods: some(1, orphaned), faults: fails("patch", "pods", conflict), did: "get jobs, patch pods, list pods", err: true},
 		"a pod that no longer matches is let go":              {job: newJob(1), pods: some(1, func(p *corev1.Pod) { p.Labels = nil }), did: "patch pods, create pods, update jobs/status", told: "Normal SuccessfulCreate Created pod: "},
+		"one comes and one goes":                              {job: newJob(1, running(1)), pods: []*corev1.Pod{newPodOf("a", orphaned), newPodOf("b", func(p *corev1.Pod) { p.Labels = nil })}, did: "get jobs, 2 patch pods"},
 		"one that is deleted makes nothing":                   {job: newJob(3, leaving)},
 		"one that somebody else runs":                         {job: newJob(3, fresh, func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/mine") })},
 		"one that names this controller":                      {job: newJob(1, fresh, func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To(batchv1.JobControllerName) }), did: "create pods, update jobs/status", told: "Normal SuccessfulCreate Created pod: "},
@@ -141,6 +142,7 @@ func TestRequests(t *testing.T) {
 			told: "Warning UnknownCompletionMode Skipped Job sync because completion mode is unknown"},
 		"a selector that misses the template is given up": {job: newJob(3, fresh, func(j *batchv1.Job) { j.Spec.Template.Labels = nil }), err: true},
 		"a note of before is looked for":                  {job: newJob(2, parallel(0), noted([]types.UID{"x"}, nil)), did: "list pods, update jobs/status"},
+		"a note of a pod that is there is not":            {job: newJob(2, parallel(0), noted([]types.UID{"p0"}, nil)), pods: some(1, success), did: "patch pods, update jobs/status"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := []runtime.Object{tc.job}
@@ -164,6 +166,18 @@ func TestAJobThatIsGoneCostsNothing(t *testing.T) {
 	client := fake.NewClientset()
 	r := newRig(t, client)
 	check(t, r.sync(t.Context(), pi).Err(), nil)
+	check(t, r.Requests(), "")
+}
+
+func TestAFailureIsRememberedWhenItsPodIsGone(t *testing.T) {
+	j, p := newJob(1), newPodOf("p0", just, untracked)
+	r := newRig(t, fake.NewClientset(j, p), j, p)
+	check(t, r.sync(t.Context(), pi).After(), 10*time.Second)
+	if err := r.podIndex.Delete(p); err != nil {
+		t.Fatal(err)
+	}
+	r.Clock.SetTime(noon.Add(4 * time.Second))
+	check(t, r.sync(t.Context(), pi).After(), 6*time.Second)
 	check(t, r.Requests(), "")
 }
 
@@ -363,6 +377,7 @@ func TestNumbersOfAJobThatGoesOnCanWait(t *testing.T) {
 	}{
 		"how many are ready":          {stays, []*corev1.Pod{newPodOf("a", unready), newPodOf("b")}, "", time.Second},
 		"a number that is noted":      {stays, []*corev1.Pod{newPodOf("a", success), newPodOf("b")}, "update jobs/status, patch pods", time.Second},
+		"not how many are active":     {func(j *batchv1.Job) { j.Status.Active = 1 }, some(2), "update jobs/status", 0},
 		"not the end":                 {stays, some(2, success), "update jobs/status, 2 patch pods, update jobs/status", 0},
 		"nor if the Job may be going": {leaving, []*corev1.Pod{newPodOf("a", success), newPodOf("b")}, "update jobs/status, 2 patch pods, update jobs/status", 0},
 	} {

@@ -124,17 +124,18 @@ func TestWhichFailedPodSpeaksForItsIndex(t *testing.T) {
 	pod := func(name string, i, counted, ignored int, at time.Duration, options ...podOption) *corev1.Pod {
 		return newPodOf(name, append([]podOption{ended(corev1.PodFailed, 1, at), index(i), failures(counted, ignored)}, options...)...)
 	}
-	v := look(newJob(6, limitPerIndex(5), doneIndexes("4")), []*corev1.Pod{
+	v := look(newJob(7, limitPerIndex(5), doneIndexes("4")), []*corev1.Pod{
 		pod("a", 0, 0, 0, time.Minute), pod("b", 0, 1, 0, time.Second), pod("c", 0, 0, 0, time.Second),
 		pod("d", 1, 1, 0, time.Second), pod("e", 1, 0, 2, time.Second),
 		pod("f", 2, 0, 0, time.Second), newPodOf("runs", index(2)),
 		pod("g", 3, 0, 0, time.Second, untracked), pod("h", 4, 0, 0, time.Second), pod("i", 5, 5, 0, time.Second), pod("j", 9, 0, 0, time.Second),
+		pod("k", 6, 0, 0, time.Minute), pod("l", 6, 0, 0, time.Second),
 	}, streak{}, noon)
 	got := map[int]string{}
 	for i, p := range v.held {
 		got[i] = p.Name
 	}
-	check(t, fmt.Sprint(got), "map[0:b 1:e]")
+	check(t, fmt.Sprint(got), "map[0:b 1:e 6:l]")
 	check(t, v.given.String(), "5")
 }
 

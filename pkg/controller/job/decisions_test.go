@@ -53,6 +53,11 @@ func TestStreaks(t *testing.T) {
 	at := func(name string, phase corev1.PodPhase, since time.Duration, options ...podOption) *corev1.Pod {
 		return newPodOf(name, append([]podOption{ended(phase, 1, since)}, options...)...)
 	}
+	setupEnded := func(p *corev1.Pod) {
+		p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: "setup"})
+		p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, corev1.ContainerStatus{Name: "setup", State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{FinishedAt: ago(time.Second)}}})
+	}
 	failed, succeeded := corev1.PodFailed, corev1.PodSucceeded
 	for name, tc := range map[string]struct {
 		before streak
@@ -78,6 +83,7 @@ func TestStreaks(t *testing.T) {
 		"a container ends last":                                     {streak{}, []*corev1.Pod{at("a", failed, 3*time.Second, sidecarEnded(time.Minute))}, 7 * time.Second},
 		"a sidecar that has not ended: the pod's unreadiness tells": {streak{}, []*corev1.Pod{at("a", failed, time.Minute, sidecarRuns, unreadySince(4*time.Second))}, 6 * time.Second},
 		"other init containers do not matter":                       {streak{}, []*corev1.Pod{at("a", failed, 5*time.Second, initEnded(time.Second))}, 5 * time.Second},
+		"nor do they beside a sidecar":                              {streak{}, []*corev1.Pod{at("a", failed, 5*time.Second, sidecarEnded(3*time.Second), setupEnded)}, 7 * time.Second},
 		"one that was taken away is no failure":                     {streak{}, []*corev1.Pod{newPodOf("a", goingAway, untracked), at("b", failed, 0, goingAway, untracked)}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,6 +148,7 @@ func TestVerdicts(t *testing.T) {
 		"a pod that somebody else deletes":      {newJob(1, limitPerIndex(0)), some(1, goingAway, index(0), failures(0, 0)), "FailureTarget FailedIndexes " + messageFailed},
 		"an index that was given up is kept":    {newJob(1, limitPerIndex(0), givenIndexes("0")), some(1, broken, untracked, index(0), failures(0, 0)), "FailureTarget FailedIndexes " + messageFailed},
 		"taken away, and too few may fail":      {newJob(3, limitPerIndex(0), maxFailed(0)), some(1, goingAway, untracked, index(0), failures(0, 0)), ""},
+		"per index: all have succeeded":         {newJob(2, limitPerIndex(1)), []*corev1.Pod{newPodOf("a", success, index(0)), newPodOf("b", success, index(1))}, ""},
 		"an index has failures left":            {newJob(1, limitPerIndex(3)), some(1, broken, index(0), failures(2, 0)), ""},
 		"success by policy":                     {newJob(4, successRules(batchv1.SuccessPolicyRule{SucceededCount: ptr.To(int32(1))})), []*corev1.Pod{newPodOf("a", success, index(2)), newPodOf("b", index(1))}, "SuccessCriteriaMet SuccessPolicy Matched rules at index 0"},
 		"failure comes before success":          {newJob(4, limit(0), successRules(batchv1.SuccessPolicyRule{SucceededCount: ptr.To(int32(1))})), []*corev1.Pod{newPodOf("a", success, index(2)), newPodOf("b", broken, index(1))}, "FailureTarget BackoffLimitExceeded " + messageBackoffLimit},

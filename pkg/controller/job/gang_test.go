@@ -65,6 +65,7 @@ func TestWhatWasNotBegun(t *testing.T) {
 		"one that has a pod":     {newJob(4, fresh), some(1, success), false},
 		"one that has succeeded": {newJob(4, fresh, counted(1, 0)), nil, false},
 		"one that has failed":    {newJob(4, fresh, counted(0, 1)), nil, false},
+		"one that has had both":  {newJob(4, fresh, counted(1, 1)), nil, false},
 		"one that is suspended":  {newJob(4, fresh, was(corev1.ConditionTrue)), nil, false},
 		"one that was suspended": {newJob(4, fresh, was(corev1.ConditionFalse)), nil, false},
 	} {
@@ -270,6 +271,9 @@ func TestThePlanOfAGangSaysWhy(t *testing.T) {
 			"  report pi: 0 active 0 ready 0 terminating, 1 succeeded 0 failed; indexes 0",
 			"0 pods active, 1 to create, none of them without a PodGroup; removing the finalizers of 1 pods that are noted in the status",
 			"  patch a"}},
+		"without its group it has its pods": {with(observing(begun, newPodOf("a", index(0)), newPodOf("b", index(1))), w), map[string]act.Outcome{"create": act.Refused}, []string{
+			"creating the PodGroup of Workload w", "  create " + g,
+			"2 pods active as wanted; 0 succeeded, 0 failed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check(t, strings.Join(played(plan(tc.of, noon), tc.answers), "\n"), strings.Join(tc.want, "\n"))

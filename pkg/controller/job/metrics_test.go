@@ -4,9 +4,12 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/utils/ptr"
 )
 
 func TestACreationIsCountedOnce(t *testing.T) {
@@ -45,11 +48,66 @@ func TestACreationIsCountedOnce(t *testing.T) {
 // creations are the pods that were made for this reason so far, and those that were not.
 func creations(t *testing.T, reason string) (succeeded, failed float64) {
 	t.Helper()
-	for status, n := range map[string]*float64{"succeeded": &succeeded, "failed": &failed} {
-		var err error
-		if *n, err = testutil.GetCounterMetricValue(createdPods.WithLabelValues(reason, status)); err != nil {
-			t.Fatal(err)
-		}
+	return count(t, createdPods.WithLabelValues(reason, "succeeded")), count(t, createdPods.WithLabelValues(reason, "failed"))
+}
+
+// count is what a counter says so far.
+func count(t *testing.T, of metrics.CounterMetric) float64 {
+	t.Helper()
+	n, err := testutil.GetCounterMetricValue(of)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return succeeded, failed
+	return n
+}
+
+func TestATurnIsCountedByHowItEnds(t *testing.T) {
+	settled := func(j *batchv1.Job) { j.Status.Active, j.Status.Ready = 1, ptr.To(int32(1)) }
+	for name, tc := range map[string]struct {
+		job    *batchv1.Job
+		pods   []*corev1.Pod
+		faults func(*fake.Clientset)
+		action string
+		amiss  bool
+	}{
+		"nothing to do":           {job: newJob(1, settled), pods: some(1), action: actionTracking},
+		"a pod is made":           {job: newJob(1, fresh), action: actionCreated},
+		"a pod is refused":        {job: newJob(1, fresh), faults: fails("create", "pods", denied), action: actionCreated, amiss: true},
+		"a status is refused":     {job: newJob(1), pods: some(1), faults: fails("update", "jobs", conflict), action: actionTracking, amiss: true},
+		"a finalizer has to stay": {job: newJob(1, settled), pods: some(1, success), faults: fails("patch", "pods", denied), action: actionTracking, amiss: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []runtime.Object{tc.job}
+			for _, pod := range tc.pods {
+				objects = append(objects, pod)
+			}
+			client := fake.NewClientset(objects...)
+			if tc.faults != nil {
+				tc.faults(client)
+			}
+			r := newRig(t, client, objects...)
+			well, amiss := syncs.WithLabelValues("NonIndexed", "success", tc.action), syncs.WithLabelValues("NonIndexed", "error", tc.action)
+			before, beforeAmiss := count(t, well), count(t, amiss)
+			r.sync(t.Context(), pi)
+			check(t, count(t, amiss)-beforeAmiss == 1, tc.amiss)
+			check(t, count(t, well)-before == 1, !tc.amiss)
+		})
+	}
+}
+
+func TestAFailureIsCountedByWhatThePolicyDoesWithIt(t *testing.T) {
+	for action, tc := range map[batchv1.PodFailurePolicyAction]struct {
+		code int32
+		want float64
+	}{
+		ignore: {42, 1},
+		"":     {1, 0},
+	} {
+		j, p := newJob(1, rules(exit(ignore, in, 42))), newPodOf("p0", failedWith(tc.code))
+		r := newRig(t, fake.NewClientset(j, p), j, p)
+		handled := handledFailures.WithLabelValues(string(action))
+		before := count(t, handled)
+		check(t, r.sync(t.Context(), pi).Err(), nil)
+		check(t, count(t, handled)-before, tc.want)
+	}
 }

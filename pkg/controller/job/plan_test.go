@@ -134,6 +134,12 @@ func TestTheDebugPageShowsEachPhase(t *testing.T) {
 			"0 pods active, 1 to create; removing the finalizers of 1 pods that are noted in the status",
 			"  patch a",
 			"  report pi: 0 active 0 ready 0 terminating, 1 succeeded 0 failed"}},
+		"the end with one pod too many": {observing(newJob(1, running(2)), newPodOf("a", success), newPodOf("b")), nil, []string{
+			"1 pods active, 0 wanted: 1 to delete", "  patch b", "  delete b",
+			"reporting 0 pods active, 1 terminating; noting 2 pods before their finalizers are removed; SuccessCriteriaMet (CompletionsReached)",
+			"  report pi: 0 active 0 ready 1 terminating, 0 succeeded 0 failed; noted [a][]; SuccessCriteriaMet",
+			"Complete (CompletionsReached): 2 finalizers to take off, 1 pods terminating", "  patch a", "  patch b",
+			"  report pi: 0 active 0 ready 1 terminating, 1 succeeded 0 failed; SuccessCriteriaMet"}},
 		"suspended: the finalizer goes first": {observing(newJob(1, running(1), suspend), some(1)...), nil, []string{
 			"suspended: 1 active pods to delete", "  patch p0", "  delete p0",
 			"suspended: 1 active pods to delete; reporting 0 pods active, 1 terminating",

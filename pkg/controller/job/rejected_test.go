@@ -1,6 +1,7 @@
 package job
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,9 @@ func TestRejectedPodsHoldOthersBack(t *testing.T) {
 		"a Job waits by itself":                       {job: newJob(3, parallel(1)), pods: some(1, refused(4*s)), wait: 6 * s, until: 6 * s},
 		"and says nothing without the flag":           {job: newJob(3, parallel(1)), pods: some(1, refused(4*s)), off: true, wait: 6 * s},
 		"nor of other failures":                       {job: newJob(3, parallel(1)), pods: some(1, just), wait: 10 * s},
+		"a Job waits by itself for longer":            {job: newJob(3, parallel(1)), pods: []*corev1.Pod{newPodOf("a", refused(60*s)), newPodOf("b", refused(4*s))}, wait: 16 * s, until: 16 * s},
+		"it says nothing while some are made":         {job: newJob(2, limitPerIndex(5)), pods: some(1, refused(4*s), index(0)), create: 1, wait: 6 * s},
+		"nor when none is to be made":                 {job: newJob(2, limitPerIndex(0)), pods: []*corev1.Pod{newPodOf("a", refused(4*s), index(0)), newPodOf("b", index(1))}},
 		"it tries when that is over":                  {job: newJob(3, parallel(1)), pods: some(1, refused(11*s)), create: 1},
 		"of many indexes all are tried at once":       {job: newJob(100, limitPerIndex(100), limit(1000)), pods: indexes(some(100, refused(11*s))), off: true, create: 100},
 		"with the flag only some of them":             {job: newJob(100, limitPerIndex(100), limit(1000)), pods: indexes(some(100, refused(11*s))), create: 32},
@@ -78,6 +82,7 @@ func TestRejectedPodsHoldOthersBack(t *testing.T) {
 				until = p.until.Sub(noon)
 			}
 			check(t, until, tc.until)
+			check(t, p.until.IsZero(), tc.until == 0)
 		})
 	}
 }
@@ -112,6 +117,26 @@ func TestTheConditionTellsOfHeldPods(t *testing.T) {
 			if d := cmp.Diff(tc.want, got); d != "" || news != tc.news {
 				t.Errorf("news %v, differs (-want +got):\n%s", news, d)
 			}
+		})
+	}
+}
+
+func TestTheConditionStaysWhileAJobMakesPods(t *testing.T) {
+	lost := &conclusion{false, batchv1.JobReasonBackoffLimitExceeded, messageBackoffLimit}
+	for name, tc := range map[string]struct {
+		job jobOption
+		did carried
+		has bool
+	}{
+		"it goes on":    {parallel(1), carried{}, true},
+		"it fails":      {parallel(1), carried{conclusion: lost}, false},
+		"suspended":     {suspend, carried{}, false},
+		"being deleted": {leaving, carried{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := look(newJob(1, announced(rejections.Condition, rejections.Reason, "before"), tc.job), some(1, refused(4*time.Second)), streak{}, noon)
+			v.allowance = v.allowanceNow()
+			check(t, strings.Contains(written(begin(v, tc.did).status), rejections.Condition), tc.has)
 		})
 	}
 }

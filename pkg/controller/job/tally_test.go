@@ -133,25 +133,62 @@ func TestCounting(t *testing.T) {
 }
 
 func TestAPodWhoseFinalizerStaysIsNotCounted(t *testing.T) {
-	tally := begin(look(newJob(2), some(2, success), streak{}, noon), carried{conclusion: &conclusion{success: true}})
-	next, whole := tally.counted(freed(tally, 1))
-	check(t, whole, false)
-	check(t, next.conclude(), false)
-	check(t, written(next.status), "0 active 0 ready 0 terminating, 1 succeeded 0 failed; noted [p1][]; SuccessCriteriaMet")
+	for want, tc := range map[string]struct {
+		ended podOption
+		ends  conclusion
+	}{
+		"0 active 0 ready 0 terminating, 1 succeeded 0 failed; noted [p1][]; SuccessCriteriaMet": {success, conclusion{success: true}},
+		"0 active 0 ready 0 terminating, 0 succeeded 1 failed; noted [][p1]; FailureTarget":      {broken, conclusion{success: false}},
+	} {
+		tally := begin(look(newJob(2), some(2, tc.ended), streak{}, noon), carried{conclusion: &tc.ends})
+		next, whole := tally.counted(freed(tally, 1))
+		check(t, whole, false)
+		check(t, next.conclude(), false)
+		check(t, written(next.status), want)
+	}
 }
 
 func TestOneRoundCountsFiveHundred(t *testing.T) {
-	for name, j := range map[string]*batchv1.Job{"by pod": newJob(1200), "by index": newJob(1200, indexedMode)} {
+	for name, tc := range map[string]struct {
+		job   *batchv1.Job
+		ended podOption
+	}{
+		"by pod":      {newJob(1200), success},
+		"by index":    {newJob(1200, indexedMode), success},
+		"failed pods": {newJob(1200), broken},
+	} {
 		t.Run(name, func(t *testing.T) {
-			all := some(1200, success)
+			all := some(1200, tc.ended)
 			for i, p := range all {
 				index(i)(p)
 			}
-			tally := begin(look(j, all, streak{}, noon), carried{conclusion: &conclusion{success: true}})
+			tally := begin(look(tc.job, all, streak{}, noon), carried{conclusion: &conclusion{success: true}})
 			check(t, len(tally.release), 500)
 			next, _ := tally.counted(freed(tally, 500))
-			check(t, next.status.Succeeded, 500)
+			check(t, next.status.Succeeded+next.status.Failed, 500)
 			check(t, next.conclude(), false)
+		})
+	}
+}
+
+func TestAConditionChangesWithAllThatItSays(t *testing.T) {
+	is := func(status corev1.ConditionStatus, reason, message string) batchv1.JobCondition {
+		return condition(batchv1.JobSuspended, status, reason, message, noon)
+	}
+	for name, tc := range map[string]struct {
+		now  batchv1.JobCondition
+		news bool
+	}{
+		"nothing":     {is(corev1.ConditionTrue, "R", "m"), false},
+		"its status":  {is(corev1.ConditionFalse, "R", "m"), true},
+		"its reason":  {is(corev1.ConditionTrue, "other", "m"), true},
+		"its message": {is(corev1.ConditionTrue, "R", "other"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, news := withCondition([]batchv1.JobCondition{is(corev1.ConditionTrue, "R", "m")}, tc.now)
+			check(t, news, tc.news)
+			check(t, len(got), 1)
+			check(t, got[0], tc.now)
 		})
 	}
 }
