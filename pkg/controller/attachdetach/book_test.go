@@ -37,6 +37,25 @@ func TestAPodLeadsToAllItsVolumes(t *testing.T) {
 	}
 }
 
+// Its PersistentVolume may be gone by then.
+func TestAnAttachmentLeadsToItsVolumeWhileThatHasARecord(t *testing.T) {
+	c := controllerOf(t, fixture.New(fake.NewClientset(), noon), Options{})
+	for _, tc := range []struct {
+		name string
+		is   record
+		want int
+	}{
+		{"it is attached", at(pair{state: attached}), 1},
+		{"it has left", record{}, 0},
+	} {
+		c.book.put(nameOf(0), tc.is)
+		woken := 0
+		if c.attachmentChanged(runner.Change[storagev1.VolumeAttachment]{Old: attachedTo("n1")}, nobody{&woken}); woken != tc.want {
+			t.Errorf("%s: woke %d keys", tc.name, woken)
+		}
+	}
+}
+
 func TestAnAttachmentOfNoRecordIsKnownUntilItIsFound(t *testing.T) {
 	b := newBook(noon)
 	b.stray("a", "n1")

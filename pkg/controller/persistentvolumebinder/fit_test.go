@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestWhyAClaimCannotHaveTheVolumeThatItNames(t *testing.T) {
@@ -29,6 +30,30 @@ func TestWhyAClaimCannotHaveTheVolumeThatItNames(t *testing.T) {
 	} {
 		if got := mismatch(tc.volume, tc.claim); got != tc.want {
 			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}
+
+func TestWhichClaimAFreeVolumeIsFor(t *testing.T) {
+	broken := func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "disk", Operator: "?"}}}
+	}
+	fast := volume("v", labelled("disk", "fast"))
+	for name, tc := range map[string]struct {
+		volume *corev1.PersistentVolume
+		claim  *corev1.PersistentVolumeClaim
+		want   bool
+	}{
+		"one that asks for less":           {volume("v"), claim("c"), true},
+		"one of the very size":             {volume("v"), claim("c", wants("10Gi")), true},
+		"a part of a byte too small":       {volume("v", holds("1500m")), claim("c", wants("1600m")), false},
+		"one of another class":             {volume("v"), claim("c", wantsClass("a")), false},
+		"one that selects its labels":      {fast, claim("c", selects("disk", "fast")), true},
+		"one that selects others":          {fast, claim("c", selects("disk", "slow")), false},
+		"one whose selector means nothing": {fast, claim("c", broken), false},
+	} {
+		if got := fits(tc.volume, tc.claim); got != tc.want {
+			t.Errorf("%s: got %t", name, got)
 		}
 	}
 }

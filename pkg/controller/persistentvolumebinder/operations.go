@@ -139,7 +139,7 @@ func (l *ledger) of(volume, claim types.UID) (*failure, bool) {
 		failed = &r.failure
 	}
 	after, emptied := l.emptied[volume]
-	return failed, emptied && claim != "" && after == claim
+	return failed, emptied && after == claim
 }
 
 // reported forgets what has been reported of a volume.

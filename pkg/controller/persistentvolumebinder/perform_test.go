@@ -216,6 +216,20 @@ func TestADeletionThatFailsIsToldAndPauses(t *testing.T) {
 	}
 }
 
+// Its backend takes its time to delete, and meanwhile the volume is made again.
+func TestAnotherVolumeOfItsNameKeepsItsFinalizer(t *testing.T) {
+	pv := toReclaim(corev1.PersistentVolumeReclaimDelete, finalizers(deletionProtection))
+	other := pv.DeepCopy()
+	other.UID = "another"
+	r := newPlant(t, []runtime.Object{pv}, pv)
+	r.Client.PrependReactor("get", "persistentvolumes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return len(r.disk.did) > 0, other, nil
+	})
+	if err := r.runs(t, deletion); err != nil || strings.Contains(r.writes(), "update") {
+		t.Errorf("wrote %s, %v", r.writes(), err)
+	}
+}
+
 func TestAConflictOverTheFinalizerIsNoFailure(t *testing.T) {
 	for conflicts, told := range map[int]bool{1: false, 4: false, 5: true} {
 		pv := toReclaim(corev1.PersistentVolumeReclaimDelete, finalizers(deletionProtection))
@@ -234,11 +248,17 @@ func TestAConflictOverTheFinalizerIsNoFailure(t *testing.T) {
 // A process that is killed between any two writes is followed by one that deletes what is
 // left, the directory once more.
 func TestADeletionGoesOnWhereAnotherProcessStopped(t *testing.T) {
-	for name, marks := range map[string][]string{"before the finalizer": {deletionProtection}, "before the volume": nil} {
+	for name, tc := range map[string]struct {
+		marks  []string
+		writes string
+	}{
+		"before the finalizer": {[]string{deletionProtection}, "update persistentvolumes, delete persistentvolumes"},
+		"before the volume":    {nil, "delete persistentvolumes"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			pv := toReclaim(corev1.PersistentVolumeReclaimDelete, finalizers(marks...))
+			pv := toReclaim(corev1.PersistentVolumeReclaimDelete, finalizers(tc.marks...))
 			r := newPlant(t, []runtime.Object{pv}, pv)
-			if err := r.runs(t, deletion); err != nil || len(r.disk.did) != 1 || !strings.HasSuffix(r.writes(), "delete persistentvolumes") {
+			if err := r.runs(t, deletion); err != nil || len(r.disk.did) != 1 || r.writes() != tc.writes {
 				t.Errorf("did %v, wrote %s, %v", r.disk.did, r.writes(), err)
 			}
 		})
@@ -349,6 +369,24 @@ func TestAVolumeIsProvisioned(t *testing.T) {
 		if got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
+	}
+}
+
+// What has begun the operation is old in each row.
+func TestNothingIsProvisionedForAClaimThatNeedsNone(t *testing.T) {
+	other := claim("data", wantsClass("host"))
+	other.UID = "another"
+	for name, cached := range map[string][]runtime.Object{
+		"it is gone":               nil,
+		"another one has its name": {other},
+		"it has a volume":          {claim("data", wantsClass("host"), wantsVolume("v"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newPlant(t, cached, append(cached, hostClass())...)
+			if err := r.runs(t, provisioning1); err != nil || r.Told() != "" || r.writes() != "" || len(r.disk.did) > 0 {
+				t.Errorf("did %v, wrote %s, %v", r.disk.did, r.writes(), err)
+			}
+		})
 	}
 }
 

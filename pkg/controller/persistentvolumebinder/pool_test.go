@@ -53,6 +53,7 @@ func TestWhichVolumeAClaimGets(t *testing.T) {
 		"any, when it asks for no size":     {[]*corev1.PersistentVolume{volume("a", holds("1"))}, claim("c", func(c *corev1.PersistentVolumeClaim) { c.Spec.Resources.Requests = nil }), false, "a"},
 		"the fewest access modes":           {[]*corev1.PersistentVolume{volume("a", holds("5Gi"), access(rwo, rwx)), volume("b", holds("50Gi"))}, claim("c"), false, "b"},
 		"more access modes if none has few": {[]*corev1.PersistentVolume{volume("a", access(rwo, rwx, rox)), volume("b", access(rwx))}, claim("c"), false, "a"},
+		"two modes before three":            {[]*corev1.PersistentVolume{volume("a", access(rwo, rwx, rox)), volume("b", access(rwo, corev1.ReadWriteOncePod))}, claim("c"), false, "b"},
 		"modes in any order, and twice":     {[]*corev1.PersistentVolume{volume("a", access(rwx, rwo, rwx))}, claim("c", wantsAccess(rwo, rwx)), false, "a"},
 		"not all of the modes":              {[]*corev1.PersistentVolume{volume("a")}, claim("c", wantsAccess(rwo, rwx)), false, ""},
 		"its own class":                     {[]*corev1.PersistentVolume{volume("a"), volume("b", ofClass("x"), holds("50Gi"))}, claim("c", wantsClass("x")), false, "b"},
@@ -138,9 +139,15 @@ func TestThePoolKnowsTheNewest(t *testing.T) {
 	if got := p.matched(t, claim("e"), false); got != "" || len(p.all()) > 0 {
 		t.Error("it is gone, and an answer that comes late does not bring it back")
 	}
+	if got := p.newest(version(10)); got.ResourceVersion != "10" {
+		t.Error("of what is gone nothing newer is known")
+	}
 	again := version(12)
 	again.UID = "again"
 	p.seen(again)
+	if got := p.newest(version(11)); got.UID != "uid-a" {
+		t.Error("one that was made again under its name is not a newer state of it")
+	}
 	p.gone(version(11))
 	if len(p.all()) != 1 {
 		t.Error("the one that was made again under its name is there")

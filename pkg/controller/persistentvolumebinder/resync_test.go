@@ -22,11 +22,14 @@ func TestAResyncWakesAllAndNeverManyTogether(t *testing.T) {
 			var r round
 			now := noon
 			for begin := range 3 {
-				woken, took := map[borrower]bool{}, time.Duration(0)
+				woken, took, parts := map[borrower]bool{}, time.Duration(0), 0
 				for {
 					keys, wait := r.next(now, period, func() []borrower { return all })
 					if len(keys) > tc.together {
 						t.Fatalf("%d are woken together, want at most %d", len(keys), tc.together)
+					}
+					if parts++; parts > shares {
+						t.Fatalf("they are woken in more than %d parts", shares)
 					}
 					for _, key := range keys {
 						woken[key] = true

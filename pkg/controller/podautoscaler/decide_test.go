@@ -232,6 +232,17 @@ func TestWhatIsSaidOfFailures(t *testing.T) {
 	}
 }
 
+// The API server takes no such metric. One that is there is told, as any that is unknown.
+func TestAMetricWithoutItsSourceIsTold(t *testing.T) {
+	for _, kind := range []autoscalingv2.MetricSourceType{autoscalingv2.ResourceMetricSourceType, autoscalingv2.ContainerResourceMetricSourceType,
+		autoscalingv2.PodsMetricSourceType, autoscalingv2.ObjectMetricSourceType, autoscalingv2.ExternalMetricSourceType} {
+		got := outcomeOf(decide(seen(1, []reading{{}}, by(autoscalingv2.MetricSpec{Type: kind})), history{}, usual, noon))
+		if want := fmt.Sprintf("InvalidMetricSourceType: unknown metric source type %q", kind); len(got.Notes) != 2 || got.Notes[0] != want {
+			t.Errorf("%s: got %+v", kind, got)
+		}
+	}
+}
+
 func TestMemoryIsWrittenInPowersOfTwo(t *testing.T) {
 	const mebibyte = 1 << 20 * 1000
 	for want, spec := range map[string]autoscalingv2.MetricSpec{"1Mi": memoryAt("1M"), "1048576": podsAt("1M")} {

@@ -85,6 +85,7 @@ func TestReplicasByUtilization(t *testing.T) {
 		"a missing pod is at full use when shrinking":           {4, 50, runningPods(4), measuredAt(100, 100, 100, -1), 3, 10, ""},
 		"a missing pod above its request is at the target then": {4, 300, runningPods(4), measuredAt(100, 100, 100, -1), 2, 10, ""},
 		"a missing pod is idle when growing":                    {3, 50, runningPods(3), measuredAt(900, 900, -1), 4, 90, ""},
+		"a missing pod has no part where the others are right":  {2, 50, runningPods(2), measuredAt(500, -1), 2, 50, ""},
 		"metrics of unknown pods alone":                         {1, 50, runningPods(1), samples{"other": {value: 1}}, 0, 0, errNoRequests.Error()},
 		"no request": {1, 50, replaced(runningPods(1), 0, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = nil }), measuredAt(1), 0, 0,
 			"missing request for cpu in container web of Pod p0"},
