@@ -27,8 +27,7 @@ func pauseCondition(d *appsv1.Deployment, status *appsv1.DeploymentStatus, now t
 	if _, limited := deadline(d); !limited {
 		return
 	}
-	c := condition(status, appsv1.DeploymentProgressing)
-	paused := c != nil && c.Reason == reasonPaused
+	c, paused := condition(status, appsv1.DeploymentProgressing), pausedBefore(status)
 	switch {
 	case c != nil && c.Reason == reasonTimedOut:
 	case d.Spec.Paused && !paused:
@@ -36,6 +35,12 @@ func pauseCondition(d *appsv1.Deployment, status *appsv1.DeploymentStatus, now t
 	case !d.Spec.Paused && paused:
 		setCondition(status, newCondition(appsv1.DeploymentProgressing, corev1.ConditionUnknown, reasonResumed, messageResumed, now))
 	}
+}
+
+// pausedBefore reports whether the status says that the rollout is paused.
+func pausedBefore(status *appsv1.DeploymentStatus) bool {
+	c := condition(status, appsv1.DeploymentProgressing)
+	return c != nil && c.Reason == reasonPaused
 }
 
 // progressCondition says in after how the rollout fares, measured by what
