@@ -1,6 +1,7 @@
 package podautoscaler
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -131,6 +132,9 @@ func (d *decision) measure(w world, s settings, now time.Time) {
 	d.history = l.history
 	d.say(autoscalingv2.AbleToScale, l.able, now)
 	d.say(autoscalingv2.ScalingLimited, l.limiting, now)
+	if least := lowest(w.hpa); l.replicas < least { // rules led from a zero of its own
+		l.replicas, d.reason = least, cmp.Or(d.reason, reasonBelowMin)
+	}
 	switch {
 	case l.replicas != w.current:
 		d.rescaleTo(l.replicas, d.reason)

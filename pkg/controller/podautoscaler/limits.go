@@ -31,7 +31,7 @@ const (
 )
 
 // bounds are the numbers between which an autoscaler moves. The current one is
-// within the lowest and the highest.
+// within the lowest and the highest, or a zero of its own.
 type bounds struct{ current, desired, lowest, highest int32 }
 
 // limited is what becomes of a recommendation.

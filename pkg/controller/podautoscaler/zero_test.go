@@ -59,6 +59,33 @@ func TestWhoseZeroItIs(t *testing.T) {
 	}
 }
 
+// Rules of a behavior know of no minimum on the way up.
+func TestAZeroOfItsOwnIsLeftForTheMinimum(t *testing.T) {
+	gated := usual
+	gated.toZero = true
+	for name, tc := range map[string]struct {
+		value  int64
+		reason string
+	}{
+		"without work":     {0, reasonBelowMin},
+		"with little work": {5_000, "external metric queue(nil) above target"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := seen(0, []reading{{value: tc.value}}, by(externalAt(averageOf("10"))), between(3, 10), withZero(scaledToZero))
+			w.hpa.Spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{}
+			p := decide(w, history{}, gated, noon)
+			if p.desired != 3 || !p.rescale || p.reason != tc.reason || p.err != nil {
+				t.Errorf("%+v", outcomeOf(p))
+			}
+			for _, c := range p.status.Conditions {
+				if c.Type == autoscalingv2.ScalingLimited && c.Reason != withinRange.reason {
+					t.Errorf("it says %s", c.Reason)
+				}
+			}
+		})
+	}
+}
+
 func said(all []autoscalingv2.HorizontalPodAutoscalerCondition) (v []conditionState) {
 	for _, c := range all {
 		if c.Type == autoscalingv2.ScaledToZero {
