@@ -142,7 +142,6 @@ func (c *Controller) inUse(kind schema.GroupVersionKind, namespace, name string,
 // sameForOwners reports whether a change of a claim says nothing to those who use it.
 func sameForOwners(before, after *resourceapi.ResourceClaim) bool {
 	return before.ResourceVersion != after.ResourceVersion && before.UID == after.UID &&
-		(before.DeletionTimestamp == nil) == (after.DeletionTimestamp == nil) &&
 		(before.Status.Allocation == nil) == (after.Status.Allocation == nil) &&
 		apiequality.Semantic.DeepEqual(before.Status.ReservedFor, after.Status.ReservedFor) &&
 		apiequality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
