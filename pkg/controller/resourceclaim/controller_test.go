@@ -16,6 +16,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
@@ -136,6 +137,7 @@ func TestWhatAPodNeeds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pod   *corev1.Pod
 		claim *resourceapi.ResourceClaim
+		gated bool
 		want  bool
 	}{
 		"a claim":                            {pod: pod("gpu"), want: true},
@@ -151,9 +153,15 @@ func TestWhatAPodNeeds(t *testing.T) {
 		"none of what leaves":                {pod: on(naming(pod(), "a"), "n"), claim: leaving(allocated(claim("a")))},
 		"nothing when it has ended":          {pod: phase(pod("gpu"), corev1.PodFailed)},
 		"nothing when it leaves":             {pod: leaving(on(pod("gpu"), "n"))},
+
+		"a look at its PodGroup":                  {pod: member(naming(pod(), "a")), gated: true, want: true},
+		"no look at one without the gate":         {pod: member(recording(pod("gpu"), "gpu", "a")), claim: made("a", "gpu", "web-uid")},
+		"no look at one when it has none":         {pod: recording(pod("gpu"), "gpu", "a"), claim: made("a", "gpu", "web-uid"), gated: true},
+		"no look at one for extended resources":   {pod: extended(member(pod()), "a"), gated: true},
+		"its own reservation, and not of a group": {pod: on(member(naming(pod(), "a")), "n"), claim: reserved(allocated(claim("a")), gangRef), want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rig, c := rigged(t, false)
+			rig, c := rigged(t, tc.gated)
 			if tc.claim != nil {
 				rig.Cache(t, tc.claim)
 			}
@@ -202,6 +210,35 @@ func TestWhatTemplatesAndPodGroupsWake(t *testing.T) {
 	c.claimChanged(runner.Change[resourceapi.ResourceClaim]{Old: ofGang(claim("x"))}, &got)
 	if got.String() != group {
 		t.Errorf("a claim of a group wakes %s", got)
+	}
+}
+
+func TestWhichPodGroupsAreKnownToBeDeleted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		group *schedulingv1alpha2.PodGroup
+		want  bool
+	}{
+		"one with claims":    {gang("gpu"), true},
+		"one without claims": {gang(), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, c := rigged(t, true)
+			c.groupChanged(runner.Change[schedulingv1alpha2.PodGroup]{Old: tc.group}, &woken{})
+			if _, known := c.deleted.Get(tc.group.UID); known != tc.want {
+				t.Errorf("knows that it was deleted: %t", known)
+			}
+		})
+	}
+}
+
+func TestAPodGroupFindsItsPodsThatHaveClaims(t *testing.T) {
+	rig, c := rigged(t, true)
+	bare, alone := member(pod()), pod("gpu")
+	bare.Name, alone.Name = "bare", "alone"
+	rig.Cache(t, member(pod("gpu")), bare, alone)
+	found, err := cache.Lookup[corev1.Pod](c.pods, podsWithClaimsByGroup, "team/gang")
+	if err != nil || len(found) != 1 || found[0].Name != "web" {
+		t.Errorf("finds %v, %v", found, err)
 	}
 }
 

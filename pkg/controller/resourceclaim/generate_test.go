@@ -169,6 +169,8 @@ func TestWhatAPodGets(t *testing.T) {
 			want: "status mine allocated=true o web-uid"},
 		"one for its own claim": {pod: on(recording(pod("gpu"), "gpu", "a"), "n"), cached: []runtime.Object{allocated(made("a", "gpu", "web-uid"))},
 			want: "status a allocated=true web-uid"},
+		"none for that of another": {pod: on(recording(pod("gpu"), "gpu", "a"), "n"), cached: []runtime.Object{allocated(made("a", "gpu", "old-uid")), template("gpu")},
+			want: "create web-gpu-1, record gpu=web-gpu-1"},
 		"no reservation after the first claim that is made": {pod: naming(on(pod("gpu"), "n"), "mine"), cached: []runtime.Object{template("gpu"), allocated(claim("mine"))},
 			want: "create web-gpu-1, record gpu=web-gpu-1"},
 		"reservations up to the first claim that is missing": {pod: on(naming(pod(), "a", "missing", "mine"), "n"), cached: []runtime.Object{allocated(claim("a")), allocated(claim("mine"))},
@@ -263,6 +265,11 @@ func TestTheStatusOfAPodNamesItsUID(t *testing.T) {
 
 func TestClaimsOfPodGroups(t *testing.T) {
 	shared := func() *corev1.Pod { return member(pod("gpu")) }
+	named := func(claim, template string) *corev1.Pod {
+		p := member(pod(template))
+		p.Spec.ResourceClaims[0].Name = claim
+		return p
+	}
 	grouped := keyOf(ofGroup, "team", "gang")
 	webKey := keyOf(ofPod, "team", "web")
 	for name, tc := range map[string]struct {
@@ -277,6 +284,8 @@ func TestClaimsOfPodGroups(t *testing.T) {
 		"its pod gets no claim of its own":         {key: webKey, cached: []runtime.Object{shared(), gang("gpu"), template("gpu")}},
 		"its pod gets that of the group":           {key: webKey, cached: []runtime.Object{shared(), recordingGroup(gang("gpu"), "gpu", "a"), ofGang(made("a", "gpu", ""))}, want: "record gpu=a"},
 		"its pod gets other claims of its own":     {key: webKey, cached: []runtime.Object{member(pod("gpu", "disk")), recordingGroup(gang("gpu"), "gpu", "a"), template("disk")}, want: "create web-disk-1, record gpu=a disk=web-disk-1"},
+		"its pod gets its own by another name":     {key: webKey, cached: []runtime.Object{named("second", "gpu"), gang("gpu"), template("gpu")}, want: "create web-second-1, record second=web-second-1"},
+		"its pod gets its own by another template": {key: webKey, cached: []runtime.Object{named("gpu", "big"), gang("gpu"), template("big")}, want: "create web-gpu-1, record gpu=web-gpu-1"},
 		"a pod of a group that is not there":       {key: webKey, cached: []runtime.Object{shared(), template("gpu")}, err: `the pod group "gang" is not in the cache`},
 		"a scheduled pod reserves for the group": {key: webKey, want: "status a allocated=true gang-uid", cached: []runtime.Object{
 			on(recording(shared(), "gpu", "a"), "n"), recordingGroup(gang("gpu"), "gpu", "a"), allocated(ofGang(made("a", "gpu", "")))}},

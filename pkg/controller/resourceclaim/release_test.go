@@ -121,6 +121,14 @@ func TestWhatBecomesOfAClaim(t *testing.T) {
 	}
 }
 
+func TestItSaysHowManyOfTheConsumersHaveEnded(t *testing.T) {
+	rig, c := rigged(t, false)
+	rig.Cache(t, on(pod(), "n"), reserved(allocated(claim("a")), webRef, foreign, podRef("gone", "g")))
+	if _, why, err := planned(t, c, keyOf(ofClaim, "team", "a")); why != "1 of 3 consumers have ended: removing them" || err != nil {
+		t.Errorf("says %q, %v", why, err)
+	}
+}
+
 func TestConsumersThatArePodGroups(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cached, live []runtime.Object
