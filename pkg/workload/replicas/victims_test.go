@@ -151,7 +151,7 @@ func TestVictimsAreTheSameInWhateverOrderPodsAreListed(t *testing.T) {
 
 func TestAgeRatios(t *testing.T) {
 	young, old, sick := pod("young", created(ago(time.Minute))), pod("old", created(ago(3*time.Minute))), pod("sick", unready)
-	future := pod("future", created(ago(-time.Minute)))
+	future, fresh := pod("future", created(ago(-time.Minute))), pod("fresh", created(ago(0)))
 	for name, tc := range map[string]struct {
 		all, chosen []*corev1.Pod
 		want        []float64
@@ -160,6 +160,7 @@ func TestAgeRatios(t *testing.T) {
 		"pods that are not ready do not count":        {[]*corev1.Pod{young, old, sick}, []*corev1.Pod{sick}, nil},
 		"where all go, nothing was chosen":            {[]*corev1.Pod{young, old}, []*corev1.Pod{young, old}, nil},
 		"a clock that is behind gives no ratio":       {[]*corev1.Pod{future, old}, []*corev1.Pod{old}, nil},
+		"a pod of this very moment gives no ratio":    {[]*corev1.Pod{fresh, old}, []*corev1.Pod{old}, nil},
 		"without a ready pod there is no ratio":       {[]*corev1.Pod{sick, pod("b", unready)}, []*corev1.Pod{sick}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
