@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -143,6 +144,15 @@ func TestEveryKindLosesItsManagedFields(t *testing.T) {
 	}
 	if object.GetManagedFields() != nil || object.GetName() != "s" {
 		t.Errorf("got %+v", object)
+	}
+}
+
+func TestANumberAboveThoseOfRulesIsInNoSet(t *testing.T) {
+	all := ^fields(0)
+	for n, want := range map[protowire.Number]bool{1: true, 63: true, 64: false, 65: false, 128: false, protowire.MaxValidNumber: false} {
+		if got := all.has(n); got != want {
+			t.Errorf("%d: %t", n, got)
+		}
 	}
 }
 
