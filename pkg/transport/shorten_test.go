@@ -226,6 +226,48 @@ func TestAWatchIsShortenedFrameByFrame(t *testing.T) {
 	}
 }
 
+func TestAnErrorBetweenTwoFramesIsPassedOn(t *testing.T) {
+	pod := event(t, usualPod())
+	got, err := read(t, "application/vnd.kubernetes.protobuf;stream=watch", iotest.TimeoutReader(bytes.NewReader(framed(pod))))
+	if !errors.Is(err, iotest.ErrTimeout) || !bytes.Equal(got, framed(Event(nil, pod))) {
+		t.Errorf("read %d bytes and %v", len(got), err)
+	}
+}
+
+func TestAfterTheLongestFrameTheNextIsShortened(t *testing.T) {
+	pod, longest := event(t, usualPod()), make([]byte, mostFrame)
+	in := io.MultiReader(bytes.NewReader(framed(longest)), bytes.NewReader(framed(pod)))
+	response, err := shorten(fixed{"application/vnd.kubernetes.protobuf;stream=watch", in}).RoundTrip(&http.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	got, err := io.ReadAll(response.Body)
+	if want := append(framed(longest), framed(Event(nil, pod))...); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("read %d bytes and %v, want %d", len(got), err, len(want))
+	}
+}
+
+func TestABufferIsKeptUnlessItIsTooSmallOrUnusual(t *testing.T) {
+	for name, tc := range map[string]struct {
+		room, size int
+		kept       bool
+	}{
+		"for less":            {8 << 10, 100, true},
+		"for as much":         {8 << 10, 8 << 10, true},
+		"for more":            {8 << 10, 8<<10 + 1, false},
+		"usual":               {2 * usualFrame, 100, true},
+		"unusual":             {2*usualFrame + 1, usualFrame, false},
+		"unusual, still used": {2*usualFrame + 1, usualFrame + 1, true},
+	} {
+		old := make([]byte, 1, tc.room)
+		got := sized(old, tc.size)
+		if kept := &got[0] == &old[0]; kept != tc.kept || len(got) != tc.size {
+			t.Errorf("%s: %d bytes, kept is %t", name, len(got), kept)
+		}
+	}
+}
+
 func BenchmarkDecode(b *testing.B) {
 	frame := event(b, usualPod())
 	b.Run("whole", func(b *testing.B) {
