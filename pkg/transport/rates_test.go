@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -43,6 +44,11 @@ func TestEachClientHasItsMultipleOfTheRates(t *testing.T) {
 	if one.QPS() != 2 || many.QPS() != 40 {
 		t.Errorf("%g and %g per second, want 2 and 40", one.QPS(), many.QPS())
 	}
+	unused := limiterOf(t, r, 1, 100)
+	r.Set(1.0/512, 2)
+	if n := accepted(unused); n != 200 {
+		t.Errorf("%d at once, want 200", n)
+	}
 	r.Set(-1, 0)
 	if n := accepted(one); n != 1000 {
 		t.Errorf("%d at once without a limit", n)
@@ -59,24 +65,48 @@ func TestAtARateOfZeroClientsHaveTheirDefaults(t *testing.T) {
 }
 
 func TestRequestsThatWaitAreCountedAnew(t *testing.T) {
-	r := NewRates(0.001, 1)
-	l := limiterOf(t, r, 1, 1)
-	l.Accept() // the one that may go at once
-	var waiting sync.WaitGroup
-	for range 20 {
-		waiting.Go(func() {
-			if err := l.Wait(t.Context()); err != nil {
-				t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRates(0.001, 1)
+		l := limiterOf(t, r, 1, 1)
+		l.Accept() // the one that may go at once
+		began := time.Now()
+		var waiting sync.WaitGroup
+		for range 20 {
+			waiting.Go(func() {
+				if err := l.Wait(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		short, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := l.Wait(short); err == nil { // it would be the turn of this one in hours
+			t.Error("the limit was not there")
+		}
+		r.Set(1000, 1)
+		waiting.Wait()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the last one went after %s", took)
+		}
+	})
+}
+
+func TestARequestWhoseTurnItIsAsTheRatesChangeGoesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 200 { // which of the two comes first differs
+			r := NewRates(1, 1)
+			l := limiterOf(t, r, 1, 1)
+			l.Accept()
+			began := time.Now()
+			time.AfterFunc(time.Second, func() { r.Set(0.001, 1) })
+			l.Accept()
+			if took := time.Since(began); took != time.Second {
+				t.Fatalf("it went after %s, want 1s", took)
 			}
-		})
-	}
-	short, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := l.Wait(short); err == nil { // it would be the turn of this one in hours
-		t.Error("the limit was not there")
-	}
-	r.Set(1000, 1)
-	waiting.Wait()
+			synctest.Wait()
+		}
+	})
 }
 
 func TestAWaitEndsWithItsContext(t *testing.T) {

@@ -14,7 +14,8 @@ func of(numbers ...protowire.Number) (f fields) {
 	return f
 }
 
-func (f fields) has(n protowire.Number) bool { return n < 64 && f&(1<<n) != 0 }
+// has is false for a higher number: its bit is shifted out.
+func (f fields) has(n protowire.Number) bool { return f&(1<<n) != 0 }
 
 // rule says what is left of a message. The numbers are those of generated.proto
 // in k8s.io/api and k8s.io/apimachinery.

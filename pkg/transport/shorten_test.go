@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -146,6 +147,15 @@ func TestEveryKindLosesItsManagedFields(t *testing.T) {
 	}
 }
 
+func TestANumberAboveThoseOfRulesIsInNoSet(t *testing.T) {
+	all := ^fields(0)
+	for n, want := range map[protowire.Number]bool{1: true, 63: true, 64: false, 65: false, 128: false, protowire.MaxValidNumber: false} {
+		if got := all.has(n); got != want {
+			t.Errorf("%d: %t", n, got)
+		}
+	}
+}
+
 func TestWhatIsNotUnderstoodIsPassedOn(t *testing.T) {
 	whole := event(t, usualPod())
 	for name, frame := range map[string][]byte{
@@ -213,6 +223,48 @@ func TestAWatchIsShortenedFrameByFrame(t *testing.T) {
 				t.Errorf("read %d bytes and %v, want %d and %v", len(got), err, len(tc.want), tc.err)
 			}
 		})
+	}
+}
+
+func TestAnErrorBetweenTwoFramesIsPassedOn(t *testing.T) {
+	pod := event(t, usualPod())
+	got, err := read(t, "application/vnd.kubernetes.protobuf;stream=watch", iotest.TimeoutReader(bytes.NewReader(framed(pod))))
+	if !errors.Is(err, iotest.ErrTimeout) || !bytes.Equal(got, framed(Event(nil, pod))) {
+		t.Errorf("read %d bytes and %v", len(got), err)
+	}
+}
+
+func TestAfterTheLongestFrameTheNextIsShortened(t *testing.T) {
+	pod, longest := event(t, usualPod()), make([]byte, mostFrame)
+	in := io.MultiReader(bytes.NewReader(framed(longest)), bytes.NewReader(framed(pod)))
+	response, err := shorten(fixed{"application/vnd.kubernetes.protobuf;stream=watch", in}).RoundTrip(&http.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	got, err := io.ReadAll(response.Body)
+	if want := append(framed(longest), framed(Event(nil, pod))...); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("read %d bytes and %v, want %d", len(got), err, len(want))
+	}
+}
+
+func TestABufferIsKeptUnlessItIsTooSmallOrUnusual(t *testing.T) {
+	for name, tc := range map[string]struct {
+		room, size int
+		kept       bool
+	}{
+		"for less":            {8 << 10, 100, true},
+		"for as much":         {8 << 10, 8 << 10, true},
+		"for more":            {8 << 10, 8<<10 + 1, false},
+		"usual":               {2 * usualFrame, 100, true},
+		"unusual":             {2*usualFrame + 1, usualFrame, false},
+		"unusual, still used": {2*usualFrame + 1, usualFrame + 1, true},
+	} {
+		old := make([]byte, 1, tc.room)
+		got := sized(old, tc.size)
+		if kept := &got[0] == &old[0]; kept != tc.kept || len(got) != tc.size {
+			t.Errorf("%s: %d bytes, kept is %t", name, len(got), kept)
+		}
 	}
 }
 

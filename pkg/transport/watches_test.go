@@ -128,8 +128,10 @@ func TestGapsBetweenWatches(t *testing.T) {
 	}{
 		"grow while the version is too old":  {cannedAnswers{code: 410}, pods, widestGap / 2, widestGap},
 		"grow while the server fails":        {cannedAnswers{code: 503}, pods, widestGap / 2, widestGap},
+		"grow while the server has an error": {cannedAnswers{code: 500}, pods, widestGap / 2, widestGap},
 		"grow while the stream ends at once": {cannedAnswers{code: 200}, pods, widestGap / 2, widestGap},
 		"are none when watches live":         {cannedAnswers{code: 200, lives: 2 * shortLived}, pods, 0, 0},
+		"are none when watches just live":    {cannedAnswers{code: 200, lives: shortLived}, pods, 0, 0},
 		"are the client's own after 429":     {cannedAnswers{code: 429}, pods, 0, 0},
 		"are the client's own unanswered":    {cannedAnswers{err: errors.New("refused")}, pods, 0, 0},
 		"are none for what may not be read":  {cannedAnswers{code: 403}, pods, 0, 0},
