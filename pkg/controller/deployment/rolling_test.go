@@ -79,6 +79,8 @@ func TestRolling(t *testing.T) {
 			deploy(4, posts("1", "1")), set(3, "v3", 2, 2), sets(set(1, "v1", 2, 0, unseen), set(2, "v2", 1, 1)), nil},
 		"when all is new, nothing happens": {
 			deploy(3), set(2, "v2", 3, 3), sets(set(1, "v1", 0, 0)), nil},
+		"old pods that cannot be deleted do not hold the rollout up": {
+			deploy(2), set(2, "v2", 2, 2), sets(set(1, "v1", 1, 2)), []string{"web-1 1>0"}},
 		"zero wanted takes everything": {
 			deploy(0), set(2, "v2", 0, 0), sets(set(1, "v1", 3, 3)), []string{"web-1 3>0"}},
 	} {
