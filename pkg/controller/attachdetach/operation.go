@@ -184,11 +184,6 @@ func (d *draft) verify(node string) {
 	switch {
 	case source.CSI() == nil && source.Flex == nil, va != nil && va.Status.Attached:
 		return
-	case va != nil && len(d.v.wants[node]) == 0: // the object has to go all the same
-		p.state = uncertain
-		d.pairs[node], d.again = p, true
-		d.say(node, "is not attached any more")
-		return
 	case va != nil:
 		d.forget(node)
 		return
@@ -216,12 +211,17 @@ func (d *draft) verify(node string) {
 	}})
 }
 
-// forget takes a volume for not attached that the driver says is not.
+// forget takes a volume for not attached that the driver says is not. The
+// VolumeAttachment of one that no pod wants still has to be deleted.
 func (d *draft) forget(node string) {
 	p := d.pairs[node]
+	if len(d.v.wants[node]) > 0 {
+		p = pair{wanted: p.wanted, pods: p.pods}
+	} else {
+		p.state = uncertain
+	}
 	d.say(node, "is not attached any more")
-	d.pairs[node] = pair{wanted: p.wanted, pods: p.pods}
-	d.again = true
+	d.pairs[node], d.again = p, true
 }
 
 // verified is what a live look makes of a pair.
