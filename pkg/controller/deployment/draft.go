@@ -61,7 +61,7 @@ func (f *draft) ensureNew() {
 	f.newSet = newSetFor(f.deployment, f.old)
 	f.create = f.newSet
 	f.revision = f.newSet.Annotations[revisionAnnotation]
-	// One that was just resumed says that first, as in the original.
+	// A Deployment that was just resumed keeps DeploymentResumed, as in the original.
 	if _, limited := deadline(f.deployment); limited && !pausedBefore(&f.deployment.Status) {
 		setCondition(&f.status, newCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, reasonCreated,
 			fmt.Sprintf("Created new replica set %q", f.newSet.Name), f.now))

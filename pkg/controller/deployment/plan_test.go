@@ -106,7 +106,7 @@ func TestPlan(t *testing.T) {
 		"a paused one at zero needs no notes":                     {deploy(0, paused, settled(0, reasonPaused)), sets(set(1, "v1", 0, 0)), nil, "DeploymentPaused"},
 		"a paused one without sets makes none":                    {deploy(3, paused), nil, nil, "DeploymentPaused"},
 		"resuming goes on where the rollout was":                  {deploy(3, image("v2"), settled(3, reasonPaused)), sets(set(1, "v1", 3, 3)), nil, "create web with 1; DeploymentResumed"},
-		"resumed before, it tells of a new set":                   {deploy(3, image("v2"), settled(3, reasonResumed)), sets(set(1, "v1", 3, 3)), nil, "create web with 1; NewReplicaSetCreated"},
+		"a new set after an earlier resume is reported":           {deploy(3, image("v2"), settled(3, reasonResumed)), sets(set(1, "v1", 3, 3)), nil, "create web with 1; NewReplicaSetCreated"},
 		"resuming a complete one completes it":                    {deploy(3, settled(3, reasonPaused)), sets(set(1, "v1", 3, 3)), nil, "NewReplicaSetAvailable"},
 		"a complete one loses the history beyond the limit":       {deploy(3, image("v3"), history(1), settled(3, reasonComplete)), sets(set(1, "v1", 0, 0), set(2, "v2", 0, 0), set(3, "v3", 3, 3)), nil, "remove web-1; NewReplicaSetAvailable"},
 		"an unfinished one keeps its history":                     {deploy(3, image("v3"), history(1), settled(2, reasonUpdated)), sets(set(1, "v1", 0, 0), set(2, "v2", 0, 0), set(3, "v3", 3, 2)), nil, "ReplicaSetUpdated"},

@@ -37,6 +37,20 @@ func newRig(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *rig
 	return newRigWith(t, client, func(*Options, *fixture.Rig) {}, cached...)
 }
 
+// rigOf has a Job and pods there and in the caches, and an API server with these faults, if any.
+func rigOf(t testing.TB, job *batchv1.Job, pods []*corev1.Pod, faults func(*fake.Clientset)) *rig {
+	t.Helper()
+	objects := []runtime.Object{job}
+	for _, pod := range pods {
+		objects = append(objects, pod)
+	}
+	client := fake.NewClientset(objects...)
+	if faults != nil {
+		faults(client)
+	}
+	return newRig(t, client, objects...)
+}
+
 // together has pods scheduled together.
 func together(o *Options, r *fixture.Rig) { o.Gangs = r.In.Scheduling().V1alpha2() }
 
@@ -145,15 +159,7 @@ func TestRequests(t *testing.T) {
 		"a note of a pod that is there is not":            {job: newJob(2, parallel(0), noted([]types.UID{"p0"}, nil)), pods: some(1, success), did: "patch pods, update jobs/status"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := []runtime.Object{tc.job}
-			for _, pod := range tc.pods {
-				objects = append(objects, pod)
-			}
-			client := fake.NewClientset(objects...)
-			if tc.faults != nil {
-				tc.faults(client)
-			}
-			r := newRig(t, client, objects...)
+			r := rigOf(t, tc.job, tc.pods, tc.faults)
 			result := r.sync(t.Context(), pi)
 			check(t, r.Requests(), tc.did)
 			check(t, r.Told(), tc.told)

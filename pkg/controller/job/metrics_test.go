@@ -5,7 +5,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
@@ -27,15 +26,7 @@ func TestACreationIsCountedOnce(t *testing.T) {
 		"one that is refused":                  {job: newJob(1, replaceFailed), pods: []podOption{broken}, faults: fails("create", "pods", denied), reason: "recreate_failed", failed: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := []runtime.Object{tc.job}
-			for _, pod := range some(len(tc.pods), tc.pods...) {
-				objects = append(objects, pod)
-			}
-			client := fake.NewClientset(objects...)
-			if tc.faults != nil {
-				tc.faults(client)
-			}
-			r := newRig(t, client, objects...)
+			r := rigOf(t, tc.job, some(len(tc.pods), tc.pods...), tc.faults)
 			succeeded, failed := creations(t, tc.reason)
 			r.sync(t.Context(), pi)
 			s, f := creations(t, tc.reason)
@@ -77,15 +68,7 @@ func TestATurnIsCountedByHowItEnds(t *testing.T) {
 		"a finalizer has to stay": {job: newJob(1, settled), pods: some(1, success), faults: fails("patch", "pods", denied), action: actionTracking, amiss: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := []runtime.Object{tc.job}
-			for _, pod := range tc.pods {
-				objects = append(objects, pod)
-			}
-			client := fake.NewClientset(objects...)
-			if tc.faults != nil {
-				tc.faults(client)
-			}
-			r := newRig(t, client, objects...)
+			r := rigOf(t, tc.job, tc.pods, tc.faults)
 			well, amiss := syncs.WithLabelValues("NonIndexed", "success", tc.action), syncs.WithLabelValues("NonIndexed", "error", tc.action)
 			before, beforeAmiss := count(t, well), count(t, amiss)
 			r.sync(t.Context(), pi)

@@ -132,7 +132,7 @@ func (d *decision) measure(w world, s settings, now time.Time) {
 	d.history = l.history
 	d.say(autoscalingv2.AbleToScale, l.able, now)
 	d.say(autoscalingv2.ScalingLimited, l.limiting, now)
-	if least := lowest(w.hpa); l.replicas < least { // rules led from a zero of its own
+	if least := lowest(w.hpa); l.replicas < least { // a behavior sets no minimum for scaling up from zero
 		l.replicas, d.reason = least, cmp.Or(d.reason, reasonBelowMin)
 	}
 	switch {

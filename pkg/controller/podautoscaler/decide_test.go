@@ -232,7 +232,7 @@ func TestWhatIsSaidOfFailures(t *testing.T) {
 	}
 }
 
-// The API server takes no such metric. One that is there is told, as any that is unknown.
+// The API server refuses a metric without its source. One that is stored is reported as of an unknown type.
 func TestAMetricWithoutItsSourceIsTold(t *testing.T) {
 	for _, kind := range []autoscalingv2.MetricSourceType{autoscalingv2.ResourceMetricSourceType, autoscalingv2.ContainerResourceMetricSourceType,
 		autoscalingv2.PodsMetricSourceType, autoscalingv2.ObjectMetricSourceType, autoscalingv2.ExternalMetricSourceType} {

@@ -8,6 +8,13 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 )
 
+// gated are the settings with the gate HPAScaleToZero.
+var gated = func() settings {
+	s := usual
+	s.toZero = true
+	return s
+}()
+
 // withZero is what has been said of a target at zero.
 func withZero(v ...conditionState) func(*autoscalingv2.HorizontalPodAutoscaler) {
 	return func(hpa *autoscalingv2.HorizontalPodAutoscaler) {
@@ -20,8 +27,6 @@ func withZero(v ...conditionState) func(*autoscalingv2.HorizontalPodAutoscaler) 
 // A target at zero is an autoscaler's own only if the autoscaler says that it
 // has put it there.
 func TestWhoseZeroItIs(t *testing.T) {
-	gated := usual
-	gated.toZero = true
 	for name, tc := range map[string]struct {
 		s     settings
 		least int32
@@ -59,10 +64,8 @@ func TestWhoseZeroItIs(t *testing.T) {
 	}
 }
 
-// Rules of a behavior know of no minimum on the way up.
+// A behavior sets no minimum for scaling up.
 func TestAZeroOfItsOwnIsLeftForTheMinimum(t *testing.T) {
-	gated := usual
-	gated.toZero = true
 	for name, tc := range map[string]struct {
 		value  int64
 		reason string
@@ -97,8 +100,6 @@ func said(all []autoscalingv2.HorizontalPodAutoscalerCondition) (v []conditionSt
 
 // What was scaled to is said when it has been done.
 func TestARescaleSaysWhetherItWasToZero(t *testing.T) {
-	gated := usual
-	gated.toZero = true
 	for name, tc := range map[string]struct {
 		s     settings
 		now   int32
