@@ -1,6 +1,8 @@
 package explore
 
 import (
+	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -9,6 +11,8 @@ import (
 	"k8s.io/client-go/openapi3"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
 // TestTheAlphabetReaches holds that a family can come to what shows a fault that was
@@ -186,6 +190,56 @@ func TestASliceIsNotPartedFromItsController(t *testing.T) {
 			if got := families[family].Leave(nil, nil, step); got != leave {
 				t.Errorf("%s: %s: left out: %t, want %t", family, step, got, leave)
 			}
+		}
+	}
+}
+
+// TestNothingComesWhileItsOwnerWaits holds what is left out of scripts.
+func TestNothingComesWhileItsOwnerWaits(t *testing.T) {
+	s := &Script{Objects: map[string]Object{
+		"f.yaml": {"metadata": Object{"ownerReferences": []any{Object{"name": "a"}, Object{"name": "b"}}}},
+		"g.yaml": {"metadata": Object{}},
+	}}
+	for name, tc := range map[string]struct {
+		before []string
+		step   string
+		leave  bool
+	}{
+		"its owner waits":                   {[]string{"apply b.yaml", "patch x y\ndelete configmaps/b foreground"}, "delete serviceaccounts/f\napply f.yaml", true},
+		"its owner goes at once":            {[]string{"delete configmaps/b background"}, "apply f.yaml", false},
+		"another object waits":              {[]string{"delete configmaps/c foreground"}, "apply f.yaml", false},
+		"it has no owner":                   {[]string{"delete configmaps/b foreground"}, "apply g.yaml", false},
+		"it is there, and only changes":     {[]string{"delete configmaps/b foreground"}, "label serviceaccounts/f team=x", false},
+		"its owner is told to wait by this": {nil, "delete configmaps/b foreground", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := families["collector"].Leave(s, tc.before, tc.step); got != tc.leave {
+				t.Errorf("left out: %t, want %t", got, tc.leave)
+			}
+		})
+	}
+}
+
+func TestTheReferenceStumblesOverItsOwnSlices(t *testing.T) {
+	request := func(verb, resource string, code int) []harness.AuditEvent {
+		var e harness.AuditEvent
+		data := fmt.Sprintf(`{"verb":%q,"objectRef":{"resource":%q},"responseStatus":{"code":%d}}`, verb, resource, code)
+		if err := json.Unmarshal([]byte(data), &e); err != nil {
+			t.Fatal(err)
+		}
+		return []harness.AuditEvent{{}, e}
+	}
+	for name, tc := range map[string]struct {
+		requests []harness.AuditEvent
+		want     bool
+	}{
+		"a name that is taken": {request("create", "endpointslices", 409), true},
+		"a creation":           {request("create", "endpointslices", 201), false},
+		"a conflict":           {request("update", "endpointslices", 409), false},
+		"something else":       {request("create", "pods", 409), false},
+	} {
+		if got := families["mirror"].Stumbles(tc.requests) != ""; got != tc.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

@@ -134,6 +134,7 @@ func init() {
 			}
 			s.Steps = append(s.Steps, strings.Join(together, "\n"))
 		},
+		Leave: comesWhileItsOwnerWaits,
 		Moves: slices.Concat([]Move{
 			{8, onVertex("delete %s", "delete %s background", "delete %s foreground", "delete %s foreground", "delete %s orphan", "delete %s now")},
 			{6, refer},
@@ -173,6 +174,29 @@ func refer(d *Draw, s *Script) []string {
 		}
 	}
 	return []string{"patch " + vertices[of].target + " " + jsonOf(Object{"metadata": Object{"ownerReferences": refs}})}
+}
+
+// comesWhileItsOwnerWaits reports whether a step makes an object again one of whose owners was
+// told to wait for its dependents. Ours deletes it at once, the original leaves it.
+func comesWhileItsOwnerWaits(s *Script, before []string, step string) bool {
+	waits := map[string]bool{}
+	for _, line := range strings.Split(strings.Join(before, "\n"), "\n") {
+		if target, is := strings.CutSuffix(line, " foreground"); is {
+			waits[target[strings.LastIndex(target, "/")+1:]] = true
+		}
+	}
+	for line := range strings.SplitSeq(step, "\n") {
+		file, is := strings.CutPrefix(line, "apply ")
+		if !is {
+			continue
+		}
+		metadata, _ := s.Objects[file]["metadata"].(Object)
+		refs, _ := metadata["ownerReferences"].([]any)
+		if slices.ContainsFunc(refs, func(ref any) bool { name, _ := ref.(Object)["name"].(string); return waits[name] }) {
+			return true
+		}
+	}
+	return false
 }
 
 // share gives an object two right owners, of which one is deleted then and waits for what

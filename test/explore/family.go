@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
 // Family is a kind of scripts: what runs, what there is, and what may happen.
@@ -30,6 +32,9 @@ type Family struct {
 	// Leave reports whether a step has no sense after those before it, because what
 	// both do then is known to differ.
 	Leave func(s *Script, before []string, step string) bool
+	// Stumbles returns the fault of the reference that its requests show, after which nothing
+	// of it can be compared; "" if there is none.
+	Stumbles func([]harness.AuditEvent) string
 }
 
 // Move is a kind of step.

@@ -2,7 +2,10 @@ package explore
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
+
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
 // subset is a part of Endpoints that somebody writes by hand.
@@ -59,6 +62,16 @@ func rewrite(name string) func(*Draw, *Script) []string {
 	}
 }
 
+// takesSlicesTwice finds the reference creating a slice under the name of one that is there.
+func takesSlicesTwice(requests []harness.AuditEvent) string {
+	if slices.ContainsFunc(requests, func(r harness.AuditEvent) bool {
+		return r.Verb == "create" && r.ObjectRef != nil && r.ObjectRef.Resource == "endpointslices" && r.ResponseStatus.Code == http.StatusConflict
+	}) {
+		return "When both families change their ports, the original takes a slice over and creates it at once, which fails again and again."
+	}
+	return ""
+}
+
 func init() {
 	names := []string{"web", "web", "other"}
 	ofService := "endpointslices,kubernetes.io/service-name=%s"
@@ -68,6 +81,7 @@ func init() {
 		Flags:    []string{"--mirroring-max-endpoints-per-subset=3"},
 		Compared: []string{"services", "endpoints", "endpointslices"},
 		Leave:    func(_ *Script, _ []string, step string) bool { return parts.MatchString(step) },
+		Stumbles: takesSlicesTwice,
 		Begin: func(d *Draw, s *Script) {
 			for _, name := range []string{"web", "other"} {
 				s.Objects[name+".yaml"] = Object{"apiVersion": "v1", "kind": "Service", "metadata": d.Metadata(name), "spec": Object{"ports": servicePorts(d)}}

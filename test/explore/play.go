@@ -94,6 +94,12 @@ func (p *Pair) Play(ctx context.Context, t testing.TB, f *Family, script *Script
 	if err == nil && len(g.outcome.Findings) == 0 {
 		err = g.end(ctx)
 	}
+	if err == nil && f.Stumbles != nil {
+		reason := f.Stumbles(g.sides[0].Requests())
+		for i := range g.outcome.Findings {
+			g.outcome.Findings[i].Reason = reason
+		}
+	}
 	closed := g.both(func(i int) error {
 		if g.sides[i] == nil {
 			return nil

@@ -20,7 +20,8 @@ type observed struct {
 	// endpoints and service are nil if there are none.
 	endpoints *corev1.Endpoints
 	service   *corev1.Service
-	// slices are those of this controller, not those that are being deleted.
+	// slices are those of this controller. Those that are being deleted are among them:
+	// they are used until they are gone.
 	slices []*discoveryv1.EndpointSlice
 	// most is how many addresses of a subset are mirrored.
 	most int
@@ -35,14 +36,8 @@ func (c *Controller) observe(_ context.Context, key types.NamespacedName) (obser
 	if o.service, err = reconcile.Cached[corev1.Service](c.services, key); err != nil && !errors.Is(err, reconcile.ErrAbsent) {
 		return o, fmt.Errorf("read Service %s: %w", key, err)
 	}
-	named, err := cache.Selected[discoveryv1.EndpointSlice](c.slices, key.Namespace, labelsOf(key.Name))
-	if err != nil {
+	if o.slices, err = cache.Selected[discoveryv1.EndpointSlice](c.slices, key.Namespace, labelsOf(key.Name)); err != nil {
 		return o, fmt.Errorf("list the EndpointSlices of %s: %w", key, err)
-	}
-	for _, slice := range named {
-		if slice.DeletionTimestamp == nil {
-			o.slices = append(o.slices, slice)
-		}
 	}
 	return o, nil
 }

@@ -50,15 +50,17 @@ func plan(o observed, _ time.Time) act.Plan {
 		return o.mirror()
 	}
 	p := act.Plan{Why: "nothing is mirrored: " + why}
-	if len(o.slices) > 0 {
-		p.Why = fmt.Sprintf("%d slices are deleted: %s", len(o.slices), why)
-		var steps []act.Step
-		for _, slice := range o.slices {
-			steps = append(steps, act.Delete{Of: slice})
+	var deletes []act.Step
+	for _, slice := range o.slices {
+		if slice.DeletionTimestamp == nil {
+			deletes = append(deletes, act.Delete{Of: slice})
 		}
-		p.Stages = []act.Stage{act.EachInTurn(steps...)}
 	}
-	p.Note = func(r act.Results) any { return turnOf(r, numbers{}, len(o.slices) == 0) }
+	if len(deletes) > 0 {
+		p.Why = fmt.Sprintf("%d slices are deleted: %s", len(deletes), why)
+		p.Stages = []act.Stage{act.EachInTurn(deletes...)}
+	}
+	p.Note = func(r act.Results) any { return turnOf(r, numbers{}, len(deletes) == 0) }
 	return p
 }
 
@@ -103,10 +105,11 @@ type written struct {
 }
 
 // match finds a slice for each content. A slice that is for nothing any more takes the
-// place of one that would be created, so that a change of ports is one write.
+// place of one that would be created, so that a change of ports is one write. One that is
+// being deleted is kept up to date while its content is wanted, and left alone otherwise.
 func (o observed) match(wanted []content) (w written) {
 	there := map[slot][]*discoveryv1.EndpointSlice{}
-	for _, slice := range o.oldestFirst() {
+	for _, slice := range o.inOrder() {
 		there[slotOf(slice)] = append(there[slotOf(slice)], slice)
 	}
 	var lacking []content
@@ -124,8 +127,8 @@ func (o observed) match(wanted []content) (w written) {
 		}
 	}
 	spare := map[discoveryv1.AddressType][]*discoveryv1.EndpointSlice{}
-	for _, slice := range o.oldestFirst() {
-		if slices.Contains(there[slotOf(slice)], slice) {
+	for _, slice := range o.inOrder() {
+		if slice.DeletionTimestamp == nil && slices.Contains(there[slotOf(slice)], slice) {
 			spare[slice.AddressType] = append(spare[slice.AddressType], slice)
 		}
 	}
@@ -146,9 +149,17 @@ func (o observed) match(wanted []content) (w written) {
 	return w
 }
 
-func (o observed) oldestFirst() []*discoveryv1.EndpointSlice {
+// inOrder returns the slices, those that stay before those that are being deleted, and
+// of each the oldest first.
+func (o observed) inOrder() []*discoveryv1.EndpointSlice {
+	goes := func(s *discoveryv1.EndpointSlice) int {
+		if s.DeletionTimestamp != nil {
+			return 1
+		}
+		return 0
+	}
 	return slices.SortedFunc(slices.Values(o.slices), func(a, b *discoveryv1.EndpointSlice) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(goes(a), goes(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
 }
 

@@ -51,6 +51,9 @@ func TestPlan(t *testing.T) {
 	foreign := func(change func(*discoveryv1.EndpointSlice)) func(*observed) {
 		return func(o *observed) { o.slices = slicesFor(endpointsOf(a)); change(o.slices[0]) }
 	}
+	going := func(i int, subsets ...corev1.EndpointSubset) func(*observed) {
+		return func(o *observed) { there(subsets...)(o); o.slices[i].DeletionTimestamp = &metav1.Time{} }
+	}
 	for name, c := range map[string]struct {
 		endpoints *corev1.Endpoints
 		set       func(*observed)
@@ -87,7 +90,15 @@ func TestPlan(t *testing.T) {
 			o.slices = slicesFor(endpointsOf(a, b))
 			o.slices[1].AddressType = discoveryv1.AddressTypeFQDN
 		}, "delete EndpointSlice web-1"},
-		"endpoints that go make none": {endpointsOf(a), func(o *observed) { o.endpoints.DeletionTimestamp = &metav1.Time{} }, ""},
+		"a slice that goes is current":        {endpointsOf(a), going(0, a), ""},
+		"a slice that goes is kept current":   {endpointsOf(offering(at("10.0.0.9"), nil, port("a", 80))), going(0, a), "report"},
+		"a slice that goes is not for others": {endpointsOf(b), going(0, a), "create EndpointSlice"},
+		"a slice that goes, and its twin": {endpointsOf(offering(at("10.0.0.9"), nil, port("a", 80))), func(o *observed) {
+			going(0, a, b)(o)
+			o.slices[1].Ports = o.slices[0].Ports
+		}, "update EndpointSlice web-1"},
+		"a slice that goes is not deleted": {nil, going(0, a, b), "delete EndpointSlice web-1"},
+		"endpoints that go make none":      {endpointsOf(a), func(o *observed) { o.endpoints.DeletionTimestamp = &metav1.Time{} }, ""},
 		"endpoints that go still change": {endpointsOf(b), func(o *observed) {
 			o.slices = slicesFor(endpointsOf(a))
 			o.endpoints.DeletionTimestamp = &metav1.Time{}
@@ -209,8 +220,9 @@ func TestTheEventsSayHowMany(t *testing.T) {
 	}
 }
 
-// Whatever slices there are, one plan leads to a state in which the next writes nothing,
-// and in which each address is offered on each port exactly as the Endpoints say.
+// Whatever slices there are, one plan leads to a state in which the next writes nothing. Once
+// those that were being deleted are gone, one more leads to a state in which each address is
+// offered on each port exactly as the Endpoints say.
 func TestOnePlanSettlesAnyWorld(t *testing.T) {
 	for seed := range testworld.Seeds(t, 300) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -222,12 +234,20 @@ func TestOnePlanSettlesAnyWorld(t *testing.T) {
 			if r.IntN(4) == 0 {
 				slice.Ports = o.slices[0].Ports
 			}
+			if r.IntN(4) == 0 {
+				slice.DeletionTimestamp = &metav1.Time{}
+			}
 		}
-		first := plan(o, time.Time{})
-		o.slices = carriedOut(o.slices, first)
-		if again := plan(o, time.Time{}); len(again.Stages) > 0 {
-			t.Fatalf("seed %d: after %s it plans %s", seed, fixture.Planned(first), fixture.Planned(again))
+		settle := func() {
+			first := plan(o, time.Time{})
+			o.slices = carriedOut(o.slices, first)
+			if again := plan(o, time.Time{}); len(again.Stages) > 0 {
+				t.Fatalf("seed %d: after %s it plans %s", seed, fixture.Planned(first), fixture.Planned(again))
+			}
 		}
+		settle()
+		o.slices = slices.DeleteFunc(o.slices, func(s *discoveryv1.EndpointSlice) bool { return s.DeletionTimestamp != nil })
+		settle()
 		if got, want := offered(o.slices), meant(o.endpoints); got != want {
 			t.Errorf("seed %d: offered:\n%s\nmeant:\n%s", seed, got, want)
 		}

@@ -50,6 +50,8 @@ type secretKey struct {
 	namespace, name string
 	uid             types.UID
 	account         string
+	// accountUID is empty when the secret does not say it.
+	accountUID types.UID
 }
 
 func (k secretKey) String() string { return k.namespace + "/" + k.name }
@@ -57,7 +59,7 @@ func (k secretKey) String() string { return k.namespace + "/" + k.name }
 func keyOf(secret *corev1.Secret) secretKey {
 	return secretKey{
 		namespace: secret.Namespace, name: secret.Name, uid: secret.UID,
-		account: secret.Annotations[corev1.ServiceAccountNameKey],
+		account: secret.Annotations[corev1.ServiceAccountNameKey], accountUID: types.UID(secret.Annotations[corev1.ServiceAccountUIDKey]),
 	}
 }
 

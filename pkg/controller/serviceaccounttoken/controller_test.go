@@ -58,6 +58,8 @@ func listing() *corev1.ServiceAccount {
 func objects(o ...runtime.Object) []runtime.Object { return o }
 
 func TestSyncSecret(t *testing.T) {
+	renewed := listing()
+	renewed.UID = "uid-2"
 	for name, tc := range map[string]struct {
 		cached, live []runtime.Object
 		want         []string
@@ -78,6 +80,8 @@ func TestSyncSecret(t *testing.T) {
 		"a deleted secret that is listed nowhere costs no request": {objects(account("builder", "1")), nil, nil},
 		"a secret that came again stays listed": {
 			objects(listing()), objects(listing(), secret(nil)), []string{"get secrets"}},
+		"a deleted secret of a former account stays listed by the new one": {
+			objects(renewed), objects(renewed), nil},
 		"a deleted secret without an account is nothing to do": {nil, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -46,13 +46,14 @@ func (c *Controller) observeSecret(ctx context.Context, key secretKey) (observed
 	return o, err
 }
 
-// observeGone reads what may still list a secret that is gone.
+// observeGone reads what may still list a secret that is gone. An account of another UID lists
+// a secret of the name that is not this one.
 func (c *Controller) observeGone(ctx context.Context, key secretKey, o *observedSecret) error {
 	account, err := c.accounts.ServiceAccounts(key.namespace).Get(key.account)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil || !refers(account, key.name) {
+	if err != nil || key.accountUID != "" && account.UID != key.accountUID || !refers(account, key.name) {
 		return err
 	}
 	another := &metav1.PartialObjectMetadata{}
