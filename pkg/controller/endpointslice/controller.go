@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -78,9 +78,8 @@ type Controller struct {
 	reconciler  *reconcilers.Reconciler
 	writer      *slicewriter.Writer
 	actor       *act.Actor[types.NamespacedName]
-	// firstNodes loads the topology before the first Service, so that a restart
-	// does not take away hints that stand.
-	firstNodes sync.Once
+	// nodesSeen: the topology has been loaded once.
+	nodesSeen atomic.Bool
 }
 
 // New returns a controller that watches the informers and is not running yet.
@@ -131,8 +130,7 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 	if key == nodesKey {
 		return c.syncNodes(ctx)
 	}
-	var err error
-	if c.firstNodes.Do(func() { err = c.loadNodes(ctx) }); err != nil {
+	if err := c.firstNodes(ctx); err != nil {
 		return runner.Done(err)
 	}
 	if wait := c.spacing.Wait(key); wait > 0 {
@@ -230,9 +228,11 @@ func (c *Controller) forget(key types.NamespacedName) {
 // syncNodes takes over how the nodes are spread and wakes the Services whose
 // hints no longer fit it.
 func (c *Controller) syncNodes(ctx context.Context) runner.Result {
-	if err := c.loadNodes(ctx); err != nil {
+	nodes, err := c.listNodes()
+	if err != nil {
 		return runner.Done(err)
 	}
+	c.setNodes(ctx, nodes)
 	overloaded := c.topology.GetOverloadedServices()
 	for _, printed := range overloaded {
 		namespace, name, err := toolscache.SplitMetaNamespaceKey(printed)
@@ -244,11 +244,30 @@ func (c *Controller) syncNodes(ctx context.Context) runner.Result {
 	return runner.Done().Because(picture{Why: fmt.Sprintf("nodes changed: %d services overloaded in a zone", len(overloaded))})
 }
 
-func (c *Controller) loadNodes(ctx context.Context) error {
+// firstNodes loads the topology before the first Service, so that a restart does not take
+// away hints that stand. In a cluster that never had a node nothing is loaded, as in the
+// original: the event about hints has other words then.
+func (c *Controller) firstNodes(ctx context.Context) error {
+	if c.nodesSeen.Load() {
+		return nil
+	}
+	nodes, err := c.listNodes()
+	if err != nil || len(nodes) == 0 {
+		return err
+	}
+	c.setNodes(ctx, nodes)
+	return nil
+}
+
+func (c *Controller) listNodes() ([]*corev1.Node, error) {
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
-		return fmt.Errorf("list nodes: %w", err)
+		return nil, fmt.Errorf("list nodes: %w", err)
 	}
+	return nodes, nil
+}
+
+func (c *Controller) setNodes(ctx context.Context, nodes []*corev1.Node) {
 	c.topology.SetNodes(klog.FromContext(ctx), nodes)
-	return nil
+	c.nodesSeen.Store(true)
 }

@@ -379,6 +379,13 @@ func TestHints(t *testing.T) {
 			t.Errorf("error %v, %d keys woken", err, s.Len())
 		}
 	})
+	t.Run("without a node", func(t *testing.T) {
+		s := newShell(t, Options{}, service(auto))
+		s.settle(t)
+		if said := s.said(); len(said) != 1 || said[0] != "Warning TopologyAwareHintsDisabled Nodes only ready in one zone, addressType: IPv4" {
+			t.Errorf("said %q", said)
+		}
+	})
 	t.Run("hints stand until the service is gone", func(t *testing.T) {
 		s := newShell(t, Options{}, append(spread, service(auto))...)
 		s.settle(t)
