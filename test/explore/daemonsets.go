@@ -67,14 +67,20 @@ func (s *Script) surges() bool {
 		slices.ContainsFunc(slices.Collect(maps.Values(s.Objects)), func(o Object) bool { return surge.MatchString(jsonOf(o)) })
 }
 
+// holdsPods reports whether a finalizer may hold the pods of the set.
+func (s *Script) holdsPods() bool {
+	return strings.Contains(jsonOf(s.Objects["web.yaml"])+strings.Join(s.Steps, "\n"), `"finalizers":["x.example/hold"]`)
+}
+
 // wakingNodeMove is something that happens to a node, and then to the set where
 // the original waits for that.
 func wakingNodeMove(d *Draw, s *Script) []string {
 	lines := nodeMove(d, s)
 	word := strings.Fields(lines[0])
-	// A label leaves the status behind only where a node lacks the pod that it wanted.
-	refused := word[0] == "label" && s.Objects["quota.yaml"] != nil
-	if refused || slices.Contains([]string{"delete", "taint", "untaint", "silent", "notready"}, word[2]) {
+	// A label leaves the status behind only where a node lacks the pod that it wanted, or has one
+	// that is held while it goes.
+	lacks := word[0] == "label" && (s.Objects["quota.yaml"] != nil || s.holdsPods())
+	if lacks || slices.Contains([]string{"delete", "taint", "untaint", "silent", "notready"}, word[2]) {
 		return []string{lines[0] + "\npass 300ms\nannotate daemonsets/web x.example/wake=" + fmt.Sprint(d.Int(0, 999))}
 	}
 	return lines
