@@ -205,12 +205,12 @@ func TestNothingComesWhileItsOwnerWaits(t *testing.T) {
 		step   string
 		leave  bool
 	}{
-		"its owner waits":                   {[]string{"apply b.yaml", "patch x y\ndelete configmaps/b foreground"}, "delete serviceaccounts/f\napply f.yaml", true},
-		"its owner goes at once":            {[]string{"delete configmaps/b background"}, "apply f.yaml", false},
-		"another object waits":              {[]string{"delete configmaps/c foreground"}, "apply f.yaml", false},
-		"it has no owner":                   {[]string{"delete configmaps/b foreground"}, "apply g.yaml", false},
-		"it is there, and only changes":     {[]string{"delete configmaps/b foreground"}, "label serviceaccounts/f team=x", false},
-		"its owner is told to wait by this": {nil, "delete configmaps/b foreground", false},
+		"its owner waits":                    {[]string{"apply b.yaml", "patch x y\ndelete configmaps/b foreground"}, "delete serviceaccounts/f\napply f.yaml", true},
+		"its owner goes at once":             {[]string{"delete configmaps/b background"}, "apply f.yaml", false},
+		"another object waits":               {[]string{"delete configmaps/c foreground"}, "apply f.yaml", false},
+		"it has no owner":                    {[]string{"delete configmaps/b foreground"}, "apply g.yaml", false},
+		"it is there, and only changes":      {[]string{"delete configmaps/b foreground"}, "label serviceaccounts/f team=x", false},
+		"this step deletes the owner itself": {nil, "delete configmaps/b foreground", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := families["collector"].Leave(s, tc.before, tc.step); got != tc.leave {

@@ -128,7 +128,7 @@ func TestRequests(t *testing.T) {
 			told: "Normal SuccessfulDelete Deleted pod: p0; Normal Suspended Job suspended"},
 		"a status that changed in between is counted again later": {job: newJob(1, running(1)), pods: some(1, success), faults: fails("update", "jobs", conflict),
 			did: "update jobs/status", err: true},
-		"a suspension is told when it is written": {job: newJob(1, suspend), faults: fails("update", "jobs", conflict), did: "update jobs/status", err: true},
+		"no Suspended event when the status update fails": {job: newJob(1, suspend), faults: fails("update", "jobs", conflict), did: "update jobs/status", err: true},
 		"a finalizer that stays is tried again": {job: newJob(1, running(1)), pods: some(1, success), faults: fails("patch", "pods", denied),
 			did: "update jobs/status, patch pods", err: true},
 		"a pod that is gone needs no finalizer": {job: newJob(1, running(1)), pods: some(1, success),
