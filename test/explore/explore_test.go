@@ -158,6 +158,9 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%s in %.0f s, after step %d", verdict, time.Since(begin).Seconds(), outcome.At)
+	if len(outcome.Findings) > 0 {
+		t.Log(outcome.Writes())
+	}
 	if verdict == Different {
 		t.Errorf("%s", Long(findings))
 	} else {

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,9 +126,9 @@ func (e *Explorer) seed(ctx context.Context, t testing.TB, pair *Pair, f *Family
 	t.Logf("%s: %s, %d steps, %.0f s%s", script.Name(), verdict, len(script.Steps), time.Since(begin).Seconds(), Brief(findings))
 	switch verdict {
 	case Different:
-		e.keep(ctx, t, pair, f, script, outcome.At, findings)
+		e.keep(ctx, t, pair, f, script, outcome, findings)
 	case Once, Chance:
-		e.save(script, string(verdict), findings)
+		e.save(script, string(verdict), findings, outcome)
 	}
 	return verdict == Different, nil
 }
@@ -150,12 +151,12 @@ func (s *Script) without(o *Outcome) *Script {
 }
 
 // keep shrinks a difference and writes it as a story.
-func (e *Explorer) keep(ctx context.Context, t testing.TB, pair *Pair, f *Family, script *Script, at int, findings []compare.Finding) {
-	small, last := e.Shrink(ctx, t, pair, f, script, findings, at)
+func (e *Explorer) keep(ctx context.Context, t testing.TB, pair *Pair, f *Family, script *Script, first *Outcome, findings []compare.Finding) {
+	small, last := e.Shrink(ctx, t, pair, f, script, findings, first.At)
 	if last != nil {
 		small.Steps = append(small.Steps, Expect(last.Records[0], last.Records[1])...)
 	}
-	path := e.save(small, string(Different), findings)
+	path := e.save(small, string(Different), findings, cmp.Or(last, first))
 	t.Logf("%s: different: %s%s", script.Name(), path, Brief(findings))
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -163,13 +164,15 @@ func (e *Explorer) keep(ctx context.Context, t testing.TB, pair *Pair, f *Family
 		Family: f.Name, Seed: script.Seed, Story: path, Lines: strings.Split(strings.TrimSpace(Brief(findings)), "\n"), Findings: findings})
 }
 
-// save writes a script as a story, and what was found beside it.
-func (e *Explorer) save(script *Script, verdict string, findings []compare.Finding) string {
+// save writes a script as a story, and beside it what was found and what both sides
+// wrote in a play of it.
+func (e *Explorer) save(script *Script, verdict string, findings []compare.Finding, played *Outcome) string {
 	name := filepath.Join(strings.ReplaceAll(verdict, " ", "-"), script.Name()+".txtar")
 	path := filepath.Join(e.Out, name)
 	if os.MkdirAll(filepath.Dir(path), 0o750) == nil {
 		_ = os.WriteFile(path, []byte(script.Text(verdict+" in "+script.Name())), 0o600)
-		_ = os.WriteFile(strings.TrimSuffix(path, ".txtar")+".txt", []byte(Long(findings)), 0o600)
+		text := Long(findings) + played.Writes()
+		_ = os.WriteFile(strings.TrimSuffix(path, ".txtar")+".txt", []byte(text), 0o600)
 	}
 	return name
 }

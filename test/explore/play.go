@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-kcm/kube-controller-manager/test/compare"
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
 	"github.com/kube-kcm/kube-controller-manager/test/scenarios"
 )
 
@@ -52,6 +53,8 @@ type Outcome struct {
 	Refused []int
 	// Records are what each side left behind.
 	Records [2]*compare.Record
+	// Asked are the requests of each side, if there are findings.
+	Asked [2][]harness.AuditEvent
 }
 
 // game is one play of a script on both sides.
@@ -93,6 +96,11 @@ func (p *Pair) Play(ctx context.Context, t testing.TB, f *Family, script *Script
 	}
 	if err == nil && len(g.outcome.Findings) == 0 {
 		err = g.end(ctx)
+	}
+	if len(g.outcome.Findings) > 0 {
+		for i, side := range g.sides {
+			g.outcome.Asked[i] = side.Requests()
+		}
 	}
 	if err == nil && f.Stumbles != nil {
 		reason := f.Stumbles(g.sides[0].Requests())

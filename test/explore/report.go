@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kube-kcm/kube-controller-manager/test/compare"
 )
@@ -93,6 +94,29 @@ func Long(findings []compare.Finding) string {
 	var b strings.Builder
 	for _, f := range findings {
 		fmt.Fprintf(&b, "%s %s: %s\n%s\n\n", f.Controller, f.Kind, f.Subject, f.Detail)
+	}
+	return b.String()
+}
+
+// Writes are what both sides wrote, one after the other, with the time since the first.
+func (o *Outcome) Writes() string {
+	var b strings.Builder
+	for i, side := range []string{"the reference", "ours"} {
+		fmt.Fprintf(&b, "Writes of %s:\n", side)
+		var first time.Time
+		for _, event := range o.Asked[i] {
+			if !event.Write() {
+				continue
+			}
+			if first.IsZero() {
+				first = event.Received
+			}
+			fmt.Fprintf(&b, "%6.2f s %s %s %s -> %d %s\n", event.Received.Sub(first).Seconds(), event.Controller(), event.Verb, event.RequestURI,
+				event.ResponseStatus.Code, event.ResponseStatus.Message)
+			if len(event.RequestObject) > 0 {
+				fmt.Fprintf(&b, "         %s\n", event.RequestObject)
+			}
+		}
 	}
 	return b.String()
 }

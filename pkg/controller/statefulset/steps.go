@@ -49,10 +49,19 @@ func (o observed) written(s step) act.Step {
 		// caches will show which.
 		events := o.events(create, s.pod)
 		events.Untold = apierrors.IsAlreadyExists
+		made := act.Part{Of: s.pod, Stages: []act.Stage{act.InTurn(act.Create{Object: s.pod, Events: events})}}
+		made.Last = func(r act.Results) act.Step {
+			// The claims of a pod that is refused get their owners all the same, but none
+			// because of a pod that is another's.
+			refused := r[0].Became == act.Refused && !apierrors.IsAlreadyExists(r[0].Err)
+			if r[0].Became != act.Done && !refused {
+				return nil
+			}
+			return act.Part{Of: s.pod, Stages: owners, Last: o.ended(repair, s.pod, false)}
+		}
 		part.Stages = []act.Stage{
 			act.InTurn(act.Part{Of: s.pod, Stages: claims, Last: o.ended(create, s.pod, false)}),
-			act.InTurn(act.Create{Object: s.pod, Events: events}),
-			act.InTurn(act.Part{Of: s.pod, Stages: owners, Last: o.ended(repair, s.pod, false)}),
+			act.InTurn(made),
 		}
 		return part
 	case repair:
