@@ -204,3 +204,13 @@ func TestARefusedDeletionIsNoDeletion(t *testing.T) {
 		t.Errorf("not finalized when nobody refuses: %v", got.Err())
 	}
 }
+
+func TestAStatusThatIsRefusedHoldsNoNamespace(t *testing.T) {
+	p := newPlace(t, ending(nil), object("configmaps", "a"))
+	p.client.PrependReactor("update", "namespaces", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return a.GetSubresource() == "status", nil, apierrors.NewForbidden(corev1.Resource("namespaces"), "web", errors.New("a webhook says no"))
+	})
+	if p.pass(t.Context()); !p.finalized() {
+		t.Error("it stays")
+	}
+}

@@ -98,7 +98,8 @@ func (e emptying) finish(so act.Results) act.Plan {
 	status.Phase = corev1.NamespaceTerminating
 	report := act.Status{Of: e.live, Set: func(n client.Object) { n.(*corev1.Namespace).Status = status }}
 	if o.empty() {
-		return act.Plan{Why: "nothing is left", Stages: act.Stages(report), Then: e.finalize, Retry: retried(o)}
+		// A status that cannot be written holds no namespace.
+		return act.Plan{Why: "nothing is left", Stages: act.Stages(report), Then: e.finalize, Else: e.finalize, Retry: retried(o)}
 	}
 	p := act.Plan{Why: o.why(), Status: func(act.Results) act.Step { return report }, RequeueAfter: e.resync, Retry: retried(o)}
 	if len(o.remaining) > 0 {
@@ -124,7 +125,7 @@ func retried(o *outcome) func(act.Results) error {
 	}
 }
 
-// finalize takes the finalizer off the namespace as it is after its status was written.
+// finalize takes the finalizer off the namespace, as it is after its status was written.
 func (e emptying) finalize(so act.Results) act.Plan {
 	if written, is := so[len(so)-1].Object.(*corev1.Namespace); is {
 		return finalizing(written, finalizeTries)
