@@ -29,7 +29,8 @@ func init() {
 			{1, Change("web.yaml", "cronjobs/web", "spec.jobTemplate.metadata", "spec.jobTemplate.metadata.ownerReferences")},
 			{5, missed},
 			{4, func(d *Draw, _ *Script) []string {
-				return []string{`patch cronjobs/web {"spec":{"schedule":"` + fmt.Sprint(One(d, schedules...)) + `"}}`}
+				// A Job that changes just then wakes the CronJob of the original, and may start what is overdue.
+				return []string{"pass 1500ms\n" + `patch cronjobs/web {"spec":{"schedule":"` + fmt.Sprint(One(d, schedules...)) + `"}}`}
 			}},
 			{3, Line(`patch cronjobs/web {"spec":{"suspend":true}}`, `patch cronjobs/web {"spec":{"suspend":false}}`, `patch cronjobs/web {"spec":{"suspend":false}}`)},
 			{3, Line(`patch cronjobs/web {"spec":{"successfulJobsHistoryLimit":%d}}`, `patch cronjobs/web {"spec":{"failedJobsHistoryLimit":%d}}`,

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -45,7 +44,7 @@ func init() {
 			// The set changes at once after the taint, as the original waits for that.
 			{3, Lines([]string{strategy(`{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1,"maxUnavailable":0}}`), "unready daemonsets/web",
 				"node $NS-b taint a=1:NoSchedule\n" + image("v%d")},
-				[]string{`patch daemonsets/web {"spec":{"template":{"spec":{"nodeSelector":{"disk":"ssd"}}}}}`, "label nodes/$NS-b disk=ssd", "label nodes/$NS-b disk-"})},
+				[]string{`patch daemonsets/web {"spec":{"template":{"spec":{"nodeSelector":{"disk":"ssd"}}}}}`, "label nodes/$NS-b disk=ssd" + wake, "label nodes/$NS-b disk-" + wake})},
 			{1, Line("delete daemonsets/web background", "delete daemonsets/web foreground", "delete daemonsets/web orphan", "delete controllerrevisions,app=web",
 				"label controllerrevisions,app=web app=other")},
 			{2, Line("apply web.yaml")},
@@ -67,6 +66,9 @@ func (s *Script) surges() bool {
 		slices.ContainsFunc(slices.Collect(maps.Values(s.Objects)), func(o Object) bool { return surge.MatchString(jsonOf(o)) })
 }
 
+// wake changes the set after something that the original does not look at by itself.
+const wake = "\npass 300ms\nannotate daemonsets/web x.example/wake=%d%d%d%d"
+
 // holdsPods reports whether a finalizer may hold the pods of the set.
 func (s *Script) holdsPods() bool {
 	return strings.Contains(jsonOf(s.Objects["web.yaml"])+strings.Join(s.Steps, "\n"), `"finalizers":["x.example/hold"]`)
@@ -81,7 +83,7 @@ func wakingNodeMove(d *Draw, s *Script) []string {
 	// that is held while it goes.
 	lacks := word[0] == "label" && (s.Objects["quota.yaml"] != nil || s.holdsPods())
 	if lacks || slices.Contains([]string{"delete", "taint", "untaint", "silent", "notready"}, word[2]) {
-		return []string{lines[0] + "\npass 300ms\nannotate daemonsets/web x.example/wake=" + fmt.Sprint(d.Int(0, 999))}
+		return []string{d.numbered(lines[0] + wake)}
 	}
 	return lines
 }

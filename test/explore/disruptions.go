@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -45,7 +46,29 @@ func init() {
 			{1, Line("kubelet off", "kubelet slow-start", "kubelet slow-stop", "kubelet pending")},
 			{3, Line("kubelet on")},
 		}, Disturbances("pods", "poddisruptionbudgets", "poddisruptionbudgets/status")),
+		Leave: evictsTooSoon,
 	})
+}
+
+var (
+	losesPod = regexp.MustCompile(`^proxy (refuse 5\d\d|lose|cut) (create|write) pods`)
+	delays   = regexp.MustCompile(`proxy delay \S+ update poddisruptionbudgets/status`)
+)
+
+// evictsTooSoon reports whether an eviction comes when both are known to differ. After a lost
+// answer to the creation of a pod ours looks for two seconds whether the pod is there. And
+// while statuses are slow, the original takes a new pod for the evicted one of its name.
+func evictsTooSoon(_ *Script, before []string, step string) bool {
+	if !strings.Contains(step, "evict ") {
+		return false
+	}
+	for i := len(before) - 1; i >= 0 && !strings.HasPrefix(before[i], "proxy off"); i-- {
+		if losesPod.MatchString(before[i]) {
+			return true
+		}
+		step = before[i] + "\n" + step
+	}
+	return strings.Contains(step, "evict statefulsets/") && delays.MatchString(step)
 }
 
 // guarded draws one of the lines about what the budget is over, which is "%s".

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kube-kcm/kube-controller-manager/test/compare"
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
@@ -32,9 +33,9 @@ type Family struct {
 	// Leave reports whether a step has no sense after those before it, because what
 	// both do then is known to differ.
 	Leave func(s *Script, before []string, step string) bool
-	// Stumbles returns the fault of the reference that its requests show, after which nothing
-	// of it can be compared; "" if there is none.
-	Stumbles func([]harness.AuditEvent) string
+	// Explains returns the fault of the reference that its requests show and that a finding
+	// comes from; "" if there is none.
+	Explains func([]harness.AuditEvent, *compare.Finding) string
 }
 
 // Move is a kind of step.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/kube-kcm/kube-controller-manager/test/compare"
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
@@ -62,8 +63,9 @@ func rewrite(name string) func(*Draw, *Script) []string {
 	}
 }
 
-// takesSlicesTwice finds the reference creating a slice under the name of one that is there.
-func takesSlicesTwice(requests []harness.AuditEvent) string {
+// takesSlicesTwice finds the reference creating a slice under the name of one that is there,
+// after which nothing of it can be compared.
+func takesSlicesTwice(requests []harness.AuditEvent, _ *compare.Finding) string {
 	if slices.ContainsFunc(requests, func(r harness.AuditEvent) bool {
 		return r.Verb == "create" && r.ObjectRef != nil && r.ObjectRef.Resource == "endpointslices" && r.ResponseStatus.Code == http.StatusConflict
 	}) {
@@ -81,7 +83,7 @@ func init() {
 		Flags:    []string{"--mirroring-max-endpoints-per-subset=3"},
 		Compared: []string{"services", "endpoints", "endpointslices"},
 		Leave:    func(_ *Script, _ []string, step string) bool { return parts.MatchString(step) },
-		Stumbles: takesSlicesTwice,
+		Explains: takesSlicesTwice,
 		Begin: func(d *Draw, s *Script) {
 			for _, name := range []string{"web", "other"} {
 				s.Objects[name+".yaml"] = Object{"apiVersion": "v1", "kind": "Service", "metadata": d.Metadata(name), "spec": Object{"ports": servicePorts(d)}}

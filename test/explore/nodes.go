@@ -1,8 +1,13 @@
 package explore
 
 import (
+	"net/http"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/kube-kcm/kube-controller-manager/test/compare"
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
 var taintKeys = []string{"a", "b", "node.kubernetes.io/out-of-service", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/memory-pressure"}
@@ -52,6 +57,21 @@ func patient(d *Draw, name string) Object {
 	return pod
 }
 
+// cancelsDeleted finds the reference booking a pod that it has deleted, and that something
+// holds, for another eviction, which it then cancels.
+func cancelsDeleted(requests []harness.AuditEvent, finding *compare.Finding) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(finding.Subject, "Pod "), ":")
+	if finding.Kind != compare.KindEvent || !strings.Contains(finding.Subject, "Cancelling deletion of Pod ") {
+		return ""
+	}
+	if slices.ContainsFunc(requests, func(r harness.AuditEvent) bool {
+		return r.Verb == "delete" && r.ObjectRef != nil && r.ObjectRef.Resource == "pods" && r.ObjectRef.Name == name && r.ResponseStatus.Code == http.StatusOK
+	}) {
+		return "The original says that it cancels the deletion of a pod that is on its way out."
+	}
+	return ""
+}
+
 func init() {
 	pods, nodes := []string{"p", "q", "r"}, []string{"$NS-a", "$NS-a", "$NS-b", "$NS-c"}
 	register(&Family{
@@ -61,6 +81,7 @@ func init() {
 			"--terminated-pod-gc-threshold=1"},
 		Compared: []string{"nodes", "pods"},
 		Quiet:    1200 * time.Millisecond,
+		Explains: cancelsDeleted,
 		Begin: func(d *Draw, s *Script) {
 			s.Steps = append(s.Steps, "node $NS-a ready zone=east\nnode $NS-b ready zone="+One(d, "east", "west")+"\nnode $NS-c "+One(d, "ready", "notready")+" zone=west")
 			for _, pod := range pods {

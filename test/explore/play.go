@@ -102,10 +102,10 @@ func (p *Pair) Play(ctx context.Context, t testing.TB, f *Family, script *Script
 			g.outcome.Asked[i] = side.Requests()
 		}
 	}
-	if err == nil && f.Stumbles != nil {
-		reason := f.Stumbles(g.sides[0].Requests())
+	if f.Explains != nil {
 		for i := range g.outcome.Findings {
-			g.outcome.Findings[i].Reason = reason
+			finding := &g.outcome.Findings[i]
+			finding.Reason = f.Explains(g.outcome.Asked[0], finding)
 		}
 	}
 	closed := g.both(func(i int) error {

@@ -1,8 +1,16 @@
 package explore
 
 import (
+	"encoding/json"
+	"net/http"
 	"regexp"
 	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/test/compare"
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
 // addressed is what the pods of a service may differ in.
@@ -85,6 +93,30 @@ func beginServices(d *Draw, s *Script) {
 // which docs/differences.md says, and all that follows would differ.
 var parts = regexp.MustCompile(`^label endpointslices,\S+ (endpointslice\.kubernetes\.io/managed-by|kubernetes\.io/service-name)=`)
 
+// writesEndpointsAgain finds the reference writing Endpoints as they are. It does so in each
+// reconcile of a Service that has the label of headless ones and is none.
+func writesEndpointsAgain(requests []harness.AuditEvent, finding *compare.Finding) string {
+	if finding.Kind != compare.KindObject || !strings.HasPrefix(finding.Subject, "Endpoints ") {
+		return ""
+	}
+	written := map[string]string{}
+	for _, r := range requests {
+		if !r.Write() || r.ObjectRef == nil || r.ObjectRef.Resource != "endpoints" || r.ResponseStatus.Code >= http.StatusBadRequest {
+			continue
+		}
+		var e corev1.Endpoints
+		if json.Unmarshal(r.ResponseObject, &e) != nil || e.Name == "" {
+			continue
+		}
+		now := jsonOf(e.Labels) + jsonOf(e.Subsets)
+		if written[e.Name] == now {
+			return "The original writes the Endpoints of a Service that has the label of headless ones, and is none, in each reconcile."
+		}
+		written[e.Name] = now
+	}
+	return ""
+}
+
 func init() {
 	pods := servicePods
 	register(&Family{
@@ -92,6 +124,7 @@ func init() {
 		Start:    []string{"endpoints-controller", "endpointslice-controller"},
 		Compared: []string{"services", "endpoints", "endpointslices", "pods"},
 		Begin:    beginServices,
+		Explains: writesEndpointsAgain,
 		Leave:    func(_ *Script, _ []string, step string) bool { return parts.MatchString(step) },
 		Moves: slices.Concat([]Move{
 			{8, Change("web.yaml", "services/web", "spec")},

@@ -95,7 +95,7 @@ func (o observed) from(update *appsv1.ControllerRevision, now time.Time) act.Pla
 }
 
 // proceed does what the pods need and reports. Revisions that are not needed any more
-// go after the report, unless it has failed before.
+// go after the report, whatever became of the pods.
 func (o observed) proceed(now time.Time) act.Plan {
 	c := decide(o, now)
 	p := act.Plan{
@@ -108,15 +108,12 @@ func (o observed) proceed(now time.Time) act.Plan {
 		return p
 	}
 	next := func(r act.Results) act.Plan {
-		after := act.Plan{Why: p.Why, RequeueAfter: c.look, Status: p.Status, Counts: p.Counts}
-		if _, err := r.Failed(); err != nil {
-			return after
-		}
+		after := act.Plan{RequeueAfter: c.look, Counts: p.Counts}
 		steps := revisions.Removals(past)
 		if report := o.report(c.status, r); report != nil {
 			steps = append([]act.Step{report}, steps...)
 		}
-		after.Why, after.Status = fmt.Sprintf("%s; deleting %d revisions beyond the history limit", p.Why, len(past)), nil
+		after.Why = fmt.Sprintf("%s; deleting %d revisions beyond the history limit", p.Why, len(past))
 		after.Stages = []act.Stage{act.Each(steps...)}
 		return after
 	}
