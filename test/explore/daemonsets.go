@@ -42,9 +42,15 @@ func init() {
 				`patch daemonsets/web {"spec":{"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}`, `patch daemonsets/web {"spec":{"template":{"spec":{"tolerations":null}}}}`)},
 			{2, Line("unready daemonsets/web", "ready daemonsets/web")},
 			// The set changes at once after the taint, as the original waits for that.
-			{3, Lines([]string{strategy(`{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1,"maxUnavailable":0}}`), "unready daemonsets/web",
-				"node $NS-b taint a=1:NoSchedule\n" + image("v%d")},
-				[]string{`patch daemonsets/web {"spec":{"template":{"spec":{"nodeSelector":{"disk":"ssd"}}}}}`, "label nodes/$NS-b disk=ssd" + wake, "label nodes/$NS-b disk-" + wake})},
+			{2, Lines([]string{strategy(`{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1,"maxUnavailable":0}}`), "unready daemonsets/web",
+				"node $NS-b taint a=1:NoSchedule\n" + image("v%d")})},
+			{2, func(d *Draw, s *Script) []string {
+				lines := []string{`patch daemonsets/web {"spec":{"template":{"spec":{"nodeSelector":{"disk":"ssd"}}}}}`}
+				for _, line := range []string{"label nodes/$NS-b disk=ssd", "label nodes/$NS-b disk-"} {
+					lines = append(lines, waking(d, s, line))
+				}
+				return lines
+			}},
 			{1, Line("delete daemonsets/web background", "delete daemonsets/web foreground", "delete daemonsets/web orphan", "delete controllerrevisions,app=web",
 				"label controllerrevisions,app=web app=other")},
 			{2, Line("apply web.yaml")},
@@ -76,16 +82,17 @@ func (s *Script) holdsPods() bool {
 
 // wakingNodeMove is something that happens to a node, and then to the set where
 // the original waits for that.
-func wakingNodeMove(d *Draw, s *Script) []string {
-	lines := nodeMove(d, s)
-	word := strings.Fields(lines[0])
+func wakingNodeMove(d *Draw, s *Script) []string { return []string{waking(d, s, nodeMove(d, s)[0])} }
+
+func waking(d *Draw, s *Script, line string) string {
+	word := strings.Fields(line)
 	// A label leaves the status behind only where a node lacks the pod that it wanted, or has one
 	// that is held while it goes.
 	lacks := word[0] == "label" && (s.Objects["quota.yaml"] != nil || s.holdsPods())
 	if lacks || slices.Contains([]string{"delete", "taint", "untaint", "silent", "notready"}, word[2]) {
-		return []string{d.numbered(lines[0] + wake)}
+		return d.numbered(line + wake)
 	}
-	return lines
+	return line
 }
 
 // nodeMove is something that happens to a node.

@@ -264,6 +264,7 @@ func TestPlan(t *testing.T) {
 		"a label the service lacks is removed":   {service(), settled(func(e *corev1.Endpoints) { e.Labels["foo"] = "bar" }), "update Endpoints web", "the labels differ"},
 		"the managing label is put back":         {service(), settled(func(e *corev1.Endpoints) { delete(e.Labels, LabelManagedBy) }), "update Endpoints web", "the labels differ"},
 		"a lost word headless is no change":      {service(headless), settled(), "", "the endpoints are up to date"},
+		"nor is that word on another Service":    {service(func(s *corev1.Service) { s.Labels[corev1.IsHeadlessService] = "" }), settled(), "", "the endpoints are up to date"},
 		"a wrong word headless is no change":     {service(), settled(func(e *corev1.Endpoints) { e.Labels[corev1.IsHeadlessService] = "" }), "", "the endpoints are up to date"},
 		"so is one that holds no more":           {service(), settled(func(e *corev1.Endpoints) { e.Annotations[corev1.EndpointsOverCapacity] = truncatedValue }), "update Endpoints web", "the over-capacity annotation differs"},
 		"a wrong claim of truncation is removed": {service(), settled(func(e *corev1.Endpoints) { e.Annotations[corev1.EndpointsOverCapacity] = "warning" }), "update Endpoints web", "the over-capacity annotation differs"},
