@@ -3,7 +3,9 @@ package image
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -84,6 +86,8 @@ type installation struct {
 	image bool
 	// command has the places of files for their names of the control plane.
 	command []string
+	// user is whom the pod runs as, and who has the files; zero is root.
+	user int
 	// files are those of the host that it is given, with their modes.
 	files map[string]hostFile
 	log   string
@@ -100,39 +104,75 @@ func TestItStartsWhereTheOriginalDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, layers, err := built(t).Image(runtime.GOARCH)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, in := range installations {
-		t.Run(in.name, func(t *testing.T) {
-			root := t.TempDir()
-			if in.image {
-				for _, layer := range layers {
-					if err := Unpack(layer, root); err != nil {
-						t.Fatal(err)
-					}
-				}
-			} else {
-				copyFile(t, harness.BuiltBinary(t), filepath.Join(root, in.command[0]), 0o755)
-			}
-			for path, file := range in.files {
-				copyFile(t, cp.File(file.of), filepath.Join(root, path), file.mode)
-			}
-			write(t, filepath.Join(root, "dev/null"), nil, 0o666) // a runtime has devices there
-			if in.log != "" {
-				write(t, filepath.Join(root, in.log), nil, 0o600) // the manifest wants it made
-			}
-			run(t, client, in, root)
-		})
+		t.Run(in.name, func(t *testing.T) { run(t, client, in, installed(t, cp, in)) })
 	}
+}
+
+// Of two files that it may not read, both are named.
+func TestFilesThatItMayNotReadAreNamed(t *testing.T) {
+	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
+	in := installations[slices.IndexFunc(installations, func(in installation) bool { return in.user != 0 })]
+	in.files = maps.Clone(in.files)
+	in.files["etc/kubernetes/pki/ca.key"], in.files["etc/kubernetes/pki/sa.key"] = hostFile{"ca.key", 0}, hostFile{"sa.key", 0}
+	root := installed(t, cp, in)
+	said, err := command(t.Context(), in, root).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("ended with %v", err)
+	}
+	for _, file := range []string{"/etc/kubernetes/pki/ca.key", "/etc/kubernetes/pki/sa.key"} {
+		if !strings.Contains(string(said), file+": permission denied") {
+			t.Errorf("%s is not named in:\n%s", file, said)
+		}
+	}
+}
+
+// installed returns a root directory that has the image, or the executable, and the files
+// of the host.
+func installed(t *testing.T, cp *harness.ControlPlane, in installation) string {
+	t.Helper()
+	root := t.TempDir()
+	if in.image {
+		_, layers, err := built(t).Image(runtime.GOARCH)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, layer := range layers {
+			if err := Unpack(layer, root); err != nil {
+				t.Fatal(err)
+			}
+		}
+	} else {
+		copyFile(t, harness.BuiltBinary(t), filepath.Join(root, in.command[0]), 0o755)
+	}
+	for path, file := range in.files {
+		to := filepath.Join(root, path)
+		copyFile(t, cp.File(file.of), to, file.mode)
+		if os.Getuid() == 0 {
+			if err := os.Chown(to, in.user, in.user); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write(t, filepath.Join(root, "dev/null"), nil, 0o666) // a runtime has devices there
+	if in.log != "" {
+		write(t, filepath.Join(root, in.log), nil, 0o600) // the manifest wants it made
+	}
+	return root
+}
+
+// command is how a runtime starts it in its root.
+func command(ctx context.Context, in installation, root string) *exec.Cmd {
+	program := exec.CommandContext(ctx, lookUp(root, in.command[0]), in.command[1:]...)
+	program.SysProcAttr, program.Dir, program.Env = inside(root, in.user), "/", []string{"PATH=/usr/local/bin:/usr/bin"}
+	return program
 }
 
 // run starts it in its root, waits until it works, and ends it.
 func run(t *testing.T, client kubernetes.Interface, in installation, root string) {
 	var said strings.Builder
-	program := exec.Command(lookUp(root, in.command[0]), in.command[1:]...)
-	program.SysProcAttr, program.Dir, program.Env = inside(root), "/", []string{"PATH=/usr/local/bin:/usr/bin"}
+	program := command(context.Background(), in, root)
 	program.Stdout, program.Stderr = &said, &said
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
@@ -177,14 +217,17 @@ func run(t *testing.T, client kubernetes.Interface, in installation, root string
 	}
 }
 
-// inside is a process whose root is the directory. Where the test is not root's, the
-// process is root in a user namespace of its own.
-func inside(root string) *syscall.SysProcAttr {
+// inside is a process of that user whose root is the directory. Where the test is not root's,
+// it has a user namespace of its own, in which the owner of the files is that user.
+func inside(root string, user int) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Chroot: root}
-	if uid := os.Getuid(); uid != 0 {
+	switch uid := os.Getuid(); {
+	case uid != 0:
 		attr.Cloneflags = syscall.CLONE_NEWUSER
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: uid, Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: uid, Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: os.Getgid(), Size: 1}}
+	case user != 0:
+		attr.Credential = &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}
 	}
 	return attr
 }

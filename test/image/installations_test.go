@@ -8,39 +8,45 @@ const (
 	secret = os.FileMode(0o400)
 )
 
+// kubeadm is what it writes with its defaults.
+var kubeadm = installation{
+	name: "kubeadm", image: true,
+	command: []string{
+		"kube-controller-manager",
+		"--allocate-node-cidrs=true",
+		"--authentication-kubeconfig=/etc/kubernetes/controller-manager.conf",
+		"--authorization-kubeconfig=/etc/kubernetes/controller-manager.conf",
+		"--bind-address=127.0.0.1",
+		"--client-ca-file=/etc/kubernetes/pki/ca.crt",
+		"--cluster-cidr=10.244.0.0/16",
+		"--cluster-name=kubernetes",
+		"--cluster-signing-cert-file=/etc/kubernetes/pki/ca.crt",
+		"--cluster-signing-key-file=/etc/kubernetes/pki/ca.key",
+		"--controllers=*,bootstrapsigner,tokencleaner",
+		"--kubeconfig=/etc/kubernetes/controller-manager.conf",
+		"--leader-elect=true",
+		"--requestheader-client-ca-file=/etc/kubernetes/pki/front-proxy-ca.crt",
+		"--root-ca-file=/etc/kubernetes/pki/ca.crt",
+		"--service-account-private-key-file=/etc/kubernetes/pki/sa.key",
+		"--service-cluster-ip-range=10.96.0.0/12",
+		"--use-service-account-credentials=true",
+	},
+	files: map[string]hostFile{
+		"etc/kubernetes/controller-manager.conf": {"controller-manager.conf", keys},
+		"etc/kubernetes/pki/ca.crt":              {"ca.crt", public},
+		"etc/kubernetes/pki/ca.key":              {"ca.key", keys},
+		"etc/kubernetes/pki/front-proxy-ca.crt":  {"front-proxy-ca.crt", public},
+		"etc/kubernetes/pki/sa.key":              {"sa.key", keys},
+	},
+}
+
 // installations are the command lines of known ways to run the original, with the files
 // that they give it, which are root's.
 var installations = []installation{
-	{
-		name: "kubeadm", image: true,
-		command: []string{
-			"kube-controller-manager",
-			"--allocate-node-cidrs=true",
-			"--authentication-kubeconfig=/etc/kubernetes/controller-manager.conf",
-			"--authorization-kubeconfig=/etc/kubernetes/controller-manager.conf",
-			"--bind-address=127.0.0.1",
-			"--client-ca-file=/etc/kubernetes/pki/ca.crt",
-			"--cluster-cidr=10.244.0.0/16",
-			"--cluster-name=kubernetes",
-			"--cluster-signing-cert-file=/etc/kubernetes/pki/ca.crt",
-			"--cluster-signing-key-file=/etc/kubernetes/pki/ca.key",
-			"--controllers=*,bootstrapsigner,tokencleaner",
-			"--kubeconfig=/etc/kubernetes/controller-manager.conf",
-			"--leader-elect=true",
-			"--requestheader-client-ca-file=/etc/kubernetes/pki/front-proxy-ca.crt",
-			"--root-ca-file=/etc/kubernetes/pki/ca.crt",
-			"--service-account-private-key-file=/etc/kubernetes/pki/sa.key",
-			"--service-cluster-ip-range=10.96.0.0/12",
-			"--use-service-account-credentials=true",
-		},
-		files: map[string]hostFile{
-			"etc/kubernetes/controller-manager.conf": {"controller-manager.conf", keys},
-			"etc/kubernetes/pki/ca.crt":              {"ca.crt", public},
-			"etc/kubernetes/pki/ca.key":              {"ca.key", keys},
-			"etc/kubernetes/pki/front-proxy-ca.crt":  {"front-proxy-ca.crt", public},
-			"etc/kubernetes/pki/sa.key":              {"sa.key", keys},
-		},
-	},
+	kubeadm,
+	// kubeadm with the gate RootlessControlPlane has the pod run as a user of its own, who
+	// has the files.
+	{name: "kubeadm, not as root", image: true, user: 2002, command: kubeadm.command, files: kubeadm.files},
 	{
 		name: "GCE, through go-runner", image: true, log: "var/log/kube-controller-manager.log",
 		command: []string{
