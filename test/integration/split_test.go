@@ -38,8 +38,9 @@ var splitStages = [][]string{
 
 // TestASplitMovesControllersThereAndBack runs the original and ours side by side with the
 // static pods that plan-split writes, and moves controllers to ours and back, as
-// docs/operate/split.md says, while a Deployment rolls and Jobs run. No object may be
-// written by both for one controller, none twice, and none may be lost.
+// docs/operate/split.md says, on two nodes, while a Deployment rolls and Jobs run. No object
+// may be written by both for one controller, none twice, and none may be lost. In the middle
+// of it both leaders are killed, and their standbys go on.
 func TestASplitMovesControllersThereAndBack(t *testing.T) {
 	t.Parallel()
 	s := newSplit(t)
@@ -52,6 +53,10 @@ func TestASplitMovesControllersThereAndBack(t *testing.T) {
 			s.run(t, theirPod, s.manifest)
 		}
 		stage := splitStage{moved: moved, from: time.Now()}
+		if i == killedIn {
+			s.killLeader(t, theirPod)
+			s.killLeader(t, ourPod)
+		}
 		churn.goesOn(t, i)
 		stage.to = time.Now()
 		stages = append(stages, stage)
@@ -59,23 +64,41 @@ func TestASplitMovesControllersThereAndBack(t *testing.T) {
 	churn.finish(t)
 	churn.judge(t)
 	judgeWriters(t, s.cp.Audit, stages)
-	for pod, p := range s.running {
+	for at, p := range s.running {
 		if err := p.Terminate(patient); err != nil {
-			t.Errorf("%s: %v", pod, err)
+			t.Errorf("%s: %v", at, err)
 		}
 	}
 }
 
-// split is a control plane with the kubelet of two static pods.
+// killedIn is the stage in which the leaders are killed: both run something in it.
+const killedIn = 2
+
+// splitNodes is how many nodes have the static pods. One of each pod leads.
+const splitNodes = 2
+
+// splitPod is a static pod on a node.
+type splitPod struct {
+	pod  string
+	node int
+}
+
+func (p splitPod) String() string { return fmt.Sprintf("%s-%d", p.pod, p.node) }
+
+// split is a control plane with the kubelets of two static pods.
 type split struct {
 	cp     *harness.ControlPlane
 	client kubernetes.Interface
 	dir    string
 	// manifest is the static pod of the original when nothing has moved.
 	manifest string
-	port     int
+	// ports are where the pods listen: the nodes of the test have one address.
+	ports    map[splitPod]int
 	binaries map[string]string
-	running  map[string]*harness.Process
+	running  map[splitPod]*harness.Process
+	args     map[splitPod][]string
+	logs     map[splitPod]string
+	starts   int
 	holders  map[string]string
 }
 
@@ -86,22 +109,21 @@ func newSplit(t *testing.T) *split {
 		t.Fatal(err)
 	}
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{Tools: tools})
-	s := &split{cp: cp, client: clientOf(t, cp), dir: t.TempDir(), binaries: map[string]string{}, running: map[string]*harness.Process{}, holders: map[string]string{}}
+	s := &split{cp: cp, client: clientOf(t, cp), dir: t.TempDir(), ports: map[splitPod]int{}, binaries: map[string]string{},
+		running: map[splitPod]*harness.Process{}, args: map[splitPod][]string{}, logs: map[splitPod]string{}, holders: map[string]string{}}
 	for pod, binary := range map[string][2]string{theirPod: {theirs, tools.ReferenceManager}, ourPod: {ours, harness.BuiltBinary(t)}} {
 		s.binaries[pod] = filepath.Join(s.dir, binary[0])
 		if err := os.Symlink(binary[1], s.binaries[pod]); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if s.port, err = harness.FreePort(); err != nil {
-		t.Fatal(err)
-	}
-	port, err := harness.FreePort()
-	if err != nil {
-		t.Fatal(err)
+		for node := range splitNodes {
+			if s.ports[splitPod{pod, node}], err = harness.FreePort(); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	// Their lease is short, as the original keeps it when it ends.
-	args := append(kubeadmArgs(cp), fmt.Sprintf("--secure-port=%d", port), "--kube-api-qps=500", "--kube-api-burst=1000",
+	args := append(kubeadmArgs(cp), fmt.Sprintf("--secure-port=%d", s.ports[splitPod{theirPod, 0}]), "--kube-api-qps=500", "--kube-api-burst=1000",
 		"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=500ms")
 	pod := corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: theirPod, Namespace: "kube-system"},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: theirPod, Image: "original", Command: append([]string{"kube-controller-manager"}, args...)}}}}
@@ -114,17 +136,15 @@ func newSplit(t *testing.T) *split {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		for pod, p := range s.running {
+		for at, p := range s.running {
 			p.Kill()
 			if t.Failed() {
-				t.Logf("%s said:\n%s", pod, harness.Tail(s.log(pod), 0, 40))
+				t.Logf("%s said:\n%s", at, harness.Tail(s.logs[at], 0, 40))
 			}
 		}
 	})
 	return s
 }
-
-func (s *split) log(pod string) string { return filepath.Join(s.dir, pod+".log") }
 
 // move takes the steps from one stage to the next in the order of the procedure: whoever
 // is to run less comes first, and the other when the first runs so.
@@ -157,42 +177,98 @@ func (s *split) plan(t *testing.T, moved []string) string {
 		return dir
 	}
 	out, err := exec.CommandContext(t.Context(), s.binaries[ourPod], "plan-split", "--move="+strings.Join(moved, ","),
-		"--manifest="+s.manifest, "--write-manifests="+dir, fmt.Sprintf("--secure-port=%d", s.port)).CombinedOutput()
+		"--manifest="+s.manifest, "--write-manifests="+dir, fmt.Sprintf("--secure-port=%d", s.ports[splitPod{ourPod, 0}])).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return dir
 }
 
-// run does what a kubelet does when a manifest changes, comes or goes: it ends the pod,
-// and starts what the manifest says. It returns when that leads.
+// run does what the kubelets do when a manifest changes, comes or goes on every node, the
+// leader's last: each ends the pod, and starts what the manifest says. It returns when
+// one of these leads.
 func (s *split) run(t *testing.T, pod, manifest string) {
 	t.Helper()
-	if p := s.running[pod]; p != nil {
-		if err := p.Terminate(patient); err != nil {
+	content, err := os.ReadFile(manifest)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	var made *corev1.Pod
+	if err == nil {
+		made = &corev1.Pod{}
+		if err := yaml.UnmarshalStrict(content, made); err != nil {
 			t.Fatal(err)
 		}
-		delete(s.running, pod)
 	}
-	content, err := os.ReadFile(manifest)
-	if os.IsNotExist(err) {
-		return
+	leader := s.leader(t, pod)
+	for i := range splitNodes {
+		at := splitPod{pod, (leader.node + 1 + i) % splitNodes}
+		if p := s.running[at]; p != nil {
+			if err := p.Terminate(patient); err != nil {
+				t.Fatal(err)
+			}
+			delete(s.running, at)
+		}
+		if made != nil {
+			s.start(t, at, made.Spec.Containers[0].Command[1:])
+		}
 	}
+	if made != nil {
+		s.wait(t, pod)
+	}
+}
+
+func (s *split) start(t *testing.T, at splitPod, args []string) {
+	t.Helper()
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if strings.HasPrefix(arg, "--secure-port=") {
+			args[i] = fmt.Sprintf("--secure-port=%d", s.ports[at])
+		}
+	}
+	s.starts++
+	s.logs[at] = filepath.Join(s.dir, fmt.Sprintf("%s-%d.log", at, s.starts))
+	p, err := harness.StartProcess(at.String(), s.binaries[at.pod], args, s.logs[at])
 	if err != nil {
 		t.Fatal(err)
 	}
-	var made corev1.Pod
-	if err := yaml.UnmarshalStrict(content, &made); err != nil {
+	s.running[at], s.args[at] = p, args
+}
+
+// wait returns when another process than before leads.
+func (s *split) wait(t *testing.T, pod string) {
+	t.Helper()
+	if err := s.running[splitPod{pod, 0}].Until(2*patient, func() error { return s.leads(t.Context(), pod) }); err != nil {
 		t.Fatal(err)
 	}
-	p, err := harness.StartProcess(pod, s.binaries[pod], made.Spec.Containers[0].Command[1:], s.log(pod))
-	if err != nil {
-		t.Fatal(err)
+}
+
+// leader is where the pod leads; of none that runs, some place.
+func (s *split) leader(t *testing.T, pod string) splitPod {
+	t.Helper()
+	for node := range splitNodes {
+		at := splitPod{pod, node}
+		if s.running[at] == nil {
+			continue
+		}
+		said, err := os.ReadFile(s.logs[at])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(strings.ToLower(string(said)), "successfully acquired lease") {
+			return at
+		}
 	}
-	s.running[pod] = p
-	if err := p.Until(2*patient, func() error { return s.leads(t.Context(), pod) }); err != nil {
-		t.Fatal(err)
-	}
+	return splitPod{pod: pod}
+}
+
+// killLeader kills the leader, and starts it again as a kubelet does. Its standby leads then.
+func (s *split) killLeader(t *testing.T, pod string) {
+	t.Helper()
+	at := s.leader(t, pod)
+	s.running[at].Kill()
+	s.start(t, at, s.args[at])
+	s.wait(t, pod)
 }
 
 // leads fails until another process than the last one holds the lease of a pod.
