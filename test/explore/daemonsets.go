@@ -75,9 +75,10 @@ func (s *Script) surges() bool {
 // wake changes the set after something that the original does not look at by itself.
 const wake = "\npass 300ms\nannotate daemonsets/web x.example/wake=%d%d%d%d"
 
-// holdsPods reports whether a finalizer may hold the pods of the set.
+// holdsPods reports whether a finalizer or a slow kubelet may hold the pods of the set.
 func (s *Script) holdsPods() bool {
-	return strings.Contains(jsonOf(s.Objects["web.yaml"])+strings.Join(s.Steps, "\n"), `"finalizers":["x.example/hold"]`)
+	all := jsonOf(s.Objects["web.yaml"]) + strings.Join(s.Steps, "\n")
+	return strings.Contains(all, `"finalizers":["x.example/hold"]`) || strings.Contains(all, "kubelet slow-stop") || strings.Contains(all, "kubelet off")
 }
 
 // wakingNodeMove is something that happens to a node, and then to the set where

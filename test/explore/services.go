@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/kube-kcm/kube-controller-manager/test/compare"
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
@@ -104,15 +102,21 @@ func writesEndpointsAgain(requests []harness.AuditEvent, finding *compare.Findin
 		if !r.Write() || r.ObjectRef == nil || r.ObjectRef.Resource != "endpoints" || r.ResponseStatus.Code >= http.StatusBadRequest {
 			continue
 		}
-		var e corev1.Endpoints
-		if json.Unmarshal(r.ResponseObject, &e) != nil || e.Name == "" {
+		var e struct {
+			Metadata struct {
+				Name   string            `json:"name"`
+				Labels map[string]string `json:"labels"`
+			} `json:"metadata"`
+			Subsets []any `json:"subsets"`
+		}
+		if json.Unmarshal(r.ResponseObject, &e) != nil || e.Metadata.Name == "" {
 			continue
 		}
-		now := jsonOf(e.Labels) + jsonOf(e.Subsets)
-		if written[e.Name] == now {
+		name, now := e.Metadata.Name, jsonOf(e.Metadata.Labels)+jsonOf(e.Subsets)
+		if written[name] == now {
 			return "The original writes the Endpoints of a Service that has the label of headless ones, and is none, in each reconcile."
 		}
-		written[e.Name] = now
+		written[name] = now
 	}
 	return ""
 }
