@@ -1,12 +1,30 @@
 package explore
 
-import "slices"
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var rolls = regexp.MustCompile(`^(patch deployments/.*"template"|undo |apply )`)
+
+// rollsOntoPodsThatStay reports whether a rollout begins while no pod can be deleted. The
+// original stands still when an old ReplicaSet has more pods than it asks for; ours goes on.
+func rollsOntoPodsThatStay(_ *Script, before []string, step string) bool {
+	for _, earlier := range slices.Backward(before) {
+		if strings.HasPrefix(earlier, "webhook ") {
+			return strings.HasPrefix(earlier, "webhook delete pods") && rolls.MatchString(step)
+		}
+	}
+	return false
+}
 
 func init() {
 	register(&Family{
 		Name:     "deployment",
 		Start:    []string{"deployment-controller", "replicaset-controller", "garbage-collector-controller"},
 		Compared: []string{"deployments", "replicasets", "pods"},
+		Leave:    rollsOntoPodsThatStay,
 		Begin: func(d *Draw, s *Script) {
 			if d.Chance(15) {
 				s.Add("bare.yaml", bareReplicaSet(d))
