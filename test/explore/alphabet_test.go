@@ -238,7 +238,7 @@ func TestTheReferenceStumblesOverItsOwnSlices(t *testing.T) {
 		"a conflict":           {request("update", "endpointslices", 409), false},
 		"something else":       {request("create", "pods", 409), false},
 	} {
-		if got := families["mirror"].Explains(tc.requests, nil) != ""; got != tc.want {
+		if got := families["mirror"].Explains(nil, tc.requests, nil) != ""; got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

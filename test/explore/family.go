@@ -33,9 +33,9 @@ type Family struct {
 	// Leave reports whether a step has no sense after those before it, because what
 	// both do then is known to differ.
 	Leave func(s *Script, before []string, step string) bool
-	// Explains returns the fault of the reference that its requests show and that a finding
-	// comes from; "" if there is none.
-	Explains func([]harness.AuditEvent, *compare.Finding) string
+	// Explains returns the fault of the reference that a finding comes from, by the script and by
+	// what the reference asked for; "" if there is none.
+	Explains func(*Script, []harness.AuditEvent, *compare.Finding) string
 }
 
 // Move is a kind of step.

@@ -65,7 +65,7 @@ func rewrite(name string) func(*Draw, *Script) []string {
 
 // takesSlicesTwice finds the reference creating a slice under the name of one that is there,
 // after which nothing of it can be compared.
-func takesSlicesTwice(requests []harness.AuditEvent, _ *compare.Finding) string {
+func takesSlicesTwice(_ *Script, requests []harness.AuditEvent, _ *compare.Finding) string {
 	if slices.ContainsFunc(requests, func(r harness.AuditEvent) bool {
 		return r.Verb == "create" && r.ObjectRef != nil && r.ObjectRef.Resource == "endpointslices" && r.ResponseStatus.Code == http.StatusConflict
 	}) {

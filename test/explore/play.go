@@ -105,7 +105,7 @@ func (p *Pair) Play(ctx context.Context, t testing.TB, f *Family, script *Script
 	if f.Explains != nil {
 		for i := range g.outcome.Findings {
 			finding := &g.outcome.Findings[i]
-			finding.Reason = f.Explains(g.outcome.Asked[0], finding)
+			finding.Reason = f.Explains(g.script, g.outcome.Asked[0], finding)
 		}
 	}
 	closed := g.both(func(i int) error {

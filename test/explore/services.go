@@ -93,7 +93,7 @@ var parts = regexp.MustCompile(`^label endpointslices,\S+ (endpointslice\.kubern
 
 // writesEndpointsAgain finds the reference writing Endpoints as they are. It does so in each
 // reconcile of a Service that has the label of headless ones and is none.
-func writesEndpointsAgain(requests []harness.AuditEvent, finding *compare.Finding) string {
+func writesEndpointsAgain(_ *Script, requests []harness.AuditEvent, finding *compare.Finding) string {
 	if finding.Kind != compare.KindObject || !strings.HasPrefix(finding.Subject, "Endpoints ") {
 		return ""
 	}
