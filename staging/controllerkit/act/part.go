@@ -46,7 +46,7 @@ func (h *hand) part(ctx context.Context, s Part) Result {
 	}
 	if s.Last != nil && !whole.part.shadowed() {
 		if step := s.Last(whole.part); step != nil {
-			whole.part = append(whole.part, h.take(ctx, step))
+			whole.part = append(whole.part, Results{h.take(ctx, step)}.flat()...)
 		}
 	}
 	if i := slices.IndexFunc(whole.part, Result.ends); i >= 0 {

@@ -315,6 +315,18 @@ func (c *counter) Observe(v float64) { *c += counter(v) }
 
 func part(steps ...Step) Part { return Part{Of: pod("whole"), Stages: []Stage{InTurn(steps...)}} }
 
+func TestAPartMayEndWithAnother(t *testing.T) {
+	r := newRig(t, nil)
+	r.answers["create a"], r.answers["create c"] = forbidden, forbidden
+	p := part(create("a"), create("b"))
+	p.Last = func(Results) Step { return part(create("c"), create("d")) }
+	var results Results
+	r.Do(t.Context(), web, observing(&results, InTurn(p)))
+	if got := outcomes(results); got != "refused, not begun, refused, not begun" {
+		t.Errorf("became %s", got)
+	}
+}
+
 func TestAPartTellsAtItsEndWhatBecameOfIt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer error
