@@ -164,15 +164,16 @@ func (e *Explorer) keep(ctx context.Context, t testing.TB, pair *Pair, f *Family
 		Family: f.Name, Seed: script.Seed, Story: path, Lines: strings.Split(strings.TrimSpace(Brief(findings)), "\n"), Findings: findings})
 }
 
-// save writes a script as a story, and beside it what was found and what both sides
-// wrote in a play of it.
+// save writes a script as a story, and beside it what was found, what both sides wrote in
+// a play of it, and what ours logged.
 func (e *Explorer) save(script *Script, verdict string, findings []compare.Finding, played *Outcome) string {
 	name := filepath.Join(strings.ReplaceAll(verdict, " ", "-"), script.Name()+".txtar")
 	path := filepath.Join(e.Out, name)
 	if os.MkdirAll(filepath.Dir(path), 0o750) == nil {
 		_ = os.WriteFile(path, []byte(script.Text(verdict+" in "+script.Name())), 0o600)
-		text := Long(findings) + played.Writes()
-		_ = os.WriteFile(strings.TrimSuffix(path, ".txtar")+".txt", []byte(text), 0o600)
+		base := strings.TrimSuffix(path, ".txtar")
+		_ = os.WriteFile(base+".txt", []byte(Long(findings)+played.Writes()), 0o600)
+		_ = os.WriteFile(base+".log", []byte(played.Log), 0o600)
 	}
 	return name
 }

@@ -53,8 +53,9 @@ type Outcome struct {
 	Refused []int
 	// Records are what each side left behind.
 	Records [2]*compare.Record
-	// Asked are the requests of each side, if there are findings.
+	// Asked are the requests of each side, and Log is what ours logged, if there are findings.
 	Asked [2][]harness.AuditEvent
+	Log   string
 }
 
 // game is one play of a script on both sides.
@@ -101,6 +102,7 @@ func (p *Pair) Play(ctx context.Context, t testing.TB, f *Family, script *Script
 		for i, side := range g.sides {
 			g.outcome.Asked[i] = side.Requests()
 		}
+		g.outcome.Log = g.sides[1].Log()
 	}
 	if f.Explains != nil {
 		for i := range g.outcome.Findings {

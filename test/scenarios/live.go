@@ -138,6 +138,14 @@ func (p *Play) Requests() []harness.AuditEvent {
 	return requests
 }
 
+// Log is what the manager has logged since Open.
+func (p *Play) Log() string {
+	if p.stage.suite.manager == nil {
+		return ""
+	}
+	return p.stage.suite.manager.Log(p.run.logMark)
+}
+
 // Judge reports what holds for every story: no request outside of a role, no
 // panic, a manager that lives.
 func (p *Play) Judge() {

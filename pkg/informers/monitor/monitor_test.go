@@ -195,6 +195,7 @@ type world struct {
 	refused map[string]bool
 	// unserved lists are answered with 404.
 	unserved map[string]bool
+	period   time.Duration
 	clock    skewed
 }
 
@@ -239,7 +240,7 @@ func start(t *testing.T, w *world, objects ...runtime.Object) (*Followed, *recor
 		return refused, nil, err
 	})
 	s := New(Options{
-		Discover: w.discover, Metadata: client, Period: 50 * time.Millisecond, Clock: &w.clock,
+		Discover: w.discover, Metadata: client, Period: w.period, Clock: &w.clock,
 		Whole: func(Resource) (cache.SharedIndexInformer, bool) { return nil, false },
 	})
 	r := &recorder{}
@@ -263,7 +264,7 @@ func fruitWorld() *world {
 	return &world{
 		groups:  []*metav1.APIGroup{group("g", "v1")},
 		lists:   []*metav1.APIResourceList{lists("g/v1", "apples", "pears")},
-		refused: map[string]bool{}, unserved: map[string]bool{},
+		refused: map[string]bool{}, unserved: map[string]bool{}, period: 50 * time.Millisecond,
 	}
 }
 
@@ -344,6 +345,17 @@ func TestResourcesComeAndGo(t *testing.T) {
 	if _, ok := f.State(schema.GroupResource{Group: "g", Resource: "pears"}); ok {
 		t.Error("a resource that is not served has a state")
 	}
+}
+
+// What is not served any more holds up those who must know all, so discovery is read
+// before its time.
+func TestAResourceThatIsNotServedIsLetGoSoon(t *testing.T) {
+	w := fruitWorld()
+	w.period, w.unserved["g/v1/pears"] = time.Hour, true
+	f, _ := start(t, w, fruit...)
+	fixture.Eventually(t, "pears cannot be read", func() bool { return f.Unread() != nil && f.Unread() != errUndiscovered })
+	w.set(func() { w.lists = []*metav1.APIResourceList{lists("g/v1", "apples")} })
+	fixture.Eventually(t, "nothing is unread", func() bool { return f.Unread() == nil })
 }
 
 func TestAnotherVersionTakesOver(t *testing.T) {

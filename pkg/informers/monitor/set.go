@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -81,13 +82,22 @@ func (s *Set) Run(ctx context.Context) {
 		return
 	}
 	defer s.stop()
-	next := s.o.Clock.Now()
+	last, again := s.o.Clock.Now(), closely
+	next := last
 	for ctx.Err() == nil {
-		if !s.o.Clock.Now().Before(next) {
-			next = s.o.Clock.Now().Add(s.look(ctx))
+		if now := s.o.Clock.Now(); !now.Before(next) {
+			last, again = now, min(2*again, s.o.Period)
+			next = now.Add(s.look(ctx))
+		}
+		well, absent := s.settle(ctx)
+		switch soon := last.Add(again); {
+		case !absent:
+			again = closely
+		case soon.Before(next):
+			next = soon // it holds up others until discovery says that it is gone
 		}
 		wait := next.Sub(s.o.Clock.Now())
-		if !s.settle(ctx) {
+		if !well {
 			wait = min(wait, closely)
 		}
 		timer := s.o.Clock.NewTimer(wait)
@@ -229,13 +239,15 @@ func (s *Set) wanted(r Resource) []Interest {
 	return wanted
 }
 
-// settle announces changed states, and reports whether all is well.
-func (s *Set) settle(ctx context.Context) bool {
-	well := s.ready()
+// settle announces changed states, and reports whether all is well, and whether a
+// resource is answered as one that is not served.
+func (s *Set) settle(ctx context.Context) (well, absent bool) {
+	well = s.ready()
 	for _, w := range s.all() {
 		w.release()
 		state := w.state()
 		well = well && state.Listed && state.Err == nil
+		absent = absent || apierrors.IsNotFound(state.Err)
 		if state.Listed == w.shown.Listed && (state.Err == nil) == (w.shown.Err == nil) {
 			continue
 		}
@@ -252,7 +264,7 @@ func (s *Set) settle(ctx context.Context) bool {
 		showState(state)
 		s.call(state.Resource)
 	}
-	return well
+	return well, absent
 }
 
 // call has those look who subscribed to a change of the resource's state.

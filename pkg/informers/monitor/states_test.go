@@ -76,11 +76,11 @@ func TestAChangedStateIsToldOnce(t *testing.T) {
 	s, r := New(Options{Clock: testingclock.NewFakeClock(time.Unix(1000, 0))}), &recorder{}
 	s.Follow(Interest{Wants: func(Resource) bool { return true }, Served: func() { r.served.Add(1) }})
 	s.Follow(Interest{Wants: func(Resource) bool { return true }})
-	if s.settle(ctx) {
+	if well, _ := s.settle(ctx); well {
 		t.Error("all is well before discovery was read")
 	}
 	s.discovered = s.o.Clock.Now()
-	if !s.settle(ctx) {
+	if well, _ := s.settle(ctx); !well {
 		t.Error("something is not well where nothing is served")
 	}
 	pearWatch := watched(s, pears)
@@ -113,7 +113,7 @@ func TestAChangedStateIsToldOnce(t *testing.T) {
 			pearWatch.health.succeed()
 		}
 		before := r.served.Load()
-		if got := s.settle(ctx); got != step.well {
+		if got, _ := s.settle(ctx); got != step.well {
 			t.Errorf("%s: well is %t", step.what, got)
 		}
 		if got := r.served.Load() - before; got != step.told {
