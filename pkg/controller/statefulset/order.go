@@ -18,6 +18,9 @@ type change struct {
 	// growing batches.
 	ordered bool
 	status  appsv1.StatefulSetStatus
+	// leaving are the pods of the current revision that the update deletes; those that
+	// are deleted count no more.
+	leaving []*corev1.Pod
 	look    time.Duration
 	// why is what ends the change here; empty if nothing does.
 	why string

@@ -100,7 +100,7 @@ func (o observed) proceed(now time.Time) act.Plan {
 	c := decide(o, now)
 	p := act.Plan{
 		Why: o.explain(c), Stages: o.stages(c), RequeueAfter: c.look, Prompt: c.ordered,
-		Status: func(r act.Results) act.Step { return o.report(c.status, r) },
+		Status: func(r act.Results) act.Step { return o.report(c, r) },
 		Counts: func(r act.Results) []act.Count { return o.gauges(r, now) },
 	}
 	past := o.unneeded()
@@ -110,7 +110,7 @@ func (o observed) proceed(now time.Time) act.Plan {
 	next := func(r act.Results) act.Plan {
 		after := act.Plan{RequeueAfter: c.look, Counts: p.Counts}
 		steps := revisions.Removals(past)
-		if report := o.report(c.status, r); report != nil {
+		if report := o.report(c, r); report != nil {
 			steps = append([]act.Step{report}, steps...)
 		}
 		after.Why = fmt.Sprintf("%s; deleting %d revisions beyond the history limit", p.Why, len(past))
@@ -125,7 +125,15 @@ func (o observed) proceed(now time.Time) act.Plan {
 // wait, but not while pods cannot be made or deleted, as the next try may be minutes
 // away. On a conflict it is put once more, because the pods were counted regardless
 // of what changed.
-func (o observed) report(status appsv1.StatefulSetStatus, r act.Results) act.Step {
+func (o observed) report(c change, r act.Results) act.Step {
+	status := c.status
+	for _, result := range r {
+		if result.Became == act.Done || result.Became == act.WasGone {
+			if pod, is := result.Step.About().(*corev1.Pod); is && slices.Contains(c.leaving, pod) {
+				status.CurrentReplicas--
+			}
+		}
+	}
 	status = completed(o.set, status)
 	if reported(o.set.Status, status) {
 		return nil

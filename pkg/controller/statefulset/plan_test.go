@@ -143,9 +143,14 @@ func TestSeveralAtOnce(t *testing.T) {
 }
 
 func TestAnUpdateIsCountedAtOnce(t *testing.T) {
-	p := decide(look(newSet(2), podList{newTestPod(0, at("r1")), newTestPod(1, at("r1"))}), noon)
-	if p.status.CurrentReplicas != 1 || p.status.Replicas != 2 {
-		t.Errorf("got %+v", p.status)
+	o := look(newSet(2), podList{newTestPod(0, at("r1")), newTestPod(1, at("r1"))})
+	c := decide(o, noon)
+	for became, want := range map[act.Outcome]int32{act.Done: 1, act.WasGone: 1, act.Refused: 2, act.Uncertain: 2, act.OnHold: 2} {
+		set := newSet(2)
+		o.report(c, act.Results{{Step: act.Delete{Of: c.leaving[0]}, Became: became}}).(act.Status).Set(set)
+		if got := set.Status; got.CurrentReplicas != want || got.Replicas != 2 {
+			t.Errorf("a deletion that is %s: %+v", became, got)
+		}
 	}
 }
 

@@ -55,7 +55,7 @@ func (p *change) roll(o observed, places []place, now time.Time) {
 		// Each in a stage of its own: one by one, from the highest on.
 		p.stage(step{verb: remove, pod: pod})
 		if revisionOf(pod) == o.current.name {
-			p.status.CurrentReplicas--
+			p.leaving = append(p.leaving, pod)
 		}
 	}
 	if len(victims) > 0 && len(p.stages) == len(victims) {
