@@ -94,31 +94,36 @@ var parts = regexp.MustCompile(`^label endpointslices,\S+ (endpointslice\.kubern
 // writesEndpointsAgain finds the reference writing Endpoints as they are. It does so in each
 // reconcile of a Service that has the label of headless ones and is none.
 func writesEndpointsAgain(_ *Script, requests []harness.AuditEvent, finding *compare.Finding) string {
-	if finding.Kind != compare.KindObject || !strings.HasPrefix(finding.Subject, "Endpoints ") {
-		return ""
+	if finding.Kind == compare.KindObject && strings.HasPrefix(finding.Subject, "Endpoints ") && writesAgain(requests, "endpoints") {
+		return "The original writes the Endpoints of a Service that has the label of headless ones, and is none, in each reconcile."
 	}
+	return ""
+}
+
+// writesAgain reports whether the requests write an object as it is.
+func writesAgain(requests []harness.AuditEvent, resource string) bool {
 	written := map[string]string{}
 	for _, r := range requests {
-		if !r.Write() || r.ObjectRef == nil || r.ObjectRef.Resource != "endpoints" || r.ResponseStatus.Code >= http.StatusBadRequest {
+		if !r.Write() || r.ObjectRef == nil || r.ObjectRef.Resource != resource || r.ResponseStatus.Code >= http.StatusBadRequest {
 			continue
 		}
-		var e struct {
+		var o struct {
 			Metadata struct {
 				Name   string            `json:"name"`
 				Labels map[string]string `json:"labels"`
 			} `json:"metadata"`
-			Subsets []any `json:"subsets"`
+			Subsets, Endpoints, Ports []any
 		}
-		if json.Unmarshal(r.ResponseObject, &e) != nil || e.Metadata.Name == "" {
+		if json.Unmarshal(r.ResponseObject, &o) != nil || o.Metadata.Name == "" {
 			continue
 		}
-		name, now := e.Metadata.Name, jsonOf(e.Metadata.Labels)+jsonOf(e.Subsets)
-		if written[name] == now {
-			return "The original writes the Endpoints of a Service that has the label of headless ones, and is none, in each reconcile."
+		now := jsonOf(o)
+		if written[o.Metadata.Name] == now {
+			return true
 		}
-		written[name] = now
+		written[o.Metadata.Name] = now
 	}
-	return ""
+	return false
 }
 
 func init() {
