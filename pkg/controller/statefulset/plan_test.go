@@ -145,9 +145,10 @@ func TestSeveralAtOnce(t *testing.T) {
 func TestAnUpdateIsCountedAtOnce(t *testing.T) {
 	o := look(newSet(2), podList{newTestPod(0, at("r1")), newTestPod(1, at("r1"))})
 	c := decide(o, noon)
+	other := act.Result{Step: act.Delete{Of: newTestPod(7, at("r2"))}, Became: act.Done}
 	for became, want := range map[act.Outcome]int32{act.Done: 1, act.WasGone: 1, act.Refused: 2, act.Uncertain: 2, act.OnHold: 2} {
 		set := newSet(2)
-		o.report(c, act.Results{{Step: act.Delete{Of: c.leaving[0]}, Became: became}}).(act.Status).Set(set)
+		o.report(c, act.Results{other, {Step: act.Delete{Of: c.leaving[0]}, Became: became}}).(act.Status).Set(set)
 		if got := set.Status; got.CurrentReplicas != want || got.Replicas != 2 {
 			t.Errorf("a deletion that is %s: %+v", became, got)
 		}
