@@ -296,6 +296,11 @@ func TestRequests(t *testing.T) {
 			objects: objects(daemon(working(3), posts("0", "2")), revisionOf(ds, 2), revisionOf(v0, 1), node("a"), node("b"), node("c"), pod("q", of(v0), on("b")), pod("r", of(ds), on("c"))),
 			did:     "create pods, delete pods, update daemonsets/status",
 			told:    "Normal SuccessfulCreate Created pod: web-x; Normal SuccessfulDelete Deleted pod: q"},
+		"but not while that one cannot be made": {
+			objects: objects(daemon(working(3), posts("0", "2")), revisionOf(ds, 2), revisionOf(v0, 1), node("a"), node("b"), node("c"), pod("q", of(v0), on("b")), pod("r", of(ds), on("c"))),
+			faults:  func(r *rig) { r.Fail("create", "pods", denied) },
+			did:     "create pods, update daemonsets/status", err: true,
+			told: `Warning FailedCreate Error creating: pods "web-" is forbidden: exceeded quota`},
 		"but not those that pods have": {
 			objects: objects(daemon(working(1), onDelete, func(ds *appsv1.DaemonSet) {
 				ds.Spec.RevisionHistoryLimit = ptr.To[int32](0)

@@ -44,25 +44,31 @@ func plan(o *observed, now time.Time) act.Plan {
 }
 
 // steps are what is to be written for the nodes. What is refused of one kind holds up
-// none of the others.
+// none of the others, but no old pod goes while another cannot be made.
 func (d *draft) steps(obsolete []*appsv1.ControllerRevision) []act.Stage {
-	var parts []act.Step
-	part := func(stage act.Stage) {
-		if len(stage.Steps) > 0 {
-			parts = append(parts, act.Part{Of: d.set, Stages: []act.Stage{stage}})
-		}
-	}
-	var released, removed []act.Step
+	var released, removed, rolled []act.Step
 	for _, pod := range d.release {
 		released = append(released, act.Release{Child: pod, Owner: d.set})
 	}
 	for _, r := range d.remove {
-		removed = append(removed, d.removal(r))
+		if r.why == outdated && !d.q.surges {
+			rolled = append(rolled, d.removal(r))
+		} else {
+			removed = append(removed, d.removal(r))
+		}
 	}
-	part(act.Each(released...))
-	part(act.SlowStart(d.creations()...))
-	part(act.Together(removed...))
-	part(act.EachInTurn(revisions.Removals(obsolete)...))
+	first := d.abreast(act.Each(released...), act.SlowStart(d.creations()...), act.Together(removed...))
+	return append(first, d.abreast(act.Together(rolled...), act.EachInTurn(revisions.Removals(obsolete)...))...)
+}
+
+// abreast is a stage of these, whatever becomes of the others; none if they are empty.
+func (d *draft) abreast(stages ...act.Stage) []act.Stage {
+	var parts []act.Step
+	for _, stage := range stages {
+		if len(stage.Steps) > 0 {
+			parts = append(parts, act.Part{Of: d.set, Stages: []act.Stage{stage}})
+		}
+	}
 	if len(parts) == 0 {
 		return nil
 	}
