@@ -69,6 +69,19 @@ func TestDocumentedBehaviors(t *testing.T) {
 	}
 }
 
+func TestWithoutAWindowNothingIsHeldUp(t *testing.T) {
+	for window, want := range map[time.Duration]limited{
+		0:           {replicas: 2, able: readyForNewScale},
+		time.Second: {replicas: 5, able: downStabilized},
+	} {
+		h := history{}.begun(5, noon)
+		got := limit(bounds{current: 5, desired: 2, lowest: 1, highest: 9}, nil, h, window, noon)
+		if got.replicas != want.replicas || got.able != want.able {
+			t.Errorf("window of %v: %d, %v", window, got.replicas, got.able)
+		}
+	}
+}
+
 func TestStabilization(t *testing.T) {
 	ago := func(seconds int, n int32) recommendation {
 		return recommendation{n, noon.Add(-time.Duration(seconds) * time.Second)}
