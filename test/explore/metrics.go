@@ -79,3 +79,14 @@ func metricFindings(story string, reference, ours map[string]float64) []compare.
 	}
 	return findings
 }
+
+// count reads what both managers have counted.
+func (g *game) count(into *[2]map[string]float64) error {
+	return g.both(func(i int) error {
+		text, err := g.sides[i].Metrics()
+		if err == nil {
+			into[i], err = counts(text)
+		}
+		return err
+	})
+}

@@ -288,17 +288,6 @@ func (g *game) record(ctx context.Context, side int, judge, killed bool) error {
 	return nil
 }
 
-// count reads what both managers have counted.
-func (g *game) count(into *[2]map[string]float64) error {
-	return g.both(func(i int) error {
-		text, err := g.sides[i].Metrics()
-		if err == nil {
-			into[i], err = counts(text)
-		}
-		return err
-	})
-}
-
 // plain decodes objects again, so that numbers are as in the audit log.
 func plain(objects []unstructured.Unstructured) []map[string]any {
 	out := make([]map[string]any, 0, len(objects))
