@@ -81,11 +81,11 @@ func within(changes []change, period int32, now time.Time) int64 {
 	return sum
 }
 
-// highest is the highest recommendation of the window, the newest among them. Without a
-// window that is the newest alone, though the first look remembers the current number.
+// highest is the highest recommendation of the window, the newest among them. With a
+// window of zero that is the newest alone.
 func highest(desired int32, recommendations []recommendation, window time.Duration, now time.Time) int32 {
 	for _, r := range recommendations {
-		if window > 0 && !r.at.Before(now.Add(-window)) {
+		if r.at.After(now.Add(-window)) {
 			desired = max(desired, r.replicas)
 		}
 	}
