@@ -200,7 +200,7 @@ func (s *split) run(t *testing.T, pod, manifest string) {
 			t.Fatal(err)
 		}
 	}
-	leader := s.leader(t, pod)
+	leader, _ := s.leader(t, pod) // none before the first start
 	for i := range splitNodes {
 		at := splitPod{pod, (leader.node + 1 + i) % splitNodes}
 		if p := s.running[at]; p != nil {
@@ -235,16 +235,22 @@ func (s *split) start(t *testing.T, at splitPod, args []string) {
 	s.running[at], s.args[at] = p, args
 }
 
-// wait returns when another process than before leads.
+// wait returns when another process than before leads, and has logged that.
 func (s *split) wait(t *testing.T, pod string) {
 	t.Helper()
 	if err := s.running[splitPod{pod, 0}].Until(2*patient, func() error { return s.leads(t.Context(), pod) }); err != nil {
 		t.Fatal(err)
 	}
+	harness.Eventually(t, patient, func(context.Context) error {
+		if _, known := s.leader(t, pod); !known {
+			return fmt.Errorf("no %s has logged that it leads", pod)
+		}
+		return nil
+	})
 }
 
-// leader is where the pod leads; of none that runs, some place.
-func (s *split) leader(t *testing.T, pod string) splitPod {
+// leader returns where the pod leads, and false if none has logged that it does.
+func (s *split) leader(t *testing.T, pod string) (splitPod, bool) {
 	t.Helper()
 	for node := range splitNodes {
 		at := splitPod{pod, node}
@@ -256,16 +262,17 @@ func (s *split) leader(t *testing.T, pod string) splitPod {
 			t.Fatal(err)
 		}
 		if strings.Contains(strings.ToLower(string(said)), "successfully acquired lease") {
-			return at
+			return at, true
 		}
 	}
-	return splitPod{pod: pod}
+	return splitPod{pod: pod}, false
 }
 
-// killLeader kills the leader, and starts it again as a kubelet does. Its standby leads then.
+// killLeader kills the leader, starts it again as a kubelet does, and returns when another
+// process leads.
 func (s *split) killLeader(t *testing.T, pod string) {
 	t.Helper()
-	at := s.leader(t, pod)
+	at, _ := s.leader(t, pod)
 	s.running[at].Kill()
 	s.start(t, at, s.args[at])
 	s.wait(t, pod)
