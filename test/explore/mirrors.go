@@ -64,9 +64,9 @@ func rewrite(name string) func(*Draw, *Script) []string {
 	}
 }
 
-// takesSlicesTwice finds the reference creating a slice under the name of one that is there,
+// writesSlicesAgain finds the reference creating a slice under the name of one that is there,
 // after which nothing of it can be compared, or updating slices as they are.
-func takesSlicesTwice(_ *Script, requests []harness.AuditEvent, finding *compare.Finding) string {
+func writesSlicesAgain(_ *Script, requests []harness.AuditEvent, finding *compare.Finding) string {
 	if slices.ContainsFunc(requests, func(r harness.AuditEvent) bool {
 		return r.Verb == "create" && r.ObjectRef != nil && r.ObjectRef.Resource == "endpointslices" && r.ResponseStatus.Code == http.StatusConflict
 	}) {
@@ -87,7 +87,7 @@ func init() {
 		Flags:    []string{"--mirroring-max-endpoints-per-subset=3"},
 		Compared: []string{"services", "endpoints", "endpointslices"},
 		Leave:    func(_ *Script, _ []string, step string) bool { return parts.MatchString(step) },
-		Explains: takesSlicesTwice,
+		Explains: writesSlicesAgain,
 		Begin: func(d *Draw, s *Script) {
 			for _, name := range []string{"web", "other"} {
 				s.Objects[name+".yaml"] = Object{"apiVersion": "v1", "kind": "Service", "metadata": d.Metadata(name), "spec": Object{"ports": servicePorts(d)}}

@@ -9,8 +9,9 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
-// makesHistoryAgain finds the reference making the history of a set anew that is being deleted.
-func makesHistoryAgain(s *Script, _ []harness.AuditEvent, finding *compare.Finding) string {
+// recreatesHistory finds the reference creating ControllerRevisions again for a set that is being
+// deleted.
+func recreatesHistory(s *Script, _ []harness.AuditEvent, finding *compare.Finding) string {
 	again := strings.HasPrefix(finding.Subject, "ControllerRevision ") && strings.HasPrefix(finding.Detail, "only with the reference")
 	if again && slices.Contains(s.Steps, "delete statefulsets/web foreground") {
 		return "The original creates history again for a set that is being deleted and whose history went first."
@@ -26,7 +27,7 @@ func init() {
 		Name:     "statefulset",
 		Start:    []string{"statefulset-controller", "garbage-collector-controller"},
 		Compared: []string{"statefulsets", "pods", "persistentvolumeclaims", "controllerrevisions"},
-		Explains: makesHistoryAgain,
+		Explains: recreatesHistory,
 		Begin: func(d *Draw, s *Script) {
 			if d.Chance(10) {
 				s.Add("stranger.yaml", Object{"apiVersion": "v1", "kind": "Pod", "metadata": Object{"name": One(d, "web-0", "web-1"),

@@ -43,8 +43,9 @@ func plan(o *observed, now time.Time) act.Plan {
 	}
 }
 
-// steps are what is to be written for the nodes. What is refused of one kind holds up
-// none of the others, but no old pod goes while another cannot be made.
+// steps are what is to be written for the nodes. The first stage is what nodes need anyhow;
+// what is refused of one kind holds up none of the others. The update and the history
+// limit come after it: no old pod is deleted while another pod cannot be created.
 func (d *draft) steps(obsolete []*appsv1.ControllerRevision) []act.Stage {
 	var released, removed, rolled []act.Step
 	for _, pod := range d.release {

@@ -98,7 +98,7 @@ func (e emptying) finish(so act.Results) act.Plan {
 	status.Phase = corev1.NamespaceTerminating
 	report := act.Status{Of: e.live, Set: func(n client.Object) { n.(*corev1.Namespace).Status = status }}
 	if o.empty() {
-		// A status that cannot be written holds no namespace.
+		// The namespace goes even if its status cannot be written.
 		return act.Plan{Why: "nothing is left", Stages: act.Stages(report), Then: e.finalize, Else: e.finalize, Retry: retried(o)}
 	}
 	p := act.Plan{Why: o.why(), Status: func(act.Results) act.Step { return report }, RequeueAfter: e.resync, Retry: retried(o)}
@@ -125,7 +125,8 @@ func retried(o *outcome) func(act.Results) error {
 	}
 }
 
-// finalize takes the finalizer off the namespace, as it is after its status was written.
+// finalize takes the finalizer off the namespace: as it is after its status was written, or as
+// it was read if that was refused.
 func (e emptying) finalize(so act.Results) act.Plan {
 	if written, is := so[len(so)-1].Object.(*corev1.Namespace); is {
 		return finalizing(written, finalizeTries)
