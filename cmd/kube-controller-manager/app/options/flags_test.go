@@ -28,7 +28,7 @@ func TestFlagsAreThoseOfTheInterface(t *testing.T) {
 		"rejected-pod-backoff":           {Section: ownSection, Type: "bool", Default: "false"},
 		"prune-watch-events":             {Section: ownSection, Type: "bool", Default: "true"},
 		"batch-watch-reads":              {Section: ownSection, Type: "bool", Default: "true"},
-		"concurrent-volume-binder-syncs": {Section: ownSection, Type: "int32", Default: "10"},
+		"concurrent-volume-binder-syncs": {Section: ownSection, Type: "int32", Default: "25"},
 		"node-outage-brake-threshold":    {Section: ownSection, Type: "float32", Default: "0"},
 		"max-deletes-per-minute":         {Section: ownSection, Type: "rates", Default: ""},
 		"pause-configmap":                {Section: ownSection, Type: "namespace/name", Default: ""},

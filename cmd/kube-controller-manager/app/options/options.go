@@ -40,7 +40,7 @@ const (
 	shutdownTimeout = 10 * time.Second
 	// volumeBinderWorkers is how many claims are bound at once by default. Each waits for
 	// the answers to four writes.
-	volumeBinderWorkers = 10
+	volumeBinderWorkers = 25
 )
 
 type leaderElectionConfiguration = componentbaseconfig.LeaderElectionConfiguration
