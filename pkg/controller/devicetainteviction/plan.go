@@ -66,10 +66,11 @@ func plan(o observed, now time.Time) act.Plan {
 // anything is the check of a live read that accepts whatever it finds.
 func anything(client.Object) error { return nil }
 
-// drop forgets the appointment of a pod that need not go.
+// drop forgets the appointment of a pod that need not go. One that was announced and goes
+// may go by our doing.
 func (o observed) drop(why string) act.Plan {
 	p := act.Plan{Why: why, Note: noted(nil)}
-	if o.booked != nil && !o.booked.announced {
+	if o.booked != nil && !(o.booked.announced && o.pod.DeletionTimestamp != nil) {
 		p.Stages = act.Stages(event(o.pod, "Cancelling deletion"))
 	}
 	return p
