@@ -24,13 +24,17 @@ func init() {
 			}
 		},
 		Moves: slices.Concat([]Move{
-			{7, Change("web.yaml", "cronjobs/web", "spec", "spec.jobTemplate")},
+			{7, Change("web.yaml", "cronjobs/web", "spec", "spec.jobTemplate", "spec.schedule", "spec.timeZone")},
 			{2, Change("web.yaml", "cronjobs/web", "spec.jobTemplate.spec", "spec.jobTemplate.spec.template", "spec.jobTemplate.spec.selector")},
 			{1, Change("web.yaml", "cronjobs/web", "spec.jobTemplate.metadata", "spec.jobTemplate.metadata.ownerReferences")},
 			{5, missed},
 			{4, func(d *Draw, _ *Script) []string {
 				// A Job that changes just then wakes the CronJob of the original, and may start what is overdue.
-				return []string{"pass 1500ms\n" + `patch cronjobs/web {"spec":{"schedule":"` + fmt.Sprint(One(d, schedules...)) + `"}}`}
+				change := Object{"schedule": One(d, schedules...)}
+				if d.Chance(20) {
+					change = Object{"timeZone": One(d, "Etc/UTC", "Europe/Berlin", "Pacific/Kiritimati")}
+				}
+				return []string{"pass 1500ms\npatch cronjobs/web " + jsonOf(Object{"spec": change})}
 			}},
 			{3, Line(`patch cronjobs/web {"spec":{"suspend":true}}`, `patch cronjobs/web {"spec":{"suspend":false}}`, `patch cronjobs/web {"spec":{"suspend":false}}`)},
 			{3, Line(`patch cronjobs/web {"spec":{"successfulJobsHistoryLimit":%d}}`, `patch cronjobs/web {"spec":{"failedJobsHistoryLimit":%d}}`,

@@ -84,7 +84,8 @@ func applyAgain(d *Draw, s *Script) []string {
 // scaleGuarded changes how many pods there should be.
 func scaleGuarded(d *Draw, s *Script) []string {
 	if Kind(s.Objects["guarded.yaml"]).Kind == "Thing" {
-		return []string{d.numbered(`patch things.$NS.example.com/web {"spec":{"replicas":%d}}`)}
+		// Ours reads a scale once more a second after a change of a pod, and may find this one.
+		return []string{"pass 1500ms\n" + d.numbered(`patch things.$NS.example.com/web {"spec":{"replicas":%d}}`)}
 	}
 	return guarded("scale %s %d")(d, s)
 }

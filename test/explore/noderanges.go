@@ -1,8 +1,13 @@
 package explore
 
 import (
+	"net/http"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/kube-kcm/kube-controller-manager/test/compare"
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
 // ranged is a node without a kubelet, which has ranges of its own at times.
@@ -17,6 +22,22 @@ func ranged(d *Draw, name string) Object {
 	return o
 }
 
+// takesBlocksBack finds the reference taking a block back from a node whose patches were refused,
+// and trying others with it. With ours it stays that node's, so that none may be left for others.
+func takesBlocksBack(_ *Script, requests []harness.AuditEvent, finding *compare.Finding) string {
+	refused := 0
+	for _, r := range requests {
+		if r.Verb == "patch" && r.ObjectRef != nil && r.ObjectRef.Resource == "nodes" && r.ResponseStatus.Code >= http.StatusBadRequest {
+			refused++
+		}
+	}
+	about := strings.Contains(finding.Subject, "Normal CIDRNotAvailable") || strings.Contains(finding.Subject, "Normal CIDRAssignmentFailed")
+	if refused >= 3 && finding.Kind == compare.KindEvent && about {
+		return "After three failed patches the original takes a block back and tries with another one."
+	}
+	return ""
+}
+
 func init() {
 	names := []string{"a", "b", "c", "d", "e"}
 	register(&Family{
@@ -28,6 +49,7 @@ func init() {
 		Compared: []string{"nodes"},
 		Quiet:    time.Second,
 		Fresh:    true,
+		Explains: takesBlocksBack,
 		Begin: func(d *Draw, s *Script) {
 			for i, name := range names {
 				s.Objects[name+".yaml"] = ranged(d, "$NS-"+name)

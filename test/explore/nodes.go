@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -57,22 +58,43 @@ func patient(d *Draw, name string) Object {
 	return pod
 }
 
-// cancels finds the reference booking a pod that it has deleted, and that something holds, for
-// another eviction, which it then cancels. After a restart it cancels those of lost nodes.
-func cancels(s *Script, requests []harness.AuditEvent, finding *compare.Finding) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(finding.Subject, "Pod "), ":")
-	if finding.Kind != compare.KindEvent || !strings.Contains(finding.Subject, "Cancelling deletion of Pod ") {
+// announces finds the reference saying of a pod what is not so, or once more: it books one that
+// it has deleted, and that something holds, for another eviction, which it then cancels; after a
+// restart it cancels those of lost nodes; and a pod that it gave up it announces with the next taint.
+func announces(s *Script, requests []harness.AuditEvent, finding *compare.Finding) string {
+	if finding.Kind != compare.KindEvent {
 		return ""
 	}
-	if slices.Contains(s.Steps, "restart") {
-		return "After a restart the original takes the NoExecute taints of lost nodes off for a while."
+	name, text, _ := strings.Cut(strings.TrimPrefix(finding.Subject, "Pod "), ":")
+	deleted, refused := 0, 0
+	for _, r := range requests {
+		if r.Verb == "delete" && r.ObjectRef != nil && r.ObjectRef.Resource == "pods" && r.ObjectRef.Name == name {
+			if r.ResponseStatus.Code == http.StatusOK {
+				deleted++
+			} else {
+				refused++
+			}
+		}
 	}
-	if slices.ContainsFunc(requests, func(r harness.AuditEvent) bool {
-		return r.Verb == "delete" && r.ObjectRef != nil && r.ObjectRef.Resource == "pods" && r.ObjectRef.Name == name && r.ResponseStatus.Code == http.StatusOK
-	}) {
+	switch cancelled := strings.Contains(text, "Cancelling deletion of Pod "); {
+	case cancelled && slices.Contains(s.Steps, "restart"):
+		return "After a restart the original takes the NoExecute taints of lost nodes off for a while."
+	case cancelled && deleted > 0:
 		return "The original says that it cancels the deletion of a pod that is on its way out."
+	case strings.Contains(text, "Marking for deletion Pod ") && refused >= triesOfEviction && moreOfReference(finding.Detail):
+		return "The original gives a pod up after five tries, and announces it again with the next taint."
 	}
 	return ""
+}
+
+// triesOfEviction is how often the reference asks for the deletion of a pod.
+const triesOfEviction = 5
+
+// moreOfReference reports whether the reference sent an event more often, and ours sent it.
+func moreOfReference(detail string) bool {
+	var theirs, ours int
+	_, err := fmt.Sscanf(detail, "%d times with the reference, %d times with ours", &theirs, &ours)
+	return err == nil && ours > 0 && theirs > ours
 }
 
 func init() {
@@ -84,7 +106,7 @@ func init() {
 			"--terminated-pod-gc-threshold=1"},
 		Compared: []string{"nodes", "pods"},
 		Quiet:    1200 * time.Millisecond,
-		Explains: cancels,
+		Explains: announces,
 		Begin: func(d *Draw, s *Script) {
 			s.Steps = append(s.Steps, "node $NS-a ready zone=east\nnode $NS-b ready zone="+One(d, "east", "west")+"\nnode $NS-c "+One(d, "ready", "notready")+" zone=west")
 			for _, pod := range pods {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,23 +22,31 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
-// A cluster whose times are a sixth of the defaults: nodes renew their leases every two
-// seconds, a tenth of them stops.
 const (
 	renewingNodes, stoppedNodes = 1000, 10
-
-	renewEvery, nodeGrace, nodePeriod = 4 * time.Second, 8 * time.Second, 800 * time.Millisecond
-	// watchStall is 90 s of a grace period of 50 s.
-	watchStall = nodeGrace * 90 / 50
 	// markedWithin is how much later than its grace period a node may be marked.
 	markedWithin = 5 * time.Second
 	// mostReads is how many reads of leases the stall may cost.
 	mostReads = 20
 )
 
+// outageTimes are how often a node renews its lease, how long it may be silent, how often
+// the manager looks, and how long the watch of leases stands still.
+type outageTimes struct{ every, grace, period, stall time.Duration }
+
+// timesOfOutage are much shorter than a cluster's defaults; OUTAGE_TIMES=full takes the
+// defaults.
+func timesOfOutage() outageTimes {
+	if os.Getenv("OUTAGE_TIMES") == "full" {
+		return outageTimes{every: 10 * time.Second, grace: 50 * time.Second, period: 5 * time.Second, stall: 90 * time.Second}
+	}
+	return outageTimes{every: 4 * time.Second, grace: 8 * time.Second, period: 800 * time.Millisecond, stall: 15 * time.Second}
+}
+
 // nodeFleet is nodes that are objects only, whose leases are renewed.
 type nodeFleet struct {
 	client kubernetes.Interface
+	outageTimes
 
 	mu      sync.Mutex
 	stopped map[string]time.Time // with the last renewal
@@ -59,7 +68,7 @@ func TestAStalledWatchOfLeasesIsNoOutage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &nodeFleet{client: client, stopped: map[string]time.Time{}, renewed: map[string]time.Time{}, marked: map[string]time.Time{}, tainted: map[string]bool{}}
+	f := &nodeFleet{client: client, outageTimes: timesOfOutage(), stopped: map[string]time.Time{}, renewed: map[string]time.Time{}, marked: map[string]time.Time{}, tainted: map[string]bool{}}
 	f.create(t)
 	f.watch(t)
 	go f.live(t.Context())
@@ -74,7 +83,7 @@ func TestAStalledWatchOfLeasesIsNoOutage(t *testing.T) {
 	})
 	cp.StartManager(t, harness.ManagerOptions{Binary: harness.BuiltBinary(t), Kubeconfig: proxy.Kubeconfig, Args: []string{
 		"--controllers=node-lifecycle-controller", "--kube-api-qps=1000", "--kube-api-burst=2000",
-		"--node-monitor-period=" + nodePeriod.String(), "--node-monitor-grace-period=" + nodeGrace.String()}})
+		"--node-monitor-period=" + f.period.String(), "--node-monitor-grace-period=" + f.grace.String()}})
 	harness.Eventually(t, patient, func(context.Context) error { return f.untainted() })
 
 	if n := reads.Load(); n > 0 {
@@ -84,10 +93,10 @@ func TestAStalledWatchOfLeasesIsNoOutage(t *testing.T) {
 	for i := range stoppedNodes {
 		f.stop(fleetNode(i))
 	}
-	stalled := time.NewTimer(watchStall)
+	stalled := time.NewTimer(f.stall)
 	<-stalled.C
 	if n := reads.Load(); n == 0 || n > mostReads {
-		t.Errorf("%d reads of leases in %s, want at most %d", n, watchStall, mostReads)
+		t.Errorf("%d reads of leases in %s, want at most %d", n, f.stall, mostReads)
 	}
 	f.check(t)
 	proxy.Disturb(nil)
@@ -130,7 +139,7 @@ func (f *nodeFleet) each(do func(name string)) {
 
 // live renews the leases, evenly spread over time.
 func (f *nodeFleet) live(ctx context.Context) {
-	tick := time.NewTicker(renewEvery / renewingNodes)
+	tick := time.NewTicker(f.every / renewingNodes)
 	defer tick.Stop()
 	slots := make(chan struct{}, 64)
 	for i := 0; ; i = (i + 1) % renewingNodes {
@@ -226,7 +235,7 @@ func (f *nodeFleet) check(t *testing.T) {
 			t.Errorf("%s: stopped %v, marked %v, tainted %v", name, stopped, marked, f.tainted[name])
 			continue
 		}
-		if late := at.Sub(f.renewed[name].Add(nodeGrace)); stopped && late > markedWithin {
+		if late := at.Sub(f.renewed[name].Add(f.grace)); stopped && late > markedWithin {
 			t.Errorf("%s was marked %s after its grace period", name, late)
 		}
 	}
