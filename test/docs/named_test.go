@@ -37,9 +37,9 @@ func TestEachShellBlockSaysHowItIsTested(t *testing.T) {
 	for _, page := range pages {
 		for i, block := range page.Blocks {
 			switch {
-			case block.Shell() && !slices.Contains([]string{run, host}, block.How):
-				t.Errorf("%s:%d: a block of %s says %q; want %s or %s", page.Name, block.Line, block.Language, block.How, run, host)
-			case block.How == output && (i == 0 || page.Blocks[i-1].How != run):
+			case block.Shell() && !slices.Contains([]string{run, node, host}, block.How):
+				t.Errorf("%s:%d: a block of %s says %q; want %s, %s or %s", page.Name, block.Line, block.Language, block.How, run, node, host)
+			case block.How == output && (i == 0 || page.Blocks[i-1].How != run && page.Blocks[i-1].How != node):
 				t.Errorf("%s:%d: output of no block that runs", page.Name, block.Line)
 			}
 		}

@@ -10,10 +10,12 @@ import (
 	"strings"
 )
 
-// How a shell block is tested, as its info string says: it runs here, or it needs another
-// machine. A block of output after one that runs has what that prints.
+// How a shell block is tested, as its info string says: it runs here, or on a node of
+// kubeadm that is made here, or it needs what cannot be had here. A block of output after
+// one that runs has what that prints.
 const (
 	run    = "run"
+	node   = "node"
 	host   = "host"
 	output = "output"
 )

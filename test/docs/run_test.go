@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,21 @@ func TestThePagesRun(t *testing.T) {
 	root, pages := read(t)
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	lead(t, cp)
+	env := append(commands(t), "KUBECONFIG="+cp.AdminKubeconfig)
+	ran := 0
+	for _, page := range pages {
+		if script := scriptOf(page, run); script != "" {
+			ran++
+			t.Run(page.Name, func(t *testing.T) { play(t, page, script, root, env) })
+		}
+	}
+	if ran < 4 {
+		t.Errorf("only %d pages have commands that run", ran)
+	}
+}
+
+// commands is an environment in which the commands of the pages are found.
+func commands(t *testing.T) []string {
 	bin := t.TempDir()
 	built := harness.BuiltBinary(t)
 	for name, path := range map[string]string{program: built, "kubectl-kcm": filepath.Join(filepath.Dir(built), "kubectl-kcm")} {
@@ -37,18 +53,7 @@ func TestThePagesRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), "KUBECONFIG="+cp.AdminKubeconfig,
-		"PATH="+strings.Join([]string{bin, tools.Dir, os.Getenv("PATH")}, string(filepath.ListSeparator)))
-	ran := 0
-	for _, page := range pages {
-		if script := scriptOf(page); script != "" {
-			ran++
-			t.Run(page.Name, func(t *testing.T) { play(t, page, script, root, env) })
-		}
-	}
-	if ran < 4 {
-		t.Errorf("only %d pages have commands that run", ran)
-	}
+	return append(os.Environ(), "PATH="+strings.Join([]string{bin, tools.Dir, os.Getenv("PATH")}, string(filepath.ListSeparator)))
 }
 
 // lead starts the manager and waits until its controllers work.
@@ -79,13 +84,17 @@ func lead(t *testing.T, cp *harness.ControlPlane) {
 
 const mark = "== block at line "
 
-// scriptOf joins the blocks of a page that run, each after a line that names it; empty if
-// there are none.
-func scriptOf(page page) string {
+// scriptOf joins the blocks of a page of these kinds, each after a line that names it, and
+// those of a node before a wait; empty if there are none.
+func scriptOf(page page, hows ...string) string {
 	var script strings.Builder
 	for _, block := range page.Blocks {
-		if block.How == run {
-			fmt.Fprintf(&script, "echo %q\n%s\n", fmt.Sprintf("%s%d", mark, block.Line), strings.Join(plain(block), ""))
+		if !block.Shell() || !slices.Contains(hows, block.How) {
+			continue
+		}
+		fmt.Fprintf(&script, "echo %q\n%s\n", fmt.Sprintf("%s%d", mark, block.Line), strings.Join(plain(block), ""))
+		if block.How == node {
+			script.WriteString("settle\n")
 		}
 	}
 	return script.String()
@@ -101,12 +110,13 @@ func plain(block block) []string {
 }
 
 func play(t *testing.T, page page, script, root string, env []string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "bash", "-eu", "-c", script)
 	var out, complaints bytes.Buffer
 	shell.Dir, shell.Env, shell.Stdout, shell.Stderr = root, env, &out, &complaints
 	err := shell.Run()
+	t.Logf("%s printed\n%s", page.Name, out.String())
 	printed := map[string]string{}
 	for _, part := range strings.Split(out.String(), mark)[1:] {
 		line, text, _ := strings.Cut(part, "\n")

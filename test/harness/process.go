@@ -37,14 +37,23 @@ var spawner = sync.OnceValue(func() chan<- func() {
 
 // startProcess appends the output to the file log.
 func startProcess(name, path string, args []string, log string) (*Process, error) {
+	return StartCommand(name, exec.Command(path, args...), log)
+}
+
+// StartCommand starts a command that dies with the test and has a process group of its
+// own. Its output is appended to the file log.
+func StartCommand(name string, command *exec.Cmd, log string) (*Process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	defer out.Close()
-	p := &Process{name: name, cmd: exec.Command(path, args...), log: log, done: make(chan struct{})}
+	p := &Process{name: name, cmd: command, log: log, done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = out, out
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	if p.cmd.SysProcAttr == nil {
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	p.cmd.SysProcAttr.Pdeathsig, p.cmd.SysProcAttr.Setpgid = syscall.SIGKILL, true
 	started := make(chan error)
 	spawner() <- func() { started <- p.cmd.Start() }
 	if err := <-started; err != nil {

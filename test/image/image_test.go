@@ -164,8 +164,8 @@ func installed(t *testing.T, cp *harness.ControlPlane, in installation) string {
 
 // command is how a runtime starts it in its root.
 func command(ctx context.Context, in installation, root string) *exec.Cmd {
-	program := exec.CommandContext(ctx, lookUp(root, in.command[0]), in.command[1:]...)
-	program.SysProcAttr, program.Dir, program.Env = inside(root, in.user), "/", []string{"PATH=/usr/local/bin:/usr/bin"}
+	program := exec.CommandContext(ctx, LookUp(root, in.command[0]), in.command[1:]...)
+	program.SysProcAttr, program.Dir, program.Env = Inside(root, in.user), "/", []string{"PATH=/usr/local/bin:/usr/bin"}
 	return program
 }
 
@@ -215,34 +215,6 @@ func run(t *testing.T, client kubernetes.Interface, in installation, root string
 			t.Errorf("the log file holds %q, %v", content, err)
 		}
 	}
-}
-
-// inside is a process of that user whose root is the directory. Where the test is not root's,
-// it has a user namespace of its own, in which the owner of the files is that user.
-func inside(root string, user int) *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Chroot: root}
-	switch uid := os.Getuid(); {
-	case uid != 0:
-		attr.Cloneflags = syscall.CLONE_NEWUSER
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: uid, Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: os.Getgid(), Size: 1}}
-	case user != 0:
-		attr.Credential = &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}
-	}
-	return attr
-}
-
-// lookUp finds a command as a runtime does, by the PATH of the image.
-func lookUp(root, command string) string {
-	if strings.HasPrefix(command, "/") {
-		return command
-	}
-	for _, dir := range []string{"/usr/local/bin", "/usr/bin"} {
-		if _, err := os.Stat(filepath.Join(root, dir, command)); err == nil {
-			return filepath.Join(dir, command)
-		}
-	}
-	return command
 }
 
 func healthy(ctx context.Context) error {
