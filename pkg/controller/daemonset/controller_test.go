@@ -205,6 +205,11 @@ func TestRequests(t *testing.T) {
 			faults:  func(r *rig) { r.Fail("create", "pods", denied) },
 			did:     "create pods, update daemonsets/status", err: true,
 			told: `Warning FailedCreate Error creating: pods "web-" is forbidden: exceeded quota`},
+		"with a surge an old pod that does not work goes, also while others are refused": {
+			objects: objects(daemon(working(1), surging1), revisionOf(ds, 2), revisionOf(v0, 1), node("a", tainted("x", corev1.TaintEffectNoSchedule)), pod("p", of(v0), unready), node("b"), pod("q", of(v0), on("b"))),
+			faults:  func(r *rig) { r.Fail("create", "pods", denied) },
+			did:     "create pods, delete pods, update daemonsets/status", err: true,
+			told: `Normal SuccessfulDelete Deleted pod: p; Warning FailedCreate Error creating: pods "web-" is forbidden: exceeded quota`},
 		"a namespace that ends is no failure": {
 			objects: objects(daemon(), revisionOf(ds, 1), node("a"), node("b")),
 			faults:  func(r *rig) { r.Fail("create", "pods", ending) },
