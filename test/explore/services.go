@@ -91,13 +91,23 @@ func beginServices(d *Draw, s *Script) {
 // which docs/differences.md says, and all that follows would differ.
 var parts = regexp.MustCompile(`^label endpointslices,\S+ (endpointslice\.kubernetes\.io/managed-by|kubernetes\.io/service-name)=`)
 
-// writesEndpointsAgain finds the reference writing Endpoints as they are. It does so in each
-// reconcile of a Service that has the label of headless ones and is none.
-func writesEndpointsAgain(_ *Script, requests []harness.AuditEvent, finding *compare.Finding) string {
-	if finding.Kind == compare.KindObject && strings.HasPrefix(finding.Subject, "Endpoints ") && writesAgain(requests, "endpoints") {
+// faultsOfServices finds the reference writing Endpoints as they are, as it does in each
+// reconcile of a Service that has the label of headless ones and is none; and missing a slice
+// that somebody has deleted and that it has not written since its start.
+func faultsOfServices(s *Script, requests []harness.AuditEvent, finding *compare.Finding) string {
+	switch kind, _, _ := strings.Cut(finding.Subject, " "); {
+	case finding.Kind != compare.KindObject:
+	case kind == "Endpoints" && writesAgain(requests, "endpoints"):
 		return "The original writes the Endpoints of a Service that has the label of headless ones, and is none, in each reconcile."
+	case strings.HasPrefix(kind, "EndpointSlice") && strings.HasPrefix(finding.Detail, "only with ours") && deletedAfterRestart(s.Steps):
+		return "After a restart the original does not notice that somebody deletes a slice which it has not written since."
 	}
 	return ""
+}
+
+func deletedAfterRestart(steps []string) bool {
+	restart := slices.Index(steps, "restart")
+	return restart >= 0 && slices.ContainsFunc(steps[restart:], func(step string) bool { return strings.HasPrefix(step, "delete endpointslices") })
 }
 
 // writesAgain reports whether the requests write an object as it is.
@@ -133,7 +143,7 @@ func init() {
 		Start:    []string{"endpoints-controller", "endpointslice-controller"},
 		Compared: []string{"services", "endpoints", "endpointslices", "pods"},
 		Begin:    beginServices,
-		Explains: writesEndpointsAgain,
+		Explains: faultsOfServices,
 		Leave:    func(_ *Script, _ []string, step string) bool { return parts.MatchString(step) },
 		Moves: slices.Concat([]Move{
 			{8, Change("web.yaml", "services/web", "spec")},
