@@ -32,8 +32,12 @@ func takesBlocksBack(_ *Script, requests []harness.AuditEvent, finding *compare.
 		}
 	}
 	about := strings.Contains(finding.Subject, "Normal CIDRNotAvailable") || strings.Contains(finding.Subject, "Normal CIDRAssignmentFailed")
-	if refused >= 3 && finding.Kind == compare.KindEvent && about {
+	switch {
+	case refused < 3:
+	case finding.Kind == compare.KindEvent && about:
 		return "After three failed patches the original takes a block back and tries with another one."
+	case finding.Kind == compare.KindWrites && strings.HasPrefix(finding.Subject, "change nodes (refused)"):
+		return "A refused patch is tried at growing intervals; with ours a new node of the same name starts with the shortest."
 	}
 	return ""
 }
