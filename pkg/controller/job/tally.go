@@ -60,8 +60,8 @@ func begin(v *view, c carried) *tally {
 		t.status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
 	}
 	if t.status.StartTime == nil && !suspended(v.job) {
+		// Alone it is not written: the start of a Job changes more than its time.
 		t.status.StartTime = ptr.To(metav1.NewTime(v.now))
-		t.changed = true
 	}
 	if t.conclusion == nil && v.job.DeletionTimestamp == nil {
 		t.suspend()

@@ -61,7 +61,10 @@ func TestCounting(t *testing.T) {
 		ends          bool
 	}{
 		"nothing has changed": {job: newJob(2, active(2), func(j *batchv1.Job) { j.Status.Ready = ptr.To(int32(2)) }), pods: some(2)},
-		"the first pods":      {job: newJob(2, fresh), did: carried{created: 2}, first: "2 active 0 ready 0 terminating, 0 succeeded 0 failed"},
+		"a start time alone is not written": {job: newJob(2, leaving, func(j *batchv1.Job) {
+			j.Status.StartTime, j.Status.Ready, j.Status.Terminating = nil, ptr.To(int32(0)), ptr.To(int32(0))
+		})},
+		"the first pods": {job: newJob(2, fresh), did: carried{created: 2}, first: "2 active 0 ready 0 terminating, 0 succeeded 0 failed"},
 		"a success is noted, then counted": {job: newJob(2, active(2)), pods: []*corev1.Pod{newPodOf("a", success), newPodOf("b")}, release: 1,
 			first:  "1 active 1 ready 0 terminating, 0 succeeded 0 failed; noted [a][]",
 			second: "1 active 1 ready 0 terminating, 1 succeeded 0 failed"},
