@@ -28,7 +28,7 @@ import (
 
 const (
 	// etc is where the pages have the files of a control plane.
-	etc      = "/etc/kubernetes"
+	etc = "/etc/kubernetes"
 	// original is how its image is called, after the registry.
 	original = "kube-controller-manager:v1.36.3"
 	// heartbeats are how often the kubelet renews the lease of the node.

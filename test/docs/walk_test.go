@@ -26,11 +26,11 @@ import (
 // in place of it.
 var walk = []string{"shadow.md", "split.md", "upgrade.md", "install.md", "canary.md"}
 
-// TestANodeOfKubeadmIsWalkedOver runs the blocks of these pages on a node that has the
+// TestTheNodePagesRun runs the blocks of these pages on a node that has the
 // manifest of kubeadm and a kubelet for static pods. After each block for a node it waits,
 // as the pages say, until what the manifests name runs and leads. A workload that was
 // there before is not touched by any of it.
-func TestANodeOfKubeadmIsWalkedOver(t *testing.T) {
+func TestTheNodePagesRun(t *testing.T) {
 	root, pages := read(t)
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
 	client, err := kubernetes.NewForConfig(cp.Admin)
