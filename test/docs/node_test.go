@@ -2,14 +2,11 @@ package docs
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -226,16 +223,9 @@ func (k *kubelet) command(pod *corev1.Pod) (*exec.Cmd, error) {
 // root is the image with the volumes of the pod that are on the node.
 func (k *kubelet) root(pod *corev1.Pod) (string, error) {
 	root := k.t.TempDir()
-	_, layers, err := k.archive.Image(runtime.GOARCH)
-	if err != nil {
+	if err := k.archive.Root(root); err != nil {
 		return "", err
 	}
-	for _, layer := range layers {
-		if err := image.Unpack(layer, root); err != nil {
-			return "", err
-		}
-	}
-	k.write(filepath.Join(root, "dev/null"), nil)
 	for _, mount := range pod.Spec.Containers[0].VolumeMounts {
 		for _, volume := range pod.Spec.Volumes {
 			from := filepath.Join(k.dir, volume.HostPath.Path)
@@ -270,7 +260,7 @@ func (k *kubelet) ready(ctx context.Context, p *staticPod) error {
 		}
 		p.shown = true
 	}
-	if err := probe(ctx, p.Spec.Containers[0].Ports[0].ContainerPort); err != nil {
+	if err := image.Healthy(ctx, p.Spec.Containers[0].Ports[0].ContainerPort); err != nil {
 		return err
 	}
 	status := `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`
@@ -288,23 +278,6 @@ func (k *kubelet) ready(ctx context.Context, p *staticPod) error {
 		err = fmt.Errorf("lease %s was not taken since", name)
 	}
 	return err
-}
-
-func probe(ctx context.Context, port int32) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/healthz", port), nil)
-	if err != nil {
-		return err
-	}
-	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("/healthz at port %d: %s", port, response.Status)
-	}
-	return nil
 }
 
 func (k *kubelet) stop(ctx context.Context, p *staticPod) error {

@@ -2,11 +2,8 @@ package image
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -134,17 +131,12 @@ func installed(t *testing.T, cp *harness.ControlPlane, in installation) string {
 	t.Helper()
 	root := t.TempDir()
 	if in.image {
-		_, layers, err := built(t).Image(runtime.GOARCH)
-		if err != nil {
+		if err := built(t).Root(root); err != nil {
 			t.Fatal(err)
-		}
-		for _, layer := range layers {
-			if err := Unpack(layer, root); err != nil {
-				t.Fatal(err)
-			}
 		}
 	} else {
 		copyFile(t, harness.BuiltBinary(t), filepath.Join(root, in.command[0]), 0o755)
+		write(t, filepath.Join(root, "dev/null"), nil, 0o666)
 	}
 	for path, file := range in.files {
 		to := filepath.Join(root, path)
@@ -155,7 +147,6 @@ func installed(t *testing.T, cp *harness.ControlPlane, in installation) string {
 			}
 		}
 	}
-	write(t, filepath.Join(root, "dev/null"), nil, 0o666) // a runtime has devices there
 	if in.log != "" {
 		write(t, filepath.Join(root, in.log), nil, 0o600) // the manifest wants it made
 	}
@@ -189,7 +180,7 @@ func run(t *testing.T, client kubernetes.Interface, in installation, root string
 			t.Logf("it said:\n%s", said.String())
 		}
 	})
-	harness.Eventually(t, patience, func(ctx context.Context) error { return healthy(ctx) })
+	harness.Eventually(t, patience, func(ctx context.Context) error { return Healthy(ctx, 10257) })
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "image-"}}
 	namespace, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
 	if err != nil {
@@ -215,23 +206,6 @@ func run(t *testing.T, client kubernetes.Interface, in installation, root string
 			t.Errorf("the log file holds %q, %v", content, err)
 		}
 	}
-}
-
-func healthy(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://127.0.0.1:10257/healthz", nil)
-	if err != nil {
-		return err
-	}
-	probe := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-	response, err := probe.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("/healthz: %s", response.Status)
-	}
-	return nil
 }
 
 func copyFile(t *testing.T, from, to string, mode os.FileMode) {
