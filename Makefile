@@ -161,7 +161,7 @@ table: ## docs/measured/controllers.md: tests of each controller and the time of
 
 .PHONY: compare
 compare: tools build ## all stories under the original and under ours, side by side: _output/compare
-	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -v -count=1 -timeout=60m -run 'TestStories|TestStatic' ./test/compare/...
+	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -v -count=1 -timeout=100m -run 'TestStories|TestStatic' ./test/compare/...
 
 # One quick story of each kind of controller.
 QUICK := serviceaccount-recreated,serviceaccounttoken-fill,rootca-repaired,replicaset-scale,deployment-recreate,endpoints-named-ports,endpointslice-follow-pods,namespace-emptied,nodelifecycle-conditions,statefulset-identity,daemonset-pod,job-parallelism,cronjob-start,disruption-eviction,ttl-after-finished-pods,hpa-cpu

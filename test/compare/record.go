@@ -164,8 +164,11 @@ func (b *builder) status(identity string, o map[string]any) {
 	leaves := map[string]string{}
 	numbers := map[string]float64{}
 	flatten("status", b.level.object(o)["status"], leaves, numbers, b.level)
-	if o["kind"] == "Pod" {
+	switch o["kind"] {
+	case "Pod":
 		maps.DeleteFunc(leaves, byNode)
+	case "Node":
+		delete(leaves, "status.volumesInUse") // the kubelet's; how far it was by then is chance
 	}
 	for field, value := range leaves {
 		if seen := h.values[field]; len(seen) == 0 || seen[len(seen)-1] != value {

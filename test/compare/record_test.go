@@ -84,6 +84,15 @@ func TestOfAPodOnlyWhatControllersSayIsFollowed(t *testing.T) {
 	}
 }
 
+func TestOfANodeTheVolumesInUseAreNotFollowed(t *testing.T) {
+	r := NewRecord("story-0001", nil, []harness.AuditEvent{request(t, `{"verb":"patch",`+user+`,"objectRef":{"resource":"nodes","subresource":"status"},"responseStatus":{"code":200},
+		"responseObject":{"kind":"Node","metadata":{"name":"n","uid":"u"},"status":{"volumesInUse":["v"],"volumesAttached":[{"name":"v","devicePath":""}]}}}`)}, nil)
+	want := map[string][][]string{"status.volumesAttached": {{`[{"devicePath":"","name":"v"}]`}}}
+	if diff := cmp.Diff(want, r.Statuses["Node n"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestEventsAreCountedByFormAndComponent(t *testing.T) {
 	event := func(name string, code, count int, message string) harness.AuditEvent {
 		return request(t, `{"verb":"create",`+user+`,"objectRef":{"resource":"events"},"responseStatus":{"code":`+encode(code)+`},
