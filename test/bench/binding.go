@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,9 +82,10 @@ func (w *world) bindPairs(ctx context.Context, step, prefix string) error {
 	}
 	mark, client := w.Audit.Mark(), w.load().CoreV1()
 	if err := w.step(ctx, report.Step{Name: step, Objects: count, Unit: "pair"}, func(ctx context.Context) ([]report.Latency, error) {
-		err := paced(ctx, count, w.sizes["rate"], func(i int) error { return createPair(ctx, client, prefix, i, bound) })
+		var answers stopwatch
+		err := paced(ctx, count, w.sizes["rate"], func(i int) error { return createPair(ctx, client, prefix, i, bound, &answers) })
 		took, waited := bound.wait(ctx)
-		return []report.Latency{report.Latencies("created to Bound", took)}, errors.Join(err, waited)
+		return []report.Latency{report.Latencies("created to Bound", took), report.Latencies("create of the load answered", answers.took)}, errors.Join(err, waited)
 	}); err != nil {
 		return err
 	}
@@ -118,17 +120,38 @@ func paced(ctx context.Context, count, rate int, do func(i int) error) error {
 	return nil
 }
 
-// createPair creates a volume and a claim that name each other.
-func createPair(ctx context.Context, client corev1client.CoreV1Interface, prefix string, i int, bound *expectation) error {
+// stopwatch notes how long calls took.
+type stopwatch struct {
+	sync.Mutex
+	took []time.Duration
+}
+
+func (s *stopwatch) time(do func() error) error {
+	began := time.Now()
+	err := do()
+	s.Lock()
+	defer s.Unlock()
+	s.took = append(s.took, time.Since(began))
+	return err
+}
+
+// createPair creates a volume and a claim that name each other. How soon the API server
+// answers says how much of the time to Bound is its own.
+func createPair(ctx context.Context, client corev1client.CoreV1Interface, prefix string, i int, bound *expectation, answers *stopwatch) error {
 	name := fmt.Sprintf("%s-%d", prefix, i)
-	if _, err := client.PersistentVolumes().Create(ctx, volumeFor(name, ""), metav1.CreateOptions{}); err != nil {
+	if err := answers.time(func() error {
+		_, err := client.PersistentVolumes().Create(ctx, volumeFor(name, ""), metav1.CreateOptions{})
+		return err
+	}); err != nil {
 		return err
 	}
 	claim := claimFor(name)
 	claim.Labels = map[string]string{"of": prefix}
 	bound.ask(name)
-	_, err := client.PersistentVolumeClaims(namespace).Create(ctx, claim, metav1.CreateOptions{})
-	return err
+	return answers.time(func() error {
+		_, err := client.PersistentVolumeClaims(namespace).Create(ctx, claim, metav1.CreateOptions{})
+		return err
+	})
 }
 
 // volumeFor is a volume of a driver that nobody runs, for the claim of its name.
