@@ -18,6 +18,7 @@ kube-apiserver k8s.io/kubernetes/cmd/kube-apiserver
 kube-scheduler k8s.io/kubernetes/cmd/kube-scheduler
 kubectl k8s.io/kubernetes/cmd/kubectl
 kube-controller-manager k8s.io/kubernetes/cmd/kube-controller-manager
+kubeadm k8s.io/kubernetes/cmd/kubeadm
 kwok sigs.k8s.io/kwok/cmd/kwok
 kwokctl sigs.k8s.io/kwok/cmd/kwokctl
 staticcheck honnef.co/go/tools/cmd/staticcheck

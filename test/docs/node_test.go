@@ -83,7 +83,7 @@ func newKubelet(t *testing.T, cp *harness.ControlPlane, client kubernetes.Interf
 	}
 	k.theirs = filepath.Join(tools.Dir, program)
 	for path, of := range map[string]string{"controller-manager.conf": "controller-manager.conf", "pki/ca.crt": "ca.crt", "pki/ca.key": "ca.key",
-		"pki/front-proxy-ca.crt": "front-proxy-ca.crt", "pki/sa.key": "sa.key"} {
+		"pki/front-proxy-ca.crt": "front-proxy-ca.crt", "pki/front-proxy-client.crt": "front-proxy-client.crt", "pki/front-proxy-client.key": "front-proxy-client.key", "pki/sa.key": "sa.key"} {
 		content, err := os.ReadFile(cp.File(of))
 		if err != nil {
 			t.Fatal(err)

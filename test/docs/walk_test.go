@@ -70,8 +70,10 @@ func TestTheNodePagesRun(t *testing.T) {
 	}
 }
 
-// settle is what a script calls to wait until the node is as its manifests say.
-const settle = `settle() {
+// helpers are what a script has besides the tools: settle waits until the node is as its
+// manifests say, and kubeadm takes the files of the node for its own.
+const helpers = `kubeadm() { command kubeadm "${@//$NODE/}" --rootfs $NODE; }
+settle() {
   touch $NODE/settle
   for i in $(seq 1200); do
     [ -e $NODE/settle ] || return 0
@@ -84,7 +86,7 @@ const settle = `settle() {
 
 // here is a script with the paths of the node.
 func (k *kubelet) here(script string) string {
-	return settle + strings.ReplaceAll(script, etc, filepath.Join(k.dir, etc))
+	return helpers + strings.ReplaceAll(script, etc, filepath.Join(k.dir, etc))
 }
 
 // obey does what the manifests say until the end, and tells a script that waits for it.

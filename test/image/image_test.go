@@ -14,11 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
@@ -229,30 +227,4 @@ func write(t *testing.T, to string, content []byte, mode os.FileMode) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// The manifest in testdata is what `kubeadm init phase control-plane controller-manager`
-// of 1.36.3 writes for a pod network of 10.244.0.0/16.
-func TestTheManifestIsThatOfKubeadm(t *testing.T) {
-	ours, theirs := manifestOf(t, "../../build/kube-controller-manager.yaml"), manifestOf(t, "testdata/kubeadm.yaml")
-	if got := installations[0].command; !slices.Equal(got, theirs.Spec.Containers[0].Command) {
-		t.Errorf("the command line of kubeadm is %q, tried is %q", theirs.Spec.Containers[0].Command, got)
-	}
-	theirs.Spec.Containers[0].Image = ours.Spec.Containers[0].Image
-	if diff := cmp.Diff(theirs, ours); diff != "" {
-		t.Errorf("more than the image differs:\n%s", diff)
-	}
-}
-
-func manifestOf(t *testing.T, path string) *corev1.Pod {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pod := &corev1.Pod{}
-	if err := yaml.UnmarshalStrict(content, pod); err != nil {
-		t.Fatal(err)
-	}
-	return pod
 }
