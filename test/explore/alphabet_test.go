@@ -12,6 +12,7 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/kube-kcm/kube-controller-manager/test/compare"
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
@@ -222,12 +223,7 @@ func TestNothingComesWhileItsOwnerWaits(t *testing.T) {
 
 func TestTheReferenceStumblesOverItsOwnSlices(t *testing.T) {
 	request := func(verb, resource string, code int) []harness.AuditEvent {
-		var e harness.AuditEvent
-		data := fmt.Sprintf(`{"verb":%q,"objectRef":{"resource":%q},"responseStatus":{"code":%d}}`, verb, resource, code)
-		if err := json.Unmarshal([]byte(data), &e); err != nil {
-			t.Fatal(err)
-		}
-		return []harness.AuditEvent{{}, e}
+		return []harness.AuditEvent{{}, asked(t, verb, resource, "", code)}
 	}
 	for name, tc := range map[string]struct {
 		requests []harness.AuditEvent
@@ -239,6 +235,33 @@ func TestTheReferenceStumblesOverItsOwnSlices(t *testing.T) {
 		"something else":       {request("create", "pods", 409), false},
 	} {
 		if got := families["mirror"].Explains(nil, tc.requests, nil) != ""; got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func asked(t *testing.T, verb, resource, name string, code int) harness.AuditEvent {
+	t.Helper()
+	var e harness.AuditEvent
+	data := fmt.Sprintf(`{"verb":%q,"objectRef":{"resource":%q,"name":%q},"responseStatus":{"code":%d}}`, verb, resource, name, code)
+	if err := json.Unmarshal([]byte(data), &e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestABlockIsTakenBackAfterThreeRefusalsOfOneNode(t *testing.T) {
+	patched := func(name string, code int) harness.AuditEvent { return asked(t, "patch", "nodes", name, code) }
+	exhausted := &compare.Finding{Kind: compare.KindEvent, Subject: "Node a Normal CIDRNotAvailable"}
+	for name, tc := range map[string]struct {
+		requests []harness.AuditEvent
+		want     bool
+	}{
+		"three refusals of one node": {[]harness.AuditEvent{patched("a", 500), patched("a", 403), patched("a", 422)}, true},
+		"one each of three nodes":    {[]harness.AuditEvent{patched("a", 500), patched("b", 500), patched("c", 500)}, false},
+		"two of one node":            {[]harness.AuditEvent{patched("a", 500), patched("a", 200), patched("a", 500)}, false},
+	} {
+		if got := families["noderange"].Explains(nil, tc.requests, exhausted) != ""; got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -25,15 +25,16 @@ func ranged(d *Draw, name string) Object {
 // takesBlocksBack finds the reference taking a block back from a node whose patches were refused,
 // and trying others with it. With ours it stays that node's, so that none may be left for others.
 func takesBlocksBack(_ *Script, requests []harness.AuditEvent, finding *compare.Finding) string {
-	refused := 0
+	refused, most := map[string]int{}, 0
 	for _, r := range requests {
 		if r.Verb == "patch" && r.ObjectRef != nil && r.ObjectRef.Resource == "nodes" && r.ResponseStatus.Code >= http.StatusBadRequest {
-			refused++
+			refused[r.ObjectRef.Name]++
+			most = max(most, refused[r.ObjectRef.Name])
 		}
 	}
 	about := strings.Contains(finding.Subject, "Normal CIDRNotAvailable") || strings.Contains(finding.Subject, "Normal CIDRAssignmentFailed")
 	switch {
-	case refused < 3:
+	case most < 3:
 	case finding.Kind == compare.KindEvent && about:
 		return "After three failed patches the original takes a block back and tries with another one."
 	case finding.Kind == compare.KindWrites && strings.HasPrefix(finding.Subject, "change nodes (refused)"):
