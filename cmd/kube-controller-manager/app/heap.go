@@ -14,6 +14,8 @@ const (
 	room = 72 << 20
 	// calmPercent is by how much the heap of a process at rest may grow.
 	calmPercent = 20
+	// steadyWork is how much work the heap of a process may hold that is neither.
+	steadyWork = 3 * time.Second
 )
 
 const (
@@ -26,8 +28,8 @@ const (
 )
 
 // heap decides how eagerly garbage is collected. A busy process should not spend
-// its time on marking the caches, which last; one at rest should not keep what the
-// busy time needed.
+// its time on marking the caches, which last, and one with a little to do should not
+// mark them every second; one at rest should not keep what the busy time needed.
 type heap struct {
 	allocated uint64
 	quiet     int
@@ -39,13 +41,18 @@ type heap struct {
 func (h *heap) look(allocated, live uint64) (percent int, release bool) {
 	rate := float64(allocated-h.allocated) / heapLook.Seconds()
 	h.allocated = allocated
-	if rate < busyRate {
-		h.quiet++
-		return calmPercent, h.quiet == calmLooks
-	}
-	h.quiet = 0
 	live = max(live, 4<<20) // the runtime's smallest heap
-	return int(max(100*int64(room)/int64(live)-100, 100)), false
+	steady := int(100 * rate * steadyWork.Seconds() / float64(live))
+	switch {
+	case rate >= busyRate:
+		h.quiet = 0
+		return int(max(100*int64(room)/int64(live)-100, 100)), false
+	case steady > calmPercent:
+		h.quiet = 0
+		return steady, false
+	}
+	h.quiet++
+	return calmPercent, h.quiet == calmLooks
 }
 
 // TendHeap sets GOGC by what the process does, until ctx ends. Who sets GOGC

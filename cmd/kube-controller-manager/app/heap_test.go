@@ -16,7 +16,10 @@ func TestGarbageIsCollectedByWhatTheProcessDoes(t *testing.T) {
 		release         bool
 	}
 	for name, looks := range map[string][]look{
-		"at rest":                                      {{1, 30, 20, false}},
+		"at rest": {{1, 30, 20, false}},
+		"steady, the heap holds three seconds' work":   {{4, 12, 50, false}, {7, 12, 87, false}, {4, 2, 150, false}},
+		"steady work of a large heap is rest":          {{4, 12, 50, false}, {4, 40, 20, false}, {4, 40, 20, false}, {4, 40, 20, true}},
+		"a break of steady work is no rest":            {{1, 12, 20, false}, {1, 12, 20, false}, {4, 12, 50, false}, {1, 12, 20, false}},
 		"busy, the heap grows to its room":             {{200, 24, 200, false}},
 		"a heap with little that lives has room":       {{200, 0, 1700, false}, {200, 1, 1700, false}, {200, 8, 800, false}},
 		"a large heap doubles":                         {{2000, 36, 100, false}, {2000, 500, 100, false}},
