@@ -82,13 +82,13 @@ func newKubelet(t *testing.T, cp *harness.ControlPlane, client kubernetes.Interf
 		t.Fatal(err)
 	}
 	k.theirs = filepath.Join(tools.Dir, program)
-	for path, of := range map[string]string{"controller-manager.conf": "controller-manager.conf", "pki/ca.crt": "ca.crt", "pki/ca.key": "ca.key",
-		"pki/front-proxy-ca.crt": "front-proxy-ca.crt", "pki/front-proxy-client.crt": "front-proxy-client.crt", "pki/front-proxy-client.key": "front-proxy-client.key", "pki/sa.key": "sa.key"} {
-		content, err := os.ReadFile(cp.File(of))
+	files := []string{"controller-manager.conf", "pki/ca.crt", "pki/ca.key", "pki/front-proxy-ca.crt", "pki/front-proxy-client.crt", "pki/front-proxy-client.key", "pki/sa.key"}
+	for _, file := range files {
+		content, err := os.ReadFile(cp.File(filepath.Base(file)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		k.write(filepath.Join(k.dir, etc, path), content)
+		k.write(filepath.Join(k.dir, etc, file), content)
 	}
 	if err := os.MkdirAll(k.manifests(), 0o755); err != nil {
 		t.Fatal(err)
