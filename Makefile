@@ -92,6 +92,10 @@ build-examples: ## build the examples of build/examples into _output/bin
 tools: ## build etcd, kube-apiserver, kubectl, kwok and the rest into _output/tools/bin
 	@env -u CGO_ENABLED GOWORK=off hack/tools/build.sh
 
+.PHONY: tools-containerd
+tools-containerd: ## build containerd, ctr and crane into _output/tools/bin
+	@env -u CGO_ENABLED GOWORK=off hack/containerd/build.sh
+
 .PHONY: tools-monitoring
 tools-monitoring: ## build Prometheus and promtool into _output/tools/bin
 	@env -u CGO_ENABLED GOWORK=off hack/monitoring/build.sh
@@ -138,7 +142,7 @@ test-monitoring: tools tools-monitoring build ## the rules and the dashboard of 
 	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off ./test/integration -run 'TestRulesAndDashboardFit|TestMetricsAreAsDocumented'
 
 .PHONY: test-image
-test-image: tools build plugin ## a release is whole on all platforms, its image starts where the original's does, and the documents of operators hold
+test-image: tools tools-containerd build plugin ## a release is whole on all platforms, its image starts where the original's does, and the documents of operators hold
 	@$(MAKE) --no-print-directory release
 	cd hack/image && GOWORK=off $(GO) test -vet=off ./...
 	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off ./test/image

@@ -37,10 +37,12 @@ func TestEachShellBlockSaysHowItIsTested(t *testing.T) {
 	for _, page := range pages {
 		for i, block := range page.Blocks {
 			switch {
-			case block.Shell() && !slices.Contains([]string{run, node, host}, block.How):
-				t.Errorf("%s:%d: a block of %s says %q; want %s, %s or %s", page.Name, block.Line, block.Language, block.How, run, node, host)
-			case block.How == output && (i == 0 || page.Blocks[i-1].How != run && page.Blocks[i-1].How != node):
+			case block.Shell() && !slices.Contains([]string{run, node, files, targets}, block.How):
+				t.Errorf("%s:%d: a block of %s says %q; want %s, %s, %s or %s", page.Name, block.Line, block.Language, block.How, run, node, files, targets)
+			case block.How == output && (i == 0 || !slices.Contains([]string{run, node, files}, page.Blocks[i-1].How)):
 				t.Errorf("%s:%d: output of no block that runs", page.Name, block.Line)
+			case block.How == targets && slices.ContainsFunc(block.Commands(), func(command string) bool { return !makeTarget.MatchString(command) }):
+				t.Errorf("%s:%d: it runs nowhere, and has more than targets of make", page.Name, block.Line)
 			}
 		}
 	}

@@ -26,6 +26,8 @@ import (
 const (
 	// etc is where the pages have the files of a control plane.
 	etc = "/etc/kubernetes"
+	// local is where they put executables.
+	local = "/usr/local/bin"
 	// original is how its image is called, after the registry.
 	original = "kube-controller-manager:v1.36.3"
 	// heartbeats are how often the kubelet renews the lease of the node.
@@ -90,8 +92,10 @@ func newKubelet(t *testing.T, cp *harness.ControlPlane, client kubernetes.Interf
 		}
 		k.write(filepath.Join(k.dir, etc, file), content)
 	}
-	if err := os.MkdirAll(k.manifests(), 0o755); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{k.manifests(), filepath.Join(k.dir, local)} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName()}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
 	if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {

@@ -11,13 +11,14 @@ import (
 )
 
 // How a shell block is tested, as its info string says: it runs here, or on a node of
-// kubeadm that is made here, or it needs what cannot be had here. A block of output after
-// one that runs has what that prints.
+// kubeadm that is made here, or there among the files of a release. A block of make only
+// names targets. A block of output after one that runs has what that prints.
 const (
-	run    = "run"
-	node   = "node"
-	host   = "host"
-	output = "output"
+	run     = "run"
+	node    = "node"
+	files   = "files"
+	targets = "make"
+	output  = "output"
 )
 
 var shells = []string{"sh", "bash", "shell", "console"}

@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
@@ -26,7 +28,7 @@ const patience = time.Minute
 func TestThePagesRun(t *testing.T) {
 	root, pages := read(t)
 	cp := harness.StartControlPlane(t, harness.ControlPlaneOptions{})
-	lead(t, cp)
+	forward(t, cp, lead(t, cp))
 	env := append(commands(t), "KUBECONFIG="+cp.AdminKubeconfig)
 	ran := 0
 	for _, page := range pages {
@@ -57,7 +59,7 @@ func commands(t *testing.T) []string {
 }
 
 // lead starts the manager and waits until its controllers work.
-func lead(t *testing.T, cp *harness.ControlPlane) {
+func lead(t *testing.T, cp *harness.ControlPlane) kubernetes.Interface {
 	log := filepath.Join(t.TempDir(), "manager.log")
 	manager, err := harness.StartProcess(program, harness.BuiltBinary(t), []string{
 		"--kubeconfig=" + cp.ManagerKubeconfig, "--authentication-kubeconfig=" + cp.ManagerKubeconfig, "--authorization-kubeconfig=" + cp.ManagerKubeconfig,
@@ -80,6 +82,21 @@ func lead(t *testing.T, cp *harness.ControlPlane) {
 		_, err := client.CoreV1().ServiceAccounts("kube-system").Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})
+	return client
+}
+
+// forward makes the manager's pod, on a node that forwards ports to it.
+func forward(t *testing.T, cp *harness.ControlPlane, client kubernetes.Interface) {
+	cp.ForwardPorts(t, nodeName())
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: program + "-" + nodeName()},
+		Spec: corev1.PodSpec{NodeName: nodeName(), HostNetwork: true, Containers: []corev1.Container{{Name: "c", Image: original}}}}
+	if _, err := client.CoreV1().Pods(metav1.NamespaceSystem).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	running := []byte(`{"status":{"phase":"Running"}}`)
+	if _, err := client.CoreV1().Pods(metav1.NamespaceSystem).Patch(t.Context(), pod.Name, types.MergePatchType, running, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
 }
 
 const mark = "== block at line "
@@ -92,7 +109,12 @@ func scriptOf(page page, hows ...string) string {
 		if !block.Shell() || !slices.Contains(hows, block.How) {
 			continue
 		}
-		fmt.Fprintf(&script, "echo %q\n%s\n", fmt.Sprintf("%s%d", mark, block.Line), strings.Join(plain(block), ""))
+		fmt.Fprintf(&script, "echo %q\n", fmt.Sprintf("%s%d", mark, block.Line))
+		if text := strings.Join(plain(block), ""); block.How == files {
+			fmt.Fprintf(&script, "cd $FILES\n%s\ncd - >/dev/null\n", text)
+		} else {
+			script.WriteString(text + "\n")
+		}
 		if block.How == node {
 			script.WriteString("settle\n")
 		}

@@ -46,7 +46,8 @@ func TestTheNodePagesRun(t *testing.T) {
 	harness.Eventually(t, patience, k.sync)
 	before := settled(t, client)
 
-	env := append(commands(t), "KUBECONFIG="+cp.AdminKubeconfig, "TOKEN="+token(t, client), "NODE="+k.dir)
+	env := append(commands(t), "KUBECONFIG="+cp.AdminKubeconfig, "TOKEN="+token(t, client), "NODE="+k.dir, "FILES="+released(t, root))
+	env = append(env, containers(t, k.dir)...)
 	ctx, stop := context.WithCancel(t.Context())
 	obeyed := make(chan struct{})
 	go func() {
@@ -56,7 +57,7 @@ func TestTheNodePagesRun(t *testing.T) {
 	for _, name := range walk {
 		for _, page := range pages {
 			if filepath.Base(page.Name) == name {
-				t.Run(page.Name, func(t *testing.T) { play(t, page, k.here(scriptOf(page, run, node)), root, env) })
+				t.Run(page.Name, func(t *testing.T) { play(t, page, k.here(scriptOf(page, run, node, files)), root, env) })
 			}
 		}
 	}
@@ -71,8 +72,11 @@ func TestTheNodePagesRun(t *testing.T) {
 }
 
 // helpers are what a script has besides the tools: settle waits until the node is as its
-// manifests say, and kubeadm takes the files of the node for its own.
+// manifests say, kubeadm takes the files of the node for its own, ctr speaks to its
+// containerd, and registry.example.com is on this machine.
 const helpers = `kubeadm() { command kubeadm "${@//$NODE/}" --rootfs $NODE; }
+ctr() { command ctr --address $CONTAINERD "$@"; }
+crane() { command crane "${@/#registry.example.com/$REGISTRY}"; }
 settle() {
   touch $NODE/settle
   for i in $(seq 1200); do
@@ -86,7 +90,7 @@ settle() {
 
 // here is a script with the paths of the node.
 func (k *kubelet) here(script string) string {
-	return helpers + strings.ReplaceAll(script, etc, filepath.Join(k.dir, etc))
+	return helpers + strings.NewReplacer(etc, filepath.Join(k.dir, etc), local, filepath.Join(k.dir, local)).Replace(script)
 }
 
 // obey does what the manifests say until the end, and tells a script that waits for it.
