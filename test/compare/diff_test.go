@@ -97,6 +97,10 @@ func TestChangesMayBeToldInOneWriteMoreInAStoryButNotInAllTogether(t *testing.T)
 	if found := Totals(results[:1]); len(found) != 1 || found[0].Story != allStories {
 		t.Errorf("found %v", found)
 	}
+	results[0].Findings = []Finding{{Controller: "c", Kind: KindWrites, Subject: "change pods/status", Reason: "known"}}
+	if found := Totals(results[:1]); len(found) != 0 {
+		t.Errorf("found %v", found)
+	}
 }
 
 func TestALineDiffShowsTheSurroundings(t *testing.T) {

@@ -49,7 +49,8 @@ func (c *comparison) most(what string, n int) int {
 const allStories = "all"
 
 // Totals finds the controllers that sent more requests in all stories together,
-// which chance does not explain: the slack is two and a fiftieth. Refused ones depend on the time for retries.
+// which chance does not explain: the slack is two and a fiftieth. What is accepted of a
+// story is left out of the sum, and so is what was refused: it depends on the time for retries.
 func Totals(results []Result) []Finding {
 	sums := [2]map[string]map[string]int{{}, {}}
 	for _, result := range results {
@@ -57,12 +58,20 @@ func Totals(results []Result) []Finding {
 			continue
 		}
 		for i, record := range []*Record{result.Ours, result.Reference} {
-			addUp(sums[i], record.Writes)
+			for who, writes := range record.Writes {
+				done := byEffect(writes)
+				for _, f := range result.Findings {
+					if f.Kind == KindWrites && f.Controller == who && f.Reason != "" {
+						delete(done, f.Subject)
+					}
+				}
+				addUp(sums[i], map[string]map[string]int{who: done})
+			}
 		}
 	}
 	var findings []Finding
 	for _, who := range slices.Sorted(maps.Keys(sums[0])) {
-		ours, theirs := byEffect(sums[0][who]), byEffect(sums[1][who])
+		ours, theirs := sums[0][who], sums[1][who]
 		for _, what := range slices.Sorted(maps.Keys(ours)) {
 			slack := 0
 			if strings.HasPrefix(what, "change ") {

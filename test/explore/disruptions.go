@@ -46,7 +46,9 @@ func init() {
 			{1, Line("kubelet off", "kubelet slow-start", "kubelet slow-stop", "kubelet pending")},
 			{3, Line("kubelet on")},
 		}, Disturbances("pods", "poddisruptionbudgets", "poddisruptionbudgets/status")),
-		Leave: evictsTooSoon,
+		Leave: func(s *Script, before []string, step string) bool {
+			return evictsTooSoon(s, before, step) || leavesUnseen(step)
+		},
 	})
 }
 
@@ -69,6 +71,12 @@ func evictsTooSoon(_ *Script, before []string, step string) bool {
 		step = before[i] + "\n" + step
 	}
 	return strings.Contains(step, "evict statefulsets/") && delays.MatchString(step)
+}
+
+// leavesUnseen reports whether a pod leaves its budget and no other takes its place. The
+// original does not look at a budget then.
+func leavesUnseen(step string) bool {
+	return strings.HasPrefix(step, "label-pod ") && !strings.Contains(step, "deployments/") && !strings.Contains(step, "replicasets/")
 }
 
 // guarded draws one of the lines about what the budget is over, which is "%s".

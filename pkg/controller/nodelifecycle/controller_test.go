@@ -250,6 +250,20 @@ func TestTaintsComeOffInAFullDisruptionAndGoOnAfterIt(t *testing.T) {
 	}
 }
 
+func TestANodeThatChangesItsZoneIsEvictedOnce(t *testing.T) {
+	r := newRig(t, node("a", ready("False"), labels(corev1.LabelTopologyZone, "west")), node("b", ready("True")))
+	if r.do(monitorPass, target{node: "a"}); !r.tainted("a") {
+		t.Fatal("it is not tainted")
+	}
+	r.refresh()
+	r.cache(node("a", ready("False"), labels(corev1.LabelTopologyZone, "north"), taints("node.kubernetes.io/not-ready:NoSchedule", "node.kubernetes.io/not-ready:NoExecute")))
+	r.clock.Step(10 * time.Second)
+	r.do(monitorPass, target{node: "a"})
+	if again := r.writes(); len(again) > 0 {
+		t.Errorf("it is written again: %v", again)
+	}
+}
+
 func TestAConflictIsDecidedFromTheLiveNode(t *testing.T) {
 	r := newRig(t, node("a", ready("True")), node("b", ready("True")))
 	r.do(monitorPass)
