@@ -31,7 +31,7 @@ if [ "$(cat "$bin/.pins" 2>/dev/null)" = "$pins" ]; then
   [ -n "$missing" ] || exit 0
 fi
 
-echo "Building the tools into _output/tools/bin; six to eight minutes on two cores the first time."
+echo "Building the tools into _output/tools/bin; about twelve minutes on two cores the first time."
 count=$(echo "$tools" | grep -c .)
 n=0
 while read -r name package; do

@@ -32,30 +32,11 @@ const (
 	dialing   = 30 * time.Second
 )
 
-// Watches says how watches of caches are made cheap.
-type Watches struct {
-	// Prune cuts the fields that trimmed caches do not keep out of their events.
-	Prune bool
-	// Batch reads busy connections at intervals. Each read wakes a chain of goroutines for
-	// every watch that has an event in it, which costs more than the events. Heartbeats,
-	// on which nobody acts one by one, have a connection and a longer interval of their own.
-	Batch bool
-}
-
-// Caches returns the configuration of a client that only fills trimmed caches.
-func (w Watches) Caches(config *rest.Config) (*rest.Config, error) {
-	config, err := w.WholeCaches(config)
-	if err == nil && w.Prune {
-		config.Wrap(shorten)
-	}
-	return config, err
-}
-
-// WholeCaches is Caches for what keeps other fields: its watches come whole.
-func (w Watches) WholeCaches(config *rest.Config) (*rest.Config, error) {
-	if !w.Batch {
-		return rest.CopyConfig(config), nil
-	}
+// Batched returns the configuration of a client of caches whose busy connections are read
+// at intervals. Each read wakes a chain of goroutines for every watch that has an event in
+// it, which costs more than the events. Heartbeats, on which nobody acts one by one, have
+// a connection and a longer interval of their own.
+func Batched(config *rest.Config) (*rest.Config, error) {
 	slow := rest.CopyConfig(config)
 	slow.Dial = dialer(heartbeatInterval, 1)
 	heartbeats, err := rest.TransportFor(slow)

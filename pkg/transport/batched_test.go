@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bytes"
 	"crypto/tls"
 	"io"
 	"net"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
 )
 
 // A write to a pipe ends when it was read: when that is tells when the reader came.
@@ -72,7 +73,7 @@ func TestHeartbeatsHaveAConnectionOfTheirOwn(t *testing.T) {
 		_, _ = io.WriteString(w, r.RemoteAddr)
 	}))
 	defer server.Close()
-	config, err := Watches{Batch: true}.Caches(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	config, err := Batched(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,9 +82,18 @@ func TestHeartbeatsHaveAConnectionOfTheirOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := func(path string) string {
-		response, err := client.Get(server.URL + path)
+		var over net.Conn
+		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { over = info.Conn.(*tls.Conn).NetConn() }}
+		request, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodGet, server.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, is := over.(*batched); !is {
+			t.Errorf("%s is read over a %T", path, over)
 		}
 		defer response.Body.Close()
 		address, err := io.ReadAll(response.Body)
@@ -104,62 +114,6 @@ func TestHeartbeatsHaveAConnectionOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestWhoPrunesGetsAPartOfAWatch reads a watch by the configurations of trimmed caches and of others.
-func TestWhoPrunesGetsAPartOfAWatch(t *testing.T) {
-	frame := event(t, usualPod())
-	short := framed(Event(nil, frame))
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf;stream=watch")
-		_, _ = w.Write(framed(frame))
-	}))
-	defer server.Close()
-	for name, tc := range map[string]struct {
-		of      func(*rest.Config) (*rest.Config, error)
-		want    []byte
-		batched bool // the connection is left alone while it is busy
-	}{
-		"trimmed":                     {Watches{Prune: true, Batch: true}.Caches, short, true},
-		"whole":                       {Watches{Prune: true, Batch: true}.WholeCaches, framed(frame), true},
-		"trimmed, not pruned":         {Watches{Batch: true}.Caches, framed(frame), true},
-		"trimmed, read as it comes":   {Watches{Prune: true}.Caches, short, false},
-		"trimmed, as in the original": {Watches{}.Caches, framed(frame), false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cut, decoded := count(t, cutBytes), count(t, decodedBytes)
-			config, err := tc.of(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			client, err := rest.HTTPClientFor(config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var over net.Conn
-			trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { over = info.Conn.(*tls.Conn).NetConn() }}
-			request, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodGet, server.URL+"/api/v1/pods?watch=true", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			response, err := client.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := io.ReadAll(response.Body)
-			_ = response.Body.Close()
-			if err != nil || !bytes.Equal(got, tc.want) {
-				t.Errorf("%d bytes, %v, want %d", len(got), err, len(tc.want))
-			}
-			cut, decoded = count(t, cutBytes)-cut, count(t, decodedBytes)-decoded
-			if pruned := len(tc.want) == len(short); pruned != (cut == float64(len(frame)+header-len(short))) || pruned != (decoded == float64(len(short))) {
-				t.Errorf("counted %v bytes as cut out and %v as decoded", cut, decoded)
-			}
-			if _, ok := over.(*batched); ok != tc.batched {
-				t.Errorf("read over a %T", over)
-			}
-		})
-	}
-}
-
 func TestClosingEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, client := net.Pipe()
@@ -174,4 +128,13 @@ func TestClosingEndsTheWait(t *testing.T) {
 			t.Errorf("closed again: %v", err)
 		}
 	})
+}
+
+func count(t testing.TB, of metrics.CounterMetric) float64 {
+	t.Helper()
+	n, err := testutil.GetCounterMetricValue(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -8,11 +8,8 @@
 // When the process stops, it lets the writes under way finish, and sends none after
 // them; nor does it send one when the lease may be lost (Finishing).
 //
-// It makes the watches of the caches cheap (Caches). The fields that cache.Trim would
-// drop are cut out of the bytes of a watch event before it is decoded, so they are
-// neither allocated nor collected. Busy connections are read at intervals, those that
-// bring heartbeats at longer ones. This only saves work: cache.Trim alone decides what
-// a cached object holds, and bytes that are not understood are passed on unchanged.
+// It makes the watches of the caches cheap (Batched): busy connections are read at
+// intervals, those that bring heartbeats at longer ones.
 //
 // It asks for no more of the answer to a write of a pod than is used (PodMetadata).
 package transport

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +27,33 @@ const (
 	protobufMedia = runtime.ContentTypeProtobuf
 	jsonMedia     = runtime.ContentTypeJSON
 )
+
+var objects = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
+
+func init() { utilruntime.Must(metav1.AddMetaToScheme(scheme.Scheme)) }
+
+// encoded is the object as the API server answers with it.
+func encoded(t testing.TB, object runtime.Object) []byte {
+	t.Helper()
+	gvks, _, err := scheme.Scheme.ObjectKinds(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.GetObjectKind().SetGroupVersionKind(gvks[0])
+	var raw bytes.Buffer
+	if err := objects.Encode(object, &raw); err != nil {
+		t.Fatal(err)
+	}
+	return raw.Bytes()
+}
+
+func usualPod() *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "web-1", Namespace: "shop", UID: "4a1f", ResourceVersion: "7", Labels: map[string]string{"app": "web"}},
+		Spec:       corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "web", Image: "web:1"}}},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1"},
+	}
+}
 
 // request is what a server was asked.
 type request struct {

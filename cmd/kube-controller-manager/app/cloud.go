@@ -47,17 +47,14 @@ func (p *process) openCloud(ctx context.Context) error {
 
 // addCloud makes the caches of the loops of the cloud, and gives the provider what it works
 // with: clients, and the caches if it asks for them.
-func (cc *ControllerContext) addCloud(ctx context.Context) (err error) {
+func (cc *ControllerContext) addCloud(ctx context.Context) error {
 	provider := cc.process.cloud
 	if provider == nil {
 		return nil
 	}
-	cc.wholes, err = cc.whole(ctx, func(client kubernetes.Interface, resync time.Duration) *cache.Factory {
+	cc.wholes = cc.narrowed(func(client kubernetes.Interface, resync time.Duration) *cache.Factory {
 		return cache.NewFactory(client, resync)
 	})
-	if err != nil {
-		return err
-	}
 	// Under leader migration there are two terms, which end together.
 	cc.process.cloudOnce.Do(func() {
 		provider.Initialize(cc.cloudClients(), ctx.Done())

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/compatibility"
@@ -126,6 +127,15 @@ func resyncIn(least time.Duration) func() time.Duration {
 	return func() time.Duration { return time.Duration(float64(least) * (rand.Float64() + 1)) }
 }
 
+// reading makes the configuration of a client that fills caches.
+func (p *process) reading(ctx context.Context, config *rest.Config) (*rest.Config, error) {
+	config = transport.Reads(p.rates.Limited(config, 1, 1), klog.FromContext(ctx))
+	if !p.BatchWatchReads {
+		return config, nil
+	}
+	return transport.Batched(config)
+}
+
 // addInformers makes the shared caches, with clients of their own so that they
 // do not compete with a controller's writes.
 func (cc *ControllerContext) addInformers(ctx context.Context, termName string) error {
@@ -133,8 +143,7 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 	if err != nil {
 		return fmt.Errorf("configure the client of the shared caches: %w", err)
 	}
-	config = cc.process.rates.Limited(config, 1, 1)
-	if config, err = cc.process.Watches.Caches(transport.Reads(config, klog.FromContext(ctx))); err != nil {
+	if config, err = cc.process.reading(ctx, config); err != nil {
 		return fmt.Errorf("make the connections of the shared caches: %w", err)
 	}
 	cc.reads = &monitor.Reads{}
@@ -162,8 +171,7 @@ func (cc *ControllerContext) addMonitors(ctx context.Context, client discovery.D
 	if err != nil {
 		return fmt.Errorf("configure the client of the metadata caches: %w", err)
 	}
-	config = cc.process.rates.Limited(config, 1, 1)
-	if config, err = cc.process.Watches.Caches(transport.Reads(config, klog.FromContext(ctx))); err != nil {
+	if config, err = cc.process.reading(ctx, config); err != nil {
 		return fmt.Errorf("make the connections of the metadata caches: %w", err)
 	}
 	metadataClient, err := metadata.NewForConfig(config)
@@ -184,26 +192,6 @@ func (cc ControllerContext) narrowed(of cache.Narrow) *cache.Factory {
 	factory := of(cc.cacheClient, cc.Resync())
 	*cc.narrow = append(*cc.narrow, factory)
 	return factory
-}
-
-// whole is narrowed for a cache of what the shared ones do not keep, and their connection
-// does not bring: of pods, what Trim drops.
-func (cc ControllerContext) whole(ctx context.Context, of cache.Narrow) (*cache.Factory, error) {
-	config, err := cc.RootClients.Config("shared-informers")
-	if err != nil {
-		return nil, fmt.Errorf("configure the client of a cache of whole objects: %w", err)
-	}
-	config = cc.process.rates.Limited(config, 1, 1)
-	if config, err = cc.process.Watches.WholeCaches(transport.Reads(config, klog.FromContext(ctx))); err != nil {
-		return nil, fmt.Errorf("make the connections of a cache of whole objects: %w", err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make the client of a cache of whole objects: %w", err)
-	}
-	factory := of(client, cc.Resync())
-	*cc.narrow = append(*cc.narrow, factory)
-	return factory, nil
 }
 
 // addDiscovery makes the REST mapper and asks what is served.

@@ -77,11 +77,8 @@ func newPersistentVolumeExpander(_ context.Context, cc ControllerContext, hand r
 	return persistentvolumeexpander.New(core.PersistentVolumeClaims(), core.PersistentVolumes(), hand)
 }
 
-func newSELinuxWarning(ctx context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
-	pods, err := cc.whole(ctx, selinuxwarning.Informers)
-	if err != nil {
-		return nil, err
-	}
+func newSELinuxWarning(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
+	pods := cc.narrowed(selinuxwarning.Informers)
 	core := cc.Informers.Core().V1()
 	return selinuxwarning.New(selinuxwarning.Caches{
 		Pods: pods.Core().V1().Pods(), Claims: core.PersistentVolumeClaims(), Volumes: core.PersistentVolumes(),

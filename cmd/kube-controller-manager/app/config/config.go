@@ -64,8 +64,8 @@ type Config struct {
 	PauseConfigMap types.NamespacedName
 	// MaxDeletesPerMinute are the rates that deletions are held to; none for no limit.
 	MaxDeletesPerMinute []act.DeleteRate
-	// Watches says how the watches of the caches are made cheap.
-	Watches transport.Watches
+	// BatchWatchReads has busy connections of the caches read at intervals.
+	BatchWatchReads bool
 
 	// ComponentGlobalsRegistry knows the feature gates and the emulated version.
 	ComponentGlobalsRegistry compatibility.ComponentGlobalsRegistry

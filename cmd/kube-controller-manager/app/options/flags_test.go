@@ -26,7 +26,6 @@ func TestFlagsAreThoseOfTheInterface(t *testing.T) {
 		"shadow":                         {Section: ownSection, Type: "bool", Default: "false"},
 		"shadow-window":                  {Section: ownSection, Type: "duration", Default: "30s"},
 		"rejected-pod-backoff":           {Section: ownSection, Type: "bool", Default: "false"},
-		"prune-watch-events":             {Section: ownSection, Type: "bool", Default: "true"},
 		"batch-watch-reads":              {Section: ownSection, Type: "bool", Default: "true"},
 		"concurrent-volume-binder-syncs": {Section: ownSection, Type: "int32", Default: "25"},
 		"node-outage-brake-threshold":    {Section: ownSection, Type: "float32", Default: "0"},

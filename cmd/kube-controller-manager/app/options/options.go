@@ -87,8 +87,8 @@ type KubeControllerManagerOptions struct {
 	PrintRelease bool
 	// TracingConfigFile says where traces are sent; "" for none.
 	TracingConfigFile string
-	// Watches says how the watches of the caches are made cheap.
-	Watches transport.Watches
+	// BatchWatchReads has busy connections of the caches read at intervals.
+	BatchWatchReads bool
 
 	// ComponentGlobalsRegistry has the flags of feature gates and versions. Its
 	// Set must be called after parsing and before anything reads a gate.
@@ -119,7 +119,7 @@ func newOptions(registry compatibility.ComponentGlobalsRegistry) (*KubeControlle
 		ControllerShutdownTimeout: shutdownTimeout,
 		VolumeBinderWorkers:       volumeBinderWorkers,
 		Shadow:                    ShadowOptions{Window: shadowWindow},
-		Watches:                   transport.Watches{Prune: true, Batch: true},
+		BatchWatchReads:           true,
 		ComponentGlobalsRegistry:  registry,
 	}
 	shared, err := sharedOptions(o.ComponentConfig)
@@ -220,7 +220,7 @@ func (o *KubeControllerManagerOptions) Config(ctx context.Context, all, disabled
 		RejectedPodBackoff:        o.RejectedPodBackoff,
 		VolumeBinderWorkers:       o.VolumeBinderWorkers,
 		NodeOutageBrakeThreshold:  o.NodeOutageBrakeThreshold,
-		Watches:                   o.Watches,
+		BatchWatchReads:           o.BatchWatchReads,
 		ComponentGlobalsRegistry:  o.ComponentGlobalsRegistry,
 		File:                      o.configFile(),
 	}

@@ -19,10 +19,7 @@ func (o *KubeControllerManagerOptions) addOwnFlags(fs *pflag.FlagSet) {
 		"Pods that their nodes reject as soon as they get them (for instance with reason OutOfcpu) are replaced at growing intervals: the first at once, the next after 10 s, 20 s and so on, up to 5 minutes, "+
 			"until one is accepted. The condition ReplacementBackoff on the owner says until when. Without this flag every rejected pod is replaced at once. "+
 			"It applies to ReplicaSets (including those of Deployments), ReplicationControllers, StatefulSets, DaemonSets and Jobs.")
-	fs.BoolVar(&o.Watches.Prune, "prune-watch-events", o.Watches.Prune,
-		"Fields that no controller reads are cut out of watch events before these are decoded. This saves CPU time, and what the controllers see is the same without it. "+
-			"The metric kcm_watch_event_bytes_total says how much is cut out.")
-	fs.BoolVar(&o.Watches.Batch, "batch-watch-reads", o.Watches.Batch,
+	fs.BoolVar(&o.BatchWatchReads, "batch-watch-reads", o.BatchWatchReads,
 		"The connection that brings the watch events is read at most every 20 ms while it is busy, and that of node leases every 200 ms. This saves CPU time; an event is seen that much later at most. "+
 			"The metric kcm_watch_connection_reads_total says how many reads came later.")
 	fs.Int32Var(&o.VolumeBinderWorkers, "concurrent-volume-binder-syncs", o.VolumeBinderWorkers,

@@ -30,7 +30,7 @@ func (o *KubeControllerManagerOptions) addShadowFlags(fs *pflag.FlagSet) {
 		"Runs all controllers without a lease and without any write, beside the controller manager that leads, and compares what they would write with what that one does. "+
 			"The agreement is at /debug/shadow, in the metric kcm_shadow_comparisons_total, and in the log once for each sort of difference. "+
 			"--leader-elect is ignored. All requests are reads with the credentials of --kubeconfig, except the reviews (TokenReview, SubjectAccessReview) of who calls its own secure port. "+
-			"--prune-watch-events and --batch-watch-reads are off.")
+			"--batch-watch-reads is off.")
 	fs.DurationVar(&o.Shadow.Window, "shadow-window", o.Shadow.Window,
 		"How long the running controller manager may take to write what the shadow would write, before that counts as a difference. At least 1s. Used with --shadow only.")
 }
@@ -61,7 +61,7 @@ func (o *KubeControllerManagerOptions) applyShadow(c *config.Config) {
 	}
 	c.Shadow = &config.Shadow{Window: o.Shadow.Window, ReadOnly: &kcmtransport.ReadOnly{}}
 	c.Kubeconfig = c.Shadow.ReadOnly.Config(c.Kubeconfig)
-	c.Watches = kcmtransport.Watches{}
+	c.BatchWatchReads = false
 }
 
 // shadowServing lets the secure port of a shadow ask about its callers, and no more.

@@ -48,8 +48,8 @@ func (n never) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func TestNoClientOfAShadowWrites(t *testing.T) {
 	o := &KubeControllerManagerOptions{Shadow: ShadowOptions{Window: time.Minute}}
-	c := &config.Config{Kubeconfig: &rest.Config{Host: "https://server"}, Watches: kcmtransport.Watches{Prune: true, Batch: true}}
-	if o.applyShadow(c); c.Shadow != nil || c.Kubeconfig.WrapTransport != nil || !c.Watches.Prune {
+	c := &config.Config{Kubeconfig: &rest.Config{Host: "https://server"}, BatchWatchReads: true}
+	if o.applyShadow(c); c.Shadow != nil || c.Kubeconfig.WrapTransport != nil || !c.BatchWatchReads {
 		t.Fatal("a process that was not asked to be a shadow is one")
 	}
 	o.Shadow.Enabled = true
@@ -61,7 +61,7 @@ func TestNoClientOfAShadowWrites(t *testing.T) {
 	if _, err := c.Kubeconfig.WrapTransport(never{t}).RoundTrip(req); !errors.Is(err, kcmtransport.ErrReadOnly) {
 		t.Errorf("ended with %v", err)
 	}
-	if c.Shadow.Window != time.Minute || c.Shadow.ReadOnly.Refused() != 1 || c.Watches != (kcmtransport.Watches{}) {
-		t.Errorf("is %+v, watches by %+v", c.Shadow, c.Watches)
+	if c.Shadow.Window != time.Minute || c.Shadow.ReadOnly.Refused() != 1 || c.BatchWatchReads {
+		t.Errorf("is %+v, reads in batches: %t", c.Shadow, c.BatchWatchReads)
 	}
 }

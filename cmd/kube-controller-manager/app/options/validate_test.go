@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
-
-	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
 const (
@@ -191,7 +189,7 @@ func TestConfigIsComplete(t *testing.T) {
 	all := readTable(t, "flags.tsv")
 	t.Chdir(sampleFiles(t))
 	port := freePort(t)
-	c, err := parsed(t, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port), "--kube-api-qps=7", "--kube-api-burst=9", "--controller-shutdown-timeout=3s", "--prune-watch-events=false")
+	c, err := parsed(t, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port), "--kube-api-qps=7", "--kube-api-burst=9", "--controller-shutdown-timeout=3s", "--batch-watch-reads=false")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,8 +208,8 @@ func TestConfigIsComplete(t *testing.T) {
 	if got.ControllerShutdownTimeout.String() != "3s" {
 		t.Errorf("controllers may take %s to stop", got.ControllerShutdownTimeout)
 	}
-	if got.Watches != (transport.Watches{Batch: true}) {
-		t.Errorf("watches are made cheap by %+v", got.Watches)
+	if got.BatchWatchReads {
+		t.Error("watches are read in batches")
 	}
 	flags, ours := got.Flagz.GetFlagz(), 0
 	newCommandLine(t).sections.FlagSets[ownSection].VisitAll(func(*pflag.Flag) { ours++ })
