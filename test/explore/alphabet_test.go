@@ -250,6 +250,24 @@ func asked(t *testing.T, verb, resource, name string, code int) harness.AuditEve
 	return e
 }
 
+func TestANodeThatMovesToAnotherZoneCountsOnceMore(t *testing.T) {
+	evictions := &compare.Finding{Kind: compare.KindMetric, Subject: "node_collector_evictions_total{zone=: :north}"}
+	for step, want := range map[string]bool{"label nodes/$NS-c topology.kubernetes.io/zone=north": true, "label nodes/$NS-c topology.kubernetes.io/zone-": false} {
+		if got := families["node"].Explains(&Script{Steps: []string{step}}, nil, evictions) != ""; got != want {
+			t.Errorf("%s: %t", step, got)
+		}
+	}
+}
+
+func TestABudgetWhoseStatusIsRefusedStaysBehind(t *testing.T) {
+	behind := &compare.Finding{Kind: compare.KindObject, Subject: "PodDisruptionBudget web", Detail: "    expectedPods: 0\n-   observedGeneration: <behind>\n+   observedGeneration: <current>"}
+	for step, want := range map[string]bool{"webhook update poddisruptionbudgets/status 500": true, "proxy refuse 409 write poddisruptionbudgets/status times=2": true, "webhook update pods 500": false} {
+		if got := families["disruption"].Explains(&Script{Steps: []string{step}}, nil, behind) != ""; got != want {
+			t.Errorf("%s: %t", step, got)
+		}
+	}
+}
+
 func TestABlockIsTakenBackAfterThreeRefusalsOfOneNode(t *testing.T) {
 	patched := func(name string, code int) harness.AuditEvent { return asked(t, "patch", "nodes", name, code) }
 	exhausted := &compare.Finding{Kind: compare.KindEvent, Subject: "Node a Normal CIDRNotAvailable"}

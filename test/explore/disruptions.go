@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kube-kcm/kube-controller-manager/test/compare"
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
 func init() {
@@ -49,6 +52,7 @@ func init() {
 		Leave: func(s *Script, before []string, step string) bool {
 			return evictsTooSoon(s, before, step) || leavesUnseen(step)
 		},
+		Explains: staysBehind,
 	})
 }
 
@@ -77,6 +81,17 @@ func evictsTooSoon(_ *Script, before []string, step string) bool {
 // original does not look at a budget then.
 func leavesUnseen(step string) bool {
 	return strings.HasPrefix(step, "label-pod ") && !strings.Contains(step, "deployments/") && !strings.Contains(step, "replicasets/")
+}
+
+var refusesStatus = regexp.MustCompile(`(webhook update|proxy refuse \d+ (update|write)) poddisruptionbudgets/status`)
+
+// staysBehind finds a status of the reference that was refused and is not written again.
+func staysBehind(s *Script, _ []harness.AuditEvent, finding *compare.Finding) string {
+	if finding.Kind == compare.KindObject && strings.HasPrefix(finding.Subject, "PodDisruptionBudget ") &&
+		strings.Contains(finding.Detail, "-   observedGeneration: <behind>\n+   observedGeneration: <current>") && refusesStatus.MatchString(strings.Join(s.Steps, "\n")) {
+		return "The original waits for the next change when a status is refused."
+	}
+	return ""
 }
 
 // guarded draws one of the lines about what the budget is over, which is "%s".

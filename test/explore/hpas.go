@@ -12,7 +12,7 @@ func measured(d *Draw) any {
 		case "Utilization":
 			return Object{"type": kind, "averageUtilization": One(d, 1, 50, 50, 100)}
 		case "AverageValue":
-			return Object{"type": kind, "averageValue": One(d, "100m", "10", "100Mi", "20")}
+			return Object{"type": kind, "averageValue": One(d, "500m", "10", "100Mi", "20")}
 		default:
 			return Object{"type": kind, "value": One(d, "10", "20", "500m")}
 		}
