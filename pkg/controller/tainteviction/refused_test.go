@@ -138,7 +138,7 @@ func TestEvictionsThatAreDueTogetherGoTogether(t *testing.T) {
 	})
 	clock.Step(5 * time.Second)
 	fixture.Eventually(t, "all are being deleted at once", func() bool {
-		clock.Step(time.Millisecond) // a timer that was set after the step
+		clock.Step(time.Second) // a timer that was set after the step waits for another five
 		return deleting.Load() == count
 	})
 	fixture.Eventually(t, "all are deleted", func() bool {
