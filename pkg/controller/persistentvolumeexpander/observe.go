@@ -2,6 +2,7 @@ package persistentvolumeexpander
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,8 +26,12 @@ func (c *Controller) observe(ctx context.Context, k key) (observed, error) {
 	if o.claim, err = reconcile.Cached[corev1.PersistentVolumeClaim](c.claims, k); err != nil || !bound(o.claim) {
 		return o, err
 	}
-	if o.volume, err = reconcile.Cached[corev1.PersistentVolume](c.volumes, o.claim.Spec.VolumeName); err != nil {
-		return o, fmt.Errorf("look up volume %q of the claim: %v", o.claim.Spec.VolumeName, err) // the claim is not absent
+	o.volume, err = reconcile.Cached[corev1.PersistentVolume](c.volumes, o.claim.Spec.VolumeName)
+	if errors.Is(err, reconcile.ErrAbsent) {
+		return o, nil // the claim is not absent
+	}
+	if err != nil {
+		return o, err
 	}
 	if !belongs(o.volume, o.claim) || !asksForMore(o.claim) && !annotated(o.volume) || !written(o.volume) {
 		return o, nil

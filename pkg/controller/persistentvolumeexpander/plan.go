@@ -30,8 +30,10 @@ func plan(o observed, now time.Time) act.Plan {
 	switch {
 	case !bound(o.claim):
 		return act.Plan{Why: "the claim is not bound"}
+	case o.volume == nil:
+		return act.Plan{Why: "the volume of the claim is not there", Terminal: fmt.Errorf("volume %s: %w", o.claim.Spec.VolumeName, errNoVolume)}
 	case !belongs(o.volume, o.claim):
-		return act.Plan{Why: "the volume is not that of the claim", Err: fmt.Errorf("volume %s: %w", o.volume.Name, errNotItsVolume)}
+		return act.Plan{Why: "the volume is not that of the claim", Terminal: fmt.Errorf("volume %s: %w", o.volume.Name, errNotItsVolume)}
 	case !asksForMore(o.claim) && !annotated(o.volume):
 		return act.Plan{Why: fmt.Sprintf("the claim has the %s that it asks for", has(o.claim))}
 	case migration.IsPVMigratable(o.volume):
@@ -46,7 +48,11 @@ func plan(o observed, now time.Time) act.Plan {
 	}
 }
 
-var errNotItsVolume = errors.New("it belongs to no claim, or to another one")
+// What is missing comes with a change of the volume, which wakes the claim.
+var (
+	errNoVolume     = errors.New("it is not there")
+	errNotItsVolume = errors.New("it belongs to no claim, or to another one")
+)
 
 // migrated names the CSI driver that looks after an in-tree volume to its resizer.
 func migrated(o observed) act.Plan {

@@ -63,7 +63,7 @@ func said(p act.Plan) (events, err string) {
 			}
 		}
 	}
-	return strings.Join(all, "; "), fmt.Sprint(p.Err)
+	return strings.Join(all, "; "), fmt.Sprint(errors.Join(p.Err, p.Terminal))
 }
 
 func TestWhoExpands(t *testing.T) {
@@ -124,6 +124,7 @@ func TestWhenNothingIsWritten(t *testing.T) {
 		"a FlexVolume that is as large as asked": {claim("1Gi", "1Gi"), volume("1Gi", flex), "", none},
 		"a claim that has more":                  {claim("1Gi", "2Gi"), volume("2Gi", ebs), "", none},
 		"a claim that is not bound any more":     {lost, nil, "", none},
+		"a volume that is not there":             {claim("2Gi", "1Gi"), nil, "", "volume pv: it is not there"},
 		"a volume that belongs to nobody":        {claim("2Gi", "1Gi"), nobodys, "", notIts},
 		"one of another claim of that name":      {claim("2Gi", "1Gi"), other, "", notIts},
 		"one of a claim in another namespace":    {claim("2Gi", "1Gi"), elsewhere, "", notIts},
@@ -135,6 +136,9 @@ func TestWhenNothingIsWritten(t *testing.T) {
 			p := plan(observed{claim: tc.claim, volume: tc.volume}, noon)
 			if events, err := said(p); events != tc.events || err != tc.err || strings.Contains(fixture.Planned(p), "patch") {
 				t.Errorf("%q, %q: %s", events, err, fixture.Planned(p))
+			}
+			if p.Err != nil {
+				t.Errorf("it is retried, and then the event comes twice: %v", p.Err)
 			}
 		})
 	}
