@@ -53,14 +53,11 @@ func containers(t *testing.T, dir string) []string {
 	if err := os.WriteFile(config, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	registry, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := harness.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := registry.Addr().String()
-	if err := registry.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := fmt.Sprintf("127.0.0.1:%d", port)
 	serve(t, tools, dir, "unix", socket, "containerd", "--config", config)
 	serve(t, tools, dir, "tcp", address, "crane", "registry", "serve", "--address", address)
 	return []string{"CONTAINERD=" + socket, "REGISTRY=" + address}
