@@ -133,7 +133,7 @@ func TestAFlexVolumeComesAndGoes(t *testing.T) {
 	d.told()
 	r.deletePod("web")
 	fixture.Eventually(t, "nothing is remembered of it", func() bool {
-		r.Clock.Step(time.Millisecond) // a timer that was set after the step
+		r.Clock.Step(time.Second) // a timer that was set after the step
 		return len(r.c.book.all()) == 0
 	})
 	if _, listed := r.device(flexName, "n1"); listed || !strings.HasSuffix(d.told(), "detach v0 of example/flex from n1") {

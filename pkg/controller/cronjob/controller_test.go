@@ -300,7 +300,7 @@ func TestAStartInANamespaceThatEndsIsTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	fixture.Run(t, client, c.Run, shared)
-	fixture.Eventually(t, "a third try", func() bool { clock.Step(time.Millisecond); return tries.Load() >= 3 })
+	fixture.Eventually(t, "a third try", func() bool { clock.Step(time.Second); return tries.Load() >= 3 })
 }
 
 // A schedule that cannot be read gives an event when it is written, and waits for the next one.
@@ -408,7 +408,7 @@ func TestItRunsByTheClock(t *testing.T) {
 	fixture.Eventually(t, "the job", func() bool { clock.Step(10 * time.Millisecond); return len(made()) == 1 })
 	// A key that waiting for its caches is looked at again by the clock.
 	fixture.Eventually(t, "the look after the next hour", func() bool {
-		clock.Step(time.Millisecond)
+		clock.Step(10 * time.Millisecond)
 		k, _ := c.Key("ns/web")
 		return strings.HasPrefix(k.NextLook, "59m") && k.Failures == 0
 	})

@@ -293,7 +293,7 @@ func stepUntil(t *testing.T, c *testclock.FakeClock, what string, d time.Duratio
 	fixture.Eventually(t, "timers before "+what, c.HasWaiters)
 	c.Step(d)
 	fixture.Eventually(t, what, func() bool {
-		c.Step(time.Millisecond) // a timer that was set after the step
+		c.Step(100 * time.Millisecond) // a timer that was set after the step
 		return is()
 	})
 }

@@ -48,10 +48,10 @@ func (r *Runner[K]) settle(ctx context.Context, key K, result Result) {
 	switch {
 	case result.err == nil:
 		r.queue.Forget(key)
-		r.book.done(key, result)
 		if result.after > 0 {
 			r.queue.AddAfter(key, result.after)
 		}
+		r.book.done(key, result) // last: a look that is shown is one that will come
 	case r.queue.ShuttingDown():
 		r.book.failed(key, result, 0)
 		logger.V(2).Info("Reconcile interrupted by the shutdown", "key", key, "err", result.err)

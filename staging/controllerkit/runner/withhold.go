@@ -167,10 +167,10 @@ func (r *Runner[K]) withhold(ctx context.Context, key K, result Result, asOf uin
 			result.after = turn
 		}
 	}
-	r.book.done(key, result)
 	if result.after > 0 {
 		r.queue.AddAfter(key, result.after)
 	}
+	r.book.done(key, result)
 	if r.withheld.keep(key, said, asOf) {
 		r.queue.Add(key)
 	}
