@@ -135,13 +135,13 @@ func (l *lossWatch) end() map[string]nodeLoss {
 // at which the API server took them.
 type lossWrites struct {
 	// statuses and nodes are those of each node's status and of each node,
-	// deletions the first of each pod that was not refused.
-	statuses, nodes map[string][]time.Time
-	deletions       map[string]time.Time
+	// marks and deletions the first of each pod's status and of each pod that was not refused.
+	statuses, nodes  map[string][]time.Time
+	marks, deletions map[string]time.Time
 }
 
 func writesOf(events iter.Seq[harness.TimedAuditEvent]) lossWrites {
-	w := lossWrites{statuses: map[string][]time.Time{}, nodes: map[string][]time.Time{}, deletions: map[string]time.Time{}}
+	w := lossWrites{statuses: map[string][]time.Time{}, nodes: map[string][]time.Time{}, marks: map[string]time.Time{}, deletions: map[string]time.Time{}}
 	for event := range events {
 		if event.ObjectRef == nil || event.ResponseStatus.Code >= 300 || !event.Write() {
 			continue
@@ -152,13 +152,20 @@ func writesOf(events iter.Seq[harness.TimedAuditEvent]) lossWrites {
 			w.statuses[name] = append(w.statuses[name], event.Received)
 		case "update nodes", "patch nodes":
 			w.nodes[name] = append(w.nodes[name], event.Received)
+		case "update pods/status", "patch pods/status":
+			first(w.marks, name, event.Received)
 		case "delete pods":
-			if first, ok := w.deletions[name]; !ok || event.Received.Before(first) {
-				w.deletions[name] = event.Received
-			}
+			first(w.deletions, name, event.Received)
 		}
 	}
 	return w
+}
+
+// first keeps the earliest time.
+func first(times map[string]time.Time, name string, at time.Time) {
+	if known, ok := times[name]; !ok || at.Before(known) {
+		times[name] = at
+	}
 }
 
 // shown is the write that a watch event at that time brought: the last one before it.
