@@ -16,7 +16,7 @@ func TestZoneFigures(t *testing.T) {
 	seen := map[string]nodeLoss{
 		"a": {heartbeat: sec(0), tainted: sec(12)},
 		"b": {heartbeat: sec(1), tainted: sec(22)},
-		"c": {heartbeat: sec(2), tainted: sec(72.5)}, // more than a minute after the first
+		"c": {heartbeat: sec(2), tainted: sec(72.5)}, // more than 55 s after the first
 		"d": {heartbeat: sec(2)},
 	}
 	pods := map[string]string{"p": "a", "q": "a", "r": "b"}
@@ -32,7 +32,7 @@ func TestZoneFigures(t *testing.T) {
 		{Name: "last pod marked after the first", Unit: "s", Value: 4},
 		{Name: "pod marked after its node's grace, p50", Unit: "s", Value: 2.5},
 		{Name: "pod marked after its node's grace, max", Unit: "s", Value: 5},
-		{Name: "nodes tainted within a minute, at most", Value: 2},
+		{Name: "nodes tainted within 55 s, at most", Value: 2},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
