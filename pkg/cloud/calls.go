@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 )
 
@@ -49,6 +50,22 @@ type calls struct {
 }
 
 func newCalls(g *gate) *calls { return &calls{gate: g, open: map[*Call]bool{}} }
+
+// begins waits for the turn of what is about no namespace, and then asks.
+func (c *calls) begins(ctx context.Context, method, of string, do func(ctx context.Context) error) error {
+	if err := c.gate.turn(metav1.NamespaceNone); err != nil {
+		return err
+	}
+	return c.ask(ctx, method, of, do)
+}
+
+// change makes a call that changes something in the cloud for an object of a namespace.
+func (c *calls) change(ctx context.Context, method, namespace, of string, do func(ctx context.Context) error) error {
+	if err := c.gate.held(namespace); err != nil {
+		return err
+	}
+	return c.ask(ctx, method, of, do)
+}
 
 // ask makes one call. A panic of the provider is an error of this call: it must not end
 // what has nothing to do with clouds.

@@ -23,6 +23,7 @@ type gate struct {
 	// calls ends when what is still on its way is to be given up.
 	calls  context.Context
 	giveUp context.CancelFunc
+	pause  *pause // nil for none
 
 	mu      sync.Mutex
 	running context.Context // ends with the stop

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 )
@@ -69,7 +70,7 @@ func (b balancers) GetLoadBalancer(ctx context.Context, cluster string, service 
 
 // EnsureLoadBalancer makes or changes a load balancer.
 func (b balancers) EnsureLoadBalancer(ctx context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) (status *corev1.LoadBalancerStatus, err error) {
-	err = b.calls.ask(ctx, "EnsureLoadBalancer", keyOf(service), func(ctx context.Context) (err error) {
+	err = b.calls.change(ctx, "EnsureLoadBalancer", service.Namespace, keyOf(service), func(ctx context.Context) (err error) {
 		status, err = b.LoadBalancer.EnsureLoadBalancer(ctx, cluster, service, nodes)
 		return err
 	})
@@ -78,14 +79,14 @@ func (b balancers) EnsureLoadBalancer(ctx context.Context, cluster string, servi
 
 // UpdateLoadBalancer changes the nodes of a load balancer.
 func (b balancers) UpdateLoadBalancer(ctx context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) error {
-	return b.calls.ask(ctx, "UpdateLoadBalancer", keyOf(service), func(ctx context.Context) error {
+	return b.calls.change(ctx, "UpdateLoadBalancer", service.Namespace, keyOf(service), func(ctx context.Context) error {
 		return b.LoadBalancer.UpdateLoadBalancer(ctx, cluster, service, nodes)
 	})
 }
 
 // EnsureLoadBalancerDeleted deletes a load balancer, if there is one.
 func (b balancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, service *corev1.Service) error {
-	return b.calls.ask(ctx, "EnsureLoadBalancerDeleted", keyOf(service), func(ctx context.Context) error {
+	return b.calls.change(ctx, "EnsureLoadBalancerDeleted", service.Namespace, keyOf(service), func(ctx context.Context) error {
 		return b.LoadBalancer.EnsureLoadBalancerDeleted(ctx, cluster, service)
 	})
 }
@@ -98,7 +99,7 @@ type instances struct {
 
 // InstanceID returns the name that the cloud has for a node.
 func (i instances) InstanceID(ctx context.Context, node types.NodeName) (id string, err error) {
-	err = i.calls.ask(ctx, "InstanceID", string(node), func(ctx context.Context) (err error) {
+	err = i.calls.begins(ctx, "InstanceID", string(node), func(ctx context.Context) (err error) {
 		id, err = i.Instances.InstanceID(ctx, node)
 		return err
 	})
@@ -107,7 +108,7 @@ func (i instances) InstanceID(ctx context.Context, node types.NodeName) (id stri
 
 // InstanceExistsByProviderID reports whether there is such an instance.
 func (i instances) InstanceExistsByProviderID(ctx context.Context, id string) (exists bool, err error) {
-	err = i.calls.ask(ctx, "InstanceExistsByProviderID", id, func(ctx context.Context) (err error) {
+	err = i.calls.begins(ctx, "InstanceExistsByProviderID", id, func(ctx context.Context) (err error) {
 		exists, err = i.Instances.InstanceExistsByProviderID(ctx, id)
 		return err
 	})
@@ -116,7 +117,7 @@ func (i instances) InstanceExistsByProviderID(ctx context.Context, id string) (e
 
 // InstanceShutdownByProviderID reports whether the instance is shut down.
 func (i instances) InstanceShutdownByProviderID(ctx context.Context, id string) (down bool, err error) {
-	err = i.calls.ask(ctx, "InstanceShutdownByProviderID", id, func(ctx context.Context) (err error) {
+	err = i.calls.begins(ctx, "InstanceShutdownByProviderID", id, func(ctx context.Context) (err error) {
 		down, err = i.Instances.InstanceShutdownByProviderID(ctx, id)
 		return err
 	})
@@ -130,7 +131,7 @@ type instancesV2 struct {
 
 // InstanceExists reports whether a node has an instance.
 func (i instancesV2) InstanceExists(ctx context.Context, node *corev1.Node) (exists bool, err error) {
-	err = i.calls.ask(ctx, "InstanceExists", node.Name, func(ctx context.Context) (err error) {
+	err = i.calls.begins(ctx, "InstanceExists", node.Name, func(ctx context.Context) (err error) {
 		exists, err = i.InstancesV2.InstanceExists(ctx, node)
 		return err
 	})
@@ -139,7 +140,7 @@ func (i instancesV2) InstanceExists(ctx context.Context, node *corev1.Node) (exi
 
 // InstanceShutdown reports whether the instance of a node is shut down.
 func (i instancesV2) InstanceShutdown(ctx context.Context, node *corev1.Node) (down bool, err error) {
-	err = i.calls.ask(ctx, "InstanceShutdown", node.Name, func(ctx context.Context) (err error) {
+	err = i.calls.begins(ctx, "InstanceShutdown", node.Name, func(ctx context.Context) (err error) {
 		down, err = i.InstancesV2.InstanceShutdown(ctx, node)
 		return err
 	})
@@ -153,7 +154,7 @@ type routes struct {
 
 // ListRoutes returns the routes of the cluster.
 func (r routes) ListRoutes(ctx context.Context, cluster string) (all []*cloudprovider.Route, err error) {
-	err = r.calls.ask(ctx, "ListRoutes", "", func(ctx context.Context) (err error) {
+	err = r.calls.begins(ctx, "ListRoutes", "", func(ctx context.Context) (err error) {
 		all, err = r.Routes.ListRoutes(ctx, cluster)
 		return err
 	})
@@ -162,14 +163,14 @@ func (r routes) ListRoutes(ctx context.Context, cluster string) (all []*cloudpro
 
 // CreateRoute makes a route.
 func (r routes) CreateRoute(ctx context.Context, cluster, hint string, route *cloudprovider.Route) error {
-	return r.calls.ask(ctx, "CreateRoute", string(route.TargetNode), func(ctx context.Context) error {
+	return r.calls.change(ctx, "CreateRoute", metav1.NamespaceNone, string(route.TargetNode), func(ctx context.Context) error {
 		return r.Routes.CreateRoute(ctx, cluster, hint, route)
 	})
 }
 
 // DeleteRoute deletes a route.
 func (r routes) DeleteRoute(ctx context.Context, cluster string, route *cloudprovider.Route) error {
-	return r.calls.ask(ctx, "DeleteRoute", string(route.TargetNode), func(ctx context.Context) error {
+	return r.calls.change(ctx, "DeleteRoute", metav1.NamespaceNone, string(route.TargetNode), func(ctx context.Context) error {
 		return r.Routes.DeleteRoute(ctx, cluster, route)
 	})
 }

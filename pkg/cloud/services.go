@@ -24,16 +24,20 @@ type serviceLister struct {
 
 // Services returns the lister of a namespace.
 func (l serviceLister) Services(namespace string) corelisters.ServiceNamespaceLister {
-	return namespacedServices{l.ServiceLister.Services(namespace), l.gate}
+	return namespacedServices{l.ServiceLister.Services(namespace), namespace, l.gate}
 }
 
 type namespacedServices struct {
 	corelisters.ServiceNamespaceLister
-	gate *gate
+	namespace string
+	gate      *gate
 }
 
-// Get returns the Service whose turn begins.
+// Get returns the Service whose turn begins, when it may.
 func (l namespacedServices) Get(name string) (*corev1.Service, error) {
+	if err := l.gate.turn(l.namespace); err != nil {
+		return nil, err
+	}
 	if err := l.gate.enter(true); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,164 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	cloudprovider "k8s.io/cloud-provider"
+	fakecloud "k8s.io/cloud-provider/fake"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+)
+
+// heard is a pause that counts who waits for its end.
+type heard struct {
+	*act.Limits
+	waiting atomic.Int32
+}
+
+func (h *heard) OnChange(do func()) func() {
+	stop := h.Limits.OnChange(do)
+	h.waiting.Add(1)
+	return func() { h.waiting.Add(-1); stop() }
+}
+
+// pausing pauses a controller, in all namespaces or in one.
+func pausing(controller, namespace string) *heard {
+	h := &heard{Limits: &act.Limits{}}
+	h.Pause(func(c, n string) string {
+		if c == controller && (namespace == "" || namespace == n) {
+			return c + " is paused"
+		}
+		return ""
+	})
+	return h
+}
+
+func TestAPausedLoopBeginsWhenItIsResumed(t *testing.T) {
+	ranges, err := ClusterCIDRs("10.244.0.0/16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := node("a", "1")
+	n.Spec.PodCIDRs = []string{"10.244.1.0/24"}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
+	for method, tc := range map[string]struct {
+		object runtime.Object
+		loop   func(Options) (*Loop, error)
+	}{
+		"EnsureLoadBalancer": {service, func(o Options) (*Loop, error) { return ServiceLB(o, 1) }},
+		"CreateRoute":        {n, func(o Options) (*Loop, error) { return NodeRoutes(o, ranges, time.Hour) }},
+		"InstanceExists":     {node("b", "2"), func(o Options) (*Loop, error) { return NodeLifecycle(o, 20*time.Millisecond) }},
+	} {
+		t.Run(method, func(t *testing.T) {
+			cloud := &fakecloud.Cloud{RouteMap: map[string]*fakecloud.Route{}, EnableInstancesV2: true, ExistsByProviderID: true}
+			options, start := optionsFor(t, http.HandlerFunc(accepts), cloud, tc.object)
+			loop, err := tc.loop(options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := pausing("x", "")
+			loop.Heed("x", p)
+			start()
+			stop, ended := run(t, loop)
+			eventually(t, func() bool { return p.waiting.Load() > 0 })
+			if made := loop.calls.show(Snapshot{}, ""); made.Calls != 0 {
+				t.Errorf("while it is paused the cloud is asked %+v", made.Last)
+			}
+			p.Pause(nil)
+			eventually(t, func() bool {
+				for _, call := range loop.calls.show(Snapshot{}, "").Last {
+					if call.Method == method {
+						return true
+					}
+				}
+				return false
+			})
+			stop()
+			within(t, "the end", ended)
+			eventually(t, func() bool { return !libraryWorks(t) })
+		})
+	}
+}
+
+func TestAPausedLoopEnds(t *testing.T) {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
+	options, start := optionsFor(t, http.HandlerFunc(accepts), &fakecloud.Cloud{}, service)
+	loop, err := ServiceLB(options, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pausing("x", "")
+	loop.Heed("x", p)
+	start()
+	stop, ended := run(t, loop)
+	eventually(t, func() bool { return p.waiting.Load() > 0 })
+	stop()
+	within(t, "the end", ended)
+	eventually(t, func() bool { return !libraryWorks(t) })
+}
+
+// TestAPausedNamespaceHoldsUpNoOther has one worker, whose first Services must not be touched.
+func TestAPausedNamespaceHoldsUpNoOther(t *testing.T) {
+	var services []runtime.Object
+	for i, namespace := range []string{"bank", "bank", "bank", "shop"} {
+		services = append(services, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("web-", i)},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}})
+	}
+	cloud := &slowBalancers{asked: make(chan string, len(services)), answer: make(chan struct{})}
+	close(cloud.answer)
+	options, start := optionsFor(t, http.HandlerFunc(accepts), cloud, services...)
+	loop, err := ServiceLB(options, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loop.Heed("x", pausing("x", "bank"))
+	start()
+	stop, ended := run(t, loop)
+	if first := <-cloud.asked; first != "web-3" || len(cloud.asked) != 0 {
+		t.Errorf("the cloud is asked about %s and %d more", first, len(cloud.asked))
+	}
+	stop()
+	within(t, "the end", ended)
+	eventually(t, func() bool { return !libraryWorks(t) })
+}
+
+// What is under way when the pause begins changes nothing any more.
+func TestAPauseInTheMiddleOfTheWork(t *testing.T) {
+	g := newGate()
+	l := &Loop{gate: g, calls: newCalls(g)}
+	cloud := &fakecloud.Cloud{RouteMap: map[string]*fakecloud.Route{}}
+	balancers, _ := provider{cloud, l.calls}.LoadBalancer()
+	routes, _ := provider{cloud, l.calls}.Routes()
+	l.Heed("x", pausing("x", ""))
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	for method, do := range map[string]func(context.Context) error{
+		"EnsureLoadBalancer": func(ctx context.Context) error {
+			_, err := balancers.EnsureLoadBalancer(ctx, "c", service, nil)
+			return err
+		},
+		"UpdateLoadBalancer":        func(ctx context.Context) error { return balancers.UpdateLoadBalancer(ctx, "c", service, nil) },
+		"EnsureLoadBalancerDeleted": func(ctx context.Context) error { return balancers.EnsureLoadBalancerDeleted(ctx, "c", service) },
+		"CreateRoute": func(ctx context.Context) error {
+			return routes.CreateRoute(ctx, "c", "a", &cloudprovider.Route{TargetNode: "a"})
+		},
+		"DeleteRoute": func(ctx context.Context) error {
+			return routes.DeleteRoute(ctx, "c", &cloudprovider.Route{TargetNode: "a"})
+		},
+	} {
+		if err := do(t.Context()); consistency.WasWithheld(err) == nil {
+			t.Errorf("%s ended with %v", method, err)
+		}
+	}
+	if len(cloud.Calls) != 0 {
+		t.Errorf("the cloud was asked %q", cloud.Calls)
+	}
+}
