@@ -269,6 +269,7 @@ func (b *book) nodeGone(name string, inUse []corev1.UniqueVolumeName) []volumes.
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := b.node(name)
+	n.seen++ // what was taken to be in use until now is so if the last node said it
 	n.gone, n.inUse = true, map[volumes.Name]bool{}
 	for _, volume := range inUse {
 		n.inUse[volume] = true

@@ -25,6 +25,9 @@ const (
 
 	defaultWorkers = 16
 	defaultPeriod  = time.Minute
+
+	// firstNodePause is how often the original tries to write the status of a node.
+	firstNodePause, longestNodePause = 100 * time.Millisecond, 5 * time.Second
 )
 
 // Options are the settings of the controller.
@@ -100,7 +103,7 @@ func New(in Informers, hand reconcile.Hand, o Options) (*Controller, error) {
 	c.Controller = reconcile.New(reconcile.Options[key]{
 		Runner: runner.Options[key]{
 			Name: name, Queue: queue, Workers: o.Workers,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstPause, longestPause),
+			RateLimiter: newPauses(),
 		},
 		Hand: hand, Note: c.note,
 		Caches: reconcile.Caches{corev1.Resource("nodes"): c.nodes, storagev1.Resource("volumeattachments"): c.attachments},
@@ -114,6 +117,36 @@ func New(in Informers, hand reconcile.Hand, o Options) (*Controller, error) {
 	return c, c.watch(in)
 }
 
+// pauses are those after failures. Nothing may be attached or detached without the status of
+// the node, whose pauses are shorter.
+type pauses struct {
+	workqueue.TypedRateLimiter[key]
+	nodes workqueue.TypedRateLimiter[key]
+}
+
+func newPauses() pauses {
+	return pauses{
+		workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstPause, longestPause),
+		workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstNodePause, longestNodePause),
+	}
+}
+
+func (p pauses) of(k key) workqueue.TypedRateLimiter[key] {
+	if k.node != "" {
+		return p.nodes
+	}
+	return p.TypedRateLimiter
+}
+
+// When returns the pause after one more failure.
+func (p pauses) When(k key) time.Duration { return p.of(k).When(k) }
+
+// Forget ends the failures of a key.
+func (p pauses) Forget(k key) { p.of(k).Forget(k) }
+
+// NumRequeues is how often a key has failed.
+func (p pauses) NumRequeues(k key) int { return p.of(k).NumRequeues(k) }
+
 // note puts into the book what a plan has made of a key, and wakes what follows.
 func (c *Controller) note(k key, what any) {
 	switch n := what.(type) {
@@ -121,7 +154,7 @@ func (c *Controller) note(k key, what any) {
 		for _, node := range c.book.put(k.volume, n.record, n.unsure...) {
 			c.Add(key{node: node})
 		}
-		if n.again {
+		if n.again || c.book.missed(k.volume) {
 			c.Add(k)
 		}
 	case reported:

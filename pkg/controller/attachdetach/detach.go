@@ -65,7 +65,7 @@ func (d *draft) detach(node string) {
 	case busy:
 		d.say(node, "not wanted; an operation with node %s is under way", other)
 	case inUse && !f.now(facts.ready, facts.outOfService):
-		p.waits = true
+		p.waits, p.waitsAt = true, facts.seen
 		d.sayInUse(node, p, facts)
 	case !d.v.plugged:
 		d.backoffs[d.scope(node)] = d.backoffs[d.scope(node)].after(detachKind, d.now)
@@ -128,7 +128,10 @@ func (d *draft) beginDetach(node string, f force) {
 	attachment := d.ref(node)
 	d.begin(node, detachKind, attachment == nil)
 	if reason := f.reason(); reason != "" {
-		d.counts = append(d.counts, forced(reason))
+		if d.forced == nil {
+			d.forced = map[string]string{}
+		}
+		d.forced[node] = reason
 	}
 	look := act.Check{Of: nodeNamed(node), IsWhole: func(live client.Object) error { return d.mayLeave(live, f) }}
 	var then act.Step

@@ -44,14 +44,27 @@ func (d *draft) proceed(node string) {
 	case !o.over:
 		d.say(node, "%s under way since %s", words(p.op.kind), p.op.since.UTC().Format(time.TimeOnly))
 		d.wake(o.due)
-		if o.lost {
-			d.steps = append(d.steps, act.Create{Object: d.attachment(node), MayExist: true})
+		if o.lost && len(d.v.wants[node]) > 0 {
+			d.makeAgain(node)
 		}
 	case p.op.kind == attachKind:
 		d.attachOver(node, o.err)
 	default:
 		d.detachOver(node, o.err)
 	}
+}
+
+// makeAgain makes the object of an attach that somebody has deleted: at once, and then no
+// more than once in a second, in case that they delete it again.
+func (d *draft) makeAgain(node string) {
+	p := d.pairs[node]
+	if next := p.op.made.Add(betweenMakes); !p.op.made.IsZero() && d.now.Before(next) {
+		d.wake(next)
+		return
+	}
+	p.op.made = d.now
+	d.pairs[node] = p
+	d.steps = append(d.steps, act.Create{Object: d.attachment(node), MayExist: true})
 }
 
 func words(of kind) string {

@@ -38,8 +38,9 @@ type pair struct {
 	// has been written when it has done as much as left says.
 	leaving bool
 	left    uint64
-	// waits: its detach waits for something of the node.
-	waits bool
+	// waits: its detach waits for something of the node, which had been seen so often then.
+	waits   bool
+	waitsAt uint64
 	// told: the pods on the node have the event that the volume is on another one.
 	told bool
 	// looked is when its attachment was last looked for live in vain.
@@ -70,6 +71,8 @@ type operation struct {
 	failed string
 	// unsent: it failed before anything was asked of the driver.
 	unsent bool
+	// made is when the object of an attach was made again, which somebody had deleted.
+	made time.Time
 }
 
 type kind string
@@ -83,6 +86,7 @@ const (
 	forceAfter        = 6 * time.Minute
 	firstPause        = 500 * time.Millisecond
 	longestPause      = 2*time.Minute + 2*time.Second
+	betweenMakes      = time.Second
 )
 
 // backoff is the pause after operations of a kind that failed.

@@ -57,9 +57,11 @@ type draft struct {
 	says     []string
 	errs     []error
 	counts   []act.Count
-	due      time.Time
-	again    bool
-	unsure   []string
+	// forced is by node why a detach that begins is one by force.
+	forced map[string]string
+	due    time.Time
+	again  bool
+	unsure []string
 	// parting are the nodes that the volume may leave, and whose status comes first.
 	parting []string
 }
@@ -77,11 +79,22 @@ func (d *draft) plan() act.Plan {
 	if len(d.steps) > 0 {
 		p.Stages = []act.Stage{act.Each(d.steps...)}
 	}
-	p.Counts = func(act.Results) []act.Count { return d.counts }
+	p.Counts = d.counted
 	p.Note = func(results act.Results) any { return d.fold(results) }
 	// What was said to a step is what an operation has failed for, which is said then.
 	p.Retry = func(act.Results) error { return errors.Join(d.errs...) }
 	return p
+}
+
+// counted are the metrics of the plan. What was withheld has not begun.
+func (d *draft) counted(results act.Results) []act.Count {
+	counts := slices.Clone(d.counts)
+	for _, node := range slices.Sorted(maps.Keys(d.forced)) {
+		if !slices.ContainsFunc(results, func(r act.Result) bool { return r.Became == act.OnHold && nodeOf(r.Step) == node }) {
+			counts = append(counts, forced(d.forced[node]))
+		}
+	}
+	return counts
 }
 
 // fold puts what became of the steps into the operations that they belong to.
@@ -94,6 +107,8 @@ func (d *draft) fold(results act.Results) noted {
 			continue
 		}
 		switch check, checks := result.Step.(act.Check); {
+		case result.Became == act.OnHold: // nothing was asked of anybody: it begins once more
+			p.op = operation{}
 		case p.op.kind == none && checks && check.Is != nil: // whether its attachment is gone
 			p = d.verified(p, result)
 			n.again = n.again || p.state == absent

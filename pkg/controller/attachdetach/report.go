@@ -114,6 +114,19 @@ func (b *book) written(name string, r reported) []volumes.Name {
 	return woken
 }
 
+// missed reports whether a node that a detach waits for has been seen after the volume was
+// looked at, and before the book said that it waits.
+func (b *book) missed(name volumes.Name) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for node, p := range b.volumes[name].pairs {
+		if p.waits && b.node(node).seen != p.waitsAt {
+			return true
+		}
+	}
+	return false
+}
+
 // planNode has the status of a node list what is attached to it. The list is sent whole.
 func planNode(v *nodeView, now time.Time) act.Plan {
 	n := reported{done: v.want, verified: v.verified, lost: v.lost}
