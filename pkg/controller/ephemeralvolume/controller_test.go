@@ -30,7 +30,7 @@ func rigged(t *testing.T, live ...runtime.Object) (*fixture.Rig, *Controller) {
 func TestWhatBecomesOfACreation(t *testing.T) {
 	claims := corev1.Resource("persistentvolumeclaims")
 	const notOwner = "Warning FailedBinding ephemeral volume one: PVC team/web-one was not created for pod team/web (pod is not owner)"
-	quota := apierrors.NewForbidden(claims, "web-one", errors.New("exceeded quota"))
+	quota, ends := apierrors.NewForbidden(claims, "web-one", errors.New("exceeded quota")), ending("web-one")
 	for name, tc := range map[string]struct {
 		live   []runtime.Object
 		cached []runtime.Object
@@ -48,7 +48,8 @@ func TestWhatBecomesOfACreation(t *testing.T) {
 			sent: "create persistentvolumeclaims, get persistentvolumeclaims, create persistentvolumeclaims"},
 		"somebody else has the name": {cached: []runtime.Object{claim("web-one", "")}, fail: true, told: notOwner,
 			sent: "create persistentvolumeclaims"},
-		"the namespace is ending": {err: ending("web-one"), sent: "create persistentvolumeclaims"},
+		"the namespace is ending": {err: ends, fail: true, sent: "2 create persistentvolumeclaims",
+			told: "Warning FailedBinding ephemeral volume one: create PVC web-one: " + ends.Error() + "; Warning FailedBinding ephemeral volume two: create PVC web-two: " + ends.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rig, c := rigged(t, tc.live...)

@@ -73,7 +73,7 @@ func creation(pod *corev1.Pod, v *corev1.Volume) act.Step {
 		Spec: template.Spec,
 	}
 	return act.Create{
-		Object: claim, MayExist: true,
+		Object: claim, MayExist: true, EndingFails: true,
 		Same:   func(live client.Object) bool { return metav1.IsControlledBy(live, pod) },
 		Events: act.Events{On: pod, FailedReason: failedBinding, Failed: fmt.Sprintf("ephemeral volume %s: create PVC %s: %%v", v.Name, claim.Name)},
 	}
@@ -121,7 +121,7 @@ func taken(pod *corev1.Pod) func(act.Results) act.Plan {
 func counts(results act.Results) []act.Count {
 	var counted []act.Count
 	for _, r := range results {
-		if _, is := r.Step.(act.Create); !is || r.Became == act.NotBegun {
+		if _, is := r.Step.(act.Create); !is || r.Became == act.NotBegun || r.Became == act.OnHold {
 			continue
 		}
 		counted = append(counted, act.Count{Adds: creates, Value: 1})

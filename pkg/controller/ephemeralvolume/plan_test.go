@@ -139,7 +139,7 @@ func TestWhatIsCounted(t *testing.T) {
 		"one that was refused":               {act.Result{Step: create, Became: act.Refused, Err: refused}, 1, 1},
 		"one whose answer was lost":          {act.Result{Step: create, Became: act.Uncertain, Err: refused}, 1, 1},
 		"one whose name is taken":            {act.Result{Step: create, Became: act.Taken}, 1, 1},
-		"one whose namespace is ending":      {act.Result{Step: create, Became: act.Ending}, 1, 1},
+		"one that somebody has held back":    {act.Result{Step: create, Became: act.OnHold, Err: refused}, 0, 0},
 		"one that is there already":          {act.Result{Step: create, Became: act.Existed}, 1, 0},
 		"one that nobody asked for any more": {act.Result{Step: create, Became: act.NotBegun}, 0, 0},
 		"an event":                           {act.Result{Step: act.Event{}, Became: act.Done}, 0, 0},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -36,6 +37,7 @@ type Drivers struct {
 // driver is a program and what it can do.
 type driver struct {
 	program  string
+	file     fs.FileInfo // as it was when it was asked
 	attaches bool
 }
 
@@ -82,7 +84,8 @@ func (d *Drivers) OnChange(changed func(driver string)) {
 	d.changed = changed
 }
 
-// scan looks which drivers there are. One that is there still is not asked again.
+// scan looks which drivers there are. One that is there still is not asked again, and what
+// cannot be read says nothing of those that are known.
 func (d *Drivers) scan(ctx context.Context) {
 	d.mu.Lock()
 	before, changed := maps.Clone(d.known), d.changed
@@ -91,29 +94,25 @@ func (d *Drivers) scan(ctx context.Context) {
 	entries, err := os.ReadDir(d.dir)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Cannot read the directory of FlexVolume drivers", "directory", d.dir)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return
+		}
 	}
 	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
 		name, program := d.driverIn(entry.Name())
-		if info, err := os.Stat(filepath.Dir(program)); err != nil || !info.IsDir() || strings.HasPrefix(entry.Name(), ".") {
-			continue
-		}
-		_ = d.watcher.Add(filepath.Dir(program)) // a program that comes later is looked for then
-		if info, err := os.Stat(program); err != nil || info.Mode()&0o111 == 0 {
-			continue
-		}
-		if known, is := before[name]; is {
-			now[name] = known
-			continue
-		}
-		if found, is := initial(ctx, program); is {
+		known, was := before[name]
+		if found, is := d.look(ctx, program, known, was); is {
 			now[name] = found
 		}
 	}
 	d.mu.Lock()
 	d.known = now
 	d.mu.Unlock()
-	for name := range now {
-		if _, was := before[name]; !was {
+	for name, is := range now {
+		if was, known := before[name]; !known || was.attaches != is.attaches {
 			changed(name)
 		}
 	}
@@ -122,6 +121,33 @@ func (d *Drivers) scan(ctx context.Context) {
 			changed(name)
 		}
 	}
+}
+
+// look returns the driver that a program is, which may be known already.
+func (d *Drivers) look(ctx context.Context, program string, known driver, was bool) (driver, bool) {
+	dir, err := os.Stat(filepath.Dir(program))
+	if err != nil {
+		return known, was && !errors.Is(err, fs.ErrNotExist)
+	}
+	if !dir.IsDir() {
+		return driver{}, false
+	}
+	_ = d.watcher.Add(filepath.Dir(program)) // a program that comes later is looked for then
+	file, err := os.Stat(program)
+	switch {
+	case err != nil:
+		return known, was && !errors.Is(err, fs.ErrNotExist)
+	case file.Mode()&0o111 == 0:
+		return driver{}, false
+	case was && os.SameFile(file, known.file) && file.ModTime().Equal(known.file.ModTime()):
+		return known, true
+	}
+	found, is := initial(ctx, program)
+	if !is {
+		return known, was
+	}
+	found.file = file
+	return found, true
 }
 
 // driverIn is the driver of a directory, vendor~driver, and its program.

@@ -137,6 +137,64 @@ func TestDriversComeAndGo(t *testing.T) {
 	<-ended
 }
 
+// A program in the place of another may be able to do other things.
+func TestADriverThatIsReplacedIsAskedAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "drivers")
+	d, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changed []string
+	d.OnChange(func(name string) { changed = append(changed, name) })
+	for _, tc := range []struct {
+		script   string
+		attaches bool
+		changes  int
+	}{
+		{works, true, 1},
+		{strings.Replace(works, `"attach":true`, `"attach":false`, 1), false, 2},
+		{"exit 1", false, 2}, // it keeps what is known of it
+		{works, true, 3},
+	} {
+		install(t, dir, "acme~disk", "disk", tc.script)
+		for range 2 {
+			d.scan(t.Context())
+		}
+		if d.Attaches("acme/disk") != tc.attaches || len(changed) != tc.changes {
+			t.Errorf("with %q it attaches: %t; changed %q", tc.script, d.Attaches("acme/disk"), changed)
+		}
+	}
+	if n := strings.Count(calls(t, dir), "init"); n != 5 { // twice of the one that fails
+		t.Errorf("it was asked %d times", n)
+	}
+}
+
+// That a directory cannot be read does not mean that nothing is in it.
+func TestADirectoryThatCannotBeReadTakesNoDriverAway(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "drivers")
+	d, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	install(t, dir, "acme~disk", "disk", works)
+	d.scan(t.Context())
+	if err := os.Rename(dir, dir+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if d.scan(t.Context()); !d.Attaches("acme/disk") {
+		t.Error("the driver is gone while nobody can look")
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if d.scan(t.Context()); d.Attaches("acme/disk") {
+		t.Error("the driver is there without its directory")
+	}
+}
+
 func TestADirectoryThatCannotBeMadeIsAnError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -36,11 +36,13 @@ var (
 
 // Pods has recycler pods run, one for a volume at a time.
 type Pods struct {
+	name    string // of the controller
 	actor   *act.Actor[string]
 	writes  *consistency.Tracker[string]
 	cache   toolscache.Store
 	live    client.Reader
 	clock   clock.WithTicker
+	limits  *act.Limits // nil for none
 	events  Events
 	stop    <-chan struct{}
 	waiting sync.Map // from the name of a pod to the channel that hears of its changes
@@ -53,8 +55,8 @@ func NewPods(controller string, pods coreinformers.PodInformer, events Events, s
 	o := reconcile.Options[string]{Name: controller, Hand: hand}
 	o.Runner.Writes = writes
 	p := &Pods{
-		actor: reconcile.NewActor(o), writes: writes, cache: pods.Informer().GetStore(),
-		live: hand.Reader(), clock: hand.Clock, events: events, stop: stop,
+		name: controller, actor: reconcile.NewActor(o), writes: writes, cache: pods.Informer().GetStore(),
+		live: hand.Reader(), clock: hand.Clock, limits: hand.Limits, events: events, stop: stop,
 	}
 	if p.clock == nil {
 		p.clock = clock.RealClock{}
@@ -123,13 +125,31 @@ func (p *Pods) create(ctx context.Context, key string, pod *corev1.Pod) error {
 	return nil
 }
 
-// remove deletes a pod: that of its UID, or any of its name while the UID is not known.
+// remove deletes a pod: that of its UID, or any of its name while the UID is not known. A
+// deletion that somebody holds back is done when it may be, while the caller goes on: no
+// recycling is to look stuck for as long as a pause lasts.
 func (p *Pods) remove(ctx context.Context, key string, pod *corev1.Pod) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	ctx = context.WithoutCancel(ctx)
+	held := p.delete(ctx, key, pod)
+	if held == nil {
+		return
+	}
+	go func() {
+		for held != nil && p.limits.Await(p.stop, p.clock, held, p.name, pod.Namespace) {
+			held = p.delete(ctx, key, pod)
+		}
+	}()
+}
+
+// delete deletes a pod, unless somebody holds that back.
+func (p *Pods) delete(ctx context.Context, key string, pod *corev1.Pod) (held *consistency.Withheld) {
+	ctx, cancel := context.WithTimeout(ctx, farewell)
 	defer cancel()
-	if err := p.actor.Take(ctx, key, act.Delete{Of: pod, Listed: true}).Err; err != nil && !apierrors.IsConflict(err) {
+	err := p.actor.Take(ctx, key, act.Delete{Of: pod, Listed: true}).Err
+	if held = consistency.WasWithheld(err); held == nil && err != nil && !apierrors.IsConflict(err) {
 		klog.FromContext(ctx).Error(err, "A recycler pod cannot be deleted; the next one for its volume tries again", "pod", klog.KObj(pod))
 	}
+	return held
 }
 
 // wait returns when the pod has ended, and why it has not done its work.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
@@ -38,13 +40,20 @@ type rig struct {
 
 func newRig(t *testing.T, there ...runtime.Object) *rig {
 	t.Helper()
+	return newLimitedRig(t, nil, there...)
+}
+
+func newLimitedRig(t *testing.T, limits *act.Limits, there ...runtime.Object) *rig {
+	t.Helper()
 	r := &rig{Rig: fixture.New(fake.NewClientset(there...), time.Unix(1, 0)), t: t, stop: make(chan struct{})}
 	r.Client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		r.created++
 		action.(clienttesting.CreateAction).GetObject().(*corev1.Pod).UID = types.UID(fmt.Sprint("pod-", r.created))
 		return false, nil, nil
 	})
-	pods, err := NewPods("binder", r.In.Core().V1().Pods(), r.watchEvents, r.stop, r.Hand())
+	hand := r.Hand()
+	hand.Limits = limits
+	pods, err := NewPods("binder", r.In.Core().V1().Pods(), r.watchEvents, r.stop, hand)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,4 +301,24 @@ func TestWithoutEventsAVolumeIsRecycledAllTheSame(t *testing.T) {
 	ended := r.recycling(t.Context())
 	r.becomes(corev1.PodSucceeded, "")
 	r.ends(ended, "<nil>")
+}
+
+// The deletion of a pod that has done its work waits while somebody holds it back.
+func TestAPodIsDeletedWhenItIsResumed(t *testing.T) {
+	limits := &act.Limits{}
+	r := newLimitedRig(t, limits)
+	ended := r.recycling(t.Context())
+	fixture.Eventually(t, "the pod is there", func() bool { return !r.gone() })
+	var asked atomic.Int32
+	limits.Pause(func(controller, _ string) string {
+		asked.Add(1)
+		return controller + " is paused"
+	})
+	r.becomes(corev1.PodSucceeded, "")
+	r.ends(ended, "<nil>")
+	if r.gone() || asked.Load() == 0 {
+		t.Error("the pod was deleted while it is paused")
+	}
+	limits.Pause(nil)
+	fixture.Eventually(t, "the pod is deleted", r.gone)
 }

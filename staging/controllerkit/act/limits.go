@@ -3,8 +3,10 @@ package act
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
@@ -69,6 +71,35 @@ func (l *Limits) OnChange(do func()) (stop func()) {
 		defer l.mu.Unlock()
 		delete(l.onChange, id)
 	}
+}
+
+// Await returns when a write of a controller in a namespace that was withheld may be tried
+// again, and reports whether it may: not when stop is closed. It is for work that cannot
+// begin once more, because something outside of the API has been done for it.
+func (l *Limits) Await(stop <-chan struct{}, c clock.Clock, held *consistency.Withheld, controller, namespace string) bool {
+	changed := make(chan struct{}, 1)
+	defer l.OnChange(func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})()
+	var turn <-chan time.Time
+	if !held.Until.IsZero() {
+		timer := c.NewTimer(held.Until.Sub(c.Now()))
+		defer timer.Stop()
+		turn = timer.C()
+	}
+	for turn != nil || l.Paused(controller, namespace) != "" {
+		select {
+		case <-stop:
+			return false
+		case <-turn:
+			return true
+		case <-changed:
+		}
+	}
+	return true
 }
 
 func (l *Limits) callbacks() []func() {

@@ -36,8 +36,10 @@ type Create struct {
 	// an earlier reconcile: then the key waits until the caches show it, and if MayExist is
 	// set it is in the result. Of any other the outcome is Taken. Nil: a name in use is
 	// refused like anything else.
-	Same   func(live client.Object) bool
-	Events Events
+	Same func(live client.Object) bool
+	// EndingFails: that the namespace is being deleted is a failure like any other.
+	EndingFails bool
+	Events      Events
 }
 
 // Update puts an object as a whole. It must have been read live or cached whole,

@@ -90,7 +90,7 @@ func (h *hand) create(ctx context.Context, s Create) Result {
 		return h.taken(ctx, s, err)
 	case s.MayExist && apierrors.IsAlreadyExists(err):
 		return Result{Became: Existed}
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+	case !s.EndingFails && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return Result{Became: Ending}
 	case s.Owner != nil && consistency.OutcomeUnknown(err):
 		h.writes.createLost(h.resource(s.Object), s.Owner, s.Siblings)

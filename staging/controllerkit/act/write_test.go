@@ -59,6 +59,8 @@ func unlabeled(name string) *corev1.Pod {
 func TestWhatBecomesOfAStep(t *testing.T) {
 	mayExist := create("a")
 	mayExist.MayExist = true
+	endingFails := create("a")
+	endingFails.EndingFails = true
 	untold := create("a")
 	untold.Events.Untold = apierrors.IsAlreadyExists
 	events := Events{On: owner(), DoneReason: "Gone", Done: "Took %v", FailedReason: "NotGone", Failed: "Left: %v"}
@@ -98,6 +100,7 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 		"only that is untold":      {untold, nil, forbidden, Refused, "Warning NotMade Not made: " + forbidden.Error(), false},
 		"waited for":               {WaitFor{Of: pod("a"), Err: errors.New("it goes")}, nil, nil, Refused, "", false},
 		"nothing can be made":      {create("a"), nil, ending, Ending, "", false},
+		"which is a failure":       {endingFails, nil, ending, Refused, "Warning NotMade Not made: " + ending.Error(), false},
 		"deleted":                  {remove, pod("a"), nil, Done, "Normal Gone Took a", true},
 		"gone before":              {remove, nil, nil, WasGone, "", false},
 		"not found, and there":     {remove, pod("a"), notFound, Refused, "Warning NotGone Left: " + notFound.Error(), false},
