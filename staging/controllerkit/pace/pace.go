@@ -5,7 +5,8 @@
 // takes its time from the work that is reported. So after a request about a key,
 // the next report that can wait does so for a multiple of the time that the
 // request took. What ends a change, or what somebody acts on, does not wait, and
-// whoever waits looks again: the last state is always reported.
+// whoever waits looks again: the last state is always reported. Requests that follow each
+// other put a report off no further than the longest wait after the first of them.
 package pace
 
 import (
@@ -42,9 +43,15 @@ type Pacer[K comparable] struct {
 	longest time.Duration
 
 	mu    sync.Mutex
-	due   map[K]time.Time
+	due   map[K]turn
 	sweep int // how many keys there may be until the next sweep
 }
+
+// turn is when work on a key is due: at that time, or when the latest has come.
+type turn struct{ at, latest time.Time }
+
+// after is how long it is until the turn; 0 or less when it has come.
+func (t turn) after(now time.Time) time.Duration { return min(t.at.Sub(now), t.latest.Sub(now)) }
 
 // New returns a pacer on which everything is due. Later work waits share times as
 // long as what was sent took, at most longest. Without a clock it is the real one.
@@ -52,7 +59,7 @@ func New[K comparable](c clock.PassiveClock, share int, longest time.Duration) *
 	if c == nil {
 		c = clock.RealClock{}
 	}
-	return &Pacer[K]{clock: c, share: share, longest: longest, due: map[K]time.Time{}, sweep: fewKeys}
+	return &Pacer[K]{clock: c, share: share, longest: longest, due: map[K]turn{}, sweep: fewKeys}
 }
 
 // Now is the time of the pacer's clock, to be given to Sent later.
@@ -62,14 +69,19 @@ func (p *Pacer[K]) Now() time.Time { return p.clock.Now() }
 // ended now.
 func (p *Pacer[K]) Sent(key K, began time.Time) {
 	now := p.clock.Now()
-	due := now.Add(min(time.Duration(p.share)*now.Sub(began), p.longest))
+	at := now.Add(min(time.Duration(p.share)*now.Sub(began), p.longest))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if due.After(p.due[key]) {
-		p.due[key] = due
+	t := p.due[key]
+	if t.at.Before(began) { // nothing was put off any more
+		t.latest = now.Add(p.longest)
 	}
+	if at.After(t.at) {
+		t.at = at
+	}
+	p.due[key] = t
 	if len(p.due) > p.sweep {
-		maps.DeleteFunc(p.due, func(_ K, due time.Time) bool { return !due.After(now) })
+		maps.DeleteFunc(p.due, func(_ K, t turn) bool { return !t.at.After(now) })
 		p.sweep = fewKeys + 2*len(p.due)
 	}
 }
@@ -78,11 +90,11 @@ func (p *Pacer[K]) Sent(key K, began time.Time) {
 func (p *Pacer[K]) Wait(key K) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	due, ok := p.due[key]
+	t, ok := p.due[key]
 	if !ok {
 		return 0
 	}
-	wait := due.Sub(p.clock.Now())
+	wait := t.after(p.clock.Now())
 	if wait <= 0 {
 		delete(p.due, key)
 		return 0

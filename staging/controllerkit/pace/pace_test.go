@@ -44,6 +44,28 @@ func TestTheSlowestRequestCounts(t *testing.T) {
 	}
 }
 
+// Requests that follow each other do not put a report off for ever.
+func TestNothingIsPutOffForLongerThanTheLongestWait(t *testing.T) {
+	start := time.Unix(9, 0)
+	clock := testclock.NewFakePassiveClock(start)
+	p := New[string](clock, ReportShare, LongestReport)
+	for range 30 {
+		clock.SetTime(clock.Now().Add(100 * time.Millisecond))
+		p.Sent("a", clock.Now().Add(-100*time.Millisecond))
+		p.Sent("b", clock.Now().Add(-time.Millisecond)) // 20 ms, which are over before the next
+	}
+	if got := p.Wait("a"); got != 0 {
+		t.Errorf("after three seconds of requests it waits %v", got)
+	}
+	if got := p.Wait("b"); got != 20*time.Millisecond {
+		t.Errorf("with pauses in between it waits %v", got)
+	}
+	p.Sent("a", clock.Now().Add(-time.Minute))
+	if got := p.Wait("a"); got != LongestReport {
+		t.Errorf("once more it waits %v", got)
+	}
+}
+
 func TestKeysThatAreDueAreDropped(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(time.Unix(9, 0))
 	p := New[int](clock, ReportShare, LongestReport)
