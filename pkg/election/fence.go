@@ -20,8 +20,10 @@ type Fence struct {
 	shut    error
 }
 
+// newFence returns one that is open. The lease itself says how many whole seconds it lasts,
+// and others go by that.
 func newFence(lease time.Duration) *Fence {
-	return &Fence{now: sinceBoot, lease: lease, renewed: sinceBoot()}
+	return &Fence{now: sinceBoot, lease: lease.Truncate(time.Second), renewed: sinceBoot()}
 }
 
 // renewedAt notes a renewal whose request was sent at that time.

@@ -23,6 +23,9 @@ func TestAFenceShutsWhenTheLeaseIsOverAndStaysShut(t *testing.T) {
 	if err := f.Check(); err == nil {
 		t.Error("open again")
 	}
+	if f := newFence(15900 * time.Millisecond); f.lease != 15*time.Second {
+		t.Errorf("open for %s, and others see a lease of 15 s", f.lease)
+	}
 	var none *Fence
 	if err := none.Check(); err != nil {
 		t.Error("without leader election nothing stops at a fence")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 
 	"k8s.io/client-go/rest"
@@ -33,7 +34,7 @@ const (
 )
 
 // Wrap returns a wrapper of a transport that lets reads pass, and what may be posted to
-// these paths.
+// these paths of the API server.
 func (o *ReadOnly) Wrap(questions ...string) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper { return &reader{o, next, questions} }
 }
@@ -64,7 +65,7 @@ func (r *reader) passes(req *http.Request) bool {
 		return true
 	case http.MethodPost:
 		for _, path := range r.questions {
-			if req.URL.Path == path {
+			if strings.HasSuffix(req.URL.Path, path) { // the API server may be found below a path
 				return true
 			}
 		}

@@ -34,6 +34,7 @@ func TestAGateLetsReadsPass(t *testing.T) {
 		"a token":                       {http.MethodPost, "/api/v1/namespaces/ns/serviceaccounts/a/token", []string{TokenReviews}, false},
 		"a review that may be asked":    {http.MethodPost, TokenReviews, []string{TokenReviews, SubjectAccessReviews}, true},
 		"another that may be asked":     {http.MethodPost, SubjectAccessReviews, []string{TokenReviews, SubjectAccessReviews}, true},
+		"one below a path":              {http.MethodPost, "/k8s/clusters/c" + TokenReviews, []string{TokenReviews}, true},
 		"a review that may not":         {http.MethodPost, SubjectAccessReviews, nil, false},
 		"the path of one, with a write": {http.MethodPut, TokenReviews, []string{TokenReviews}, false},
 	} {

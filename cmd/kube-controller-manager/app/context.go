@@ -105,7 +105,7 @@ func newControllerContext(ctx context.Context, p *process, termName string, fenc
 	if err := waitForAPIServer(ctx, p.Client, p.Kubeconfig.Host, apiServerTimeout, startPatience); err != nil {
 		return cc, fmt.Errorf("failed to wait for apiserver being healthy: %w", err)
 	}
-	if err := cc.addPause(ctx); err != nil {
+	if err := cc.addLimits(ctx); err != nil {
 		return cc, err
 	}
 	accounts, err := cc.accounts()

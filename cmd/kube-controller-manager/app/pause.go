@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/controller-manager/pkg/clientbuilder"
+	"k8s.io/klog/v2"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 	"github.com/kube-kcm/kube-controller-manager/pkg/pause"
@@ -23,21 +25,45 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
-// addPause reads what --pause-configmap pauses, and follows it during the term. It returns
-// when that is known: nothing of the term may write before.
-func (cc *ControllerContext) addPause(ctx context.Context) error {
-	cc.addBrake()
+// holding is what holds the writes of a process back. Under leader migration there are two
+// terms, which share it and end together.
+type holding struct {
+	once   sync.Once
+	limits *act.Limits    // nil for nothing
+	pause  *pause.Watcher // nil for none
+	err    error
+}
+
+// addLimits has the term heed the brake and the pause. It returns when it is known what is
+// paused: nothing of the term may write before.
+func (cc *ControllerContext) addLimits(ctx context.Context) error {
+	h := &cc.process.holding
+	h.once.Do(func() {
+		cc.addBrake()
+		h.pause, h.err = cc.followPause(ctx)
+		h.limits = cc.limits
+	})
+	cc.limits = h.limits
+	if h.pause == nil || h.err != nil {
+		return h.err
+	}
+	return h.pause.Wait(ctx)
+}
+
+// followPause follows what --pause-configmap pauses. Its reads are those of a cache: after
+// an outage of the API server it is heard no later than what it pauses.
+func (cc *ControllerContext) followPause(ctx context.Context) (*pause.Watcher, error) {
 	from := cc.process.PauseConfigMap
 	if from == (types.NamespacedName{}) {
-		return nil
+		return nil, nil
 	}
 	config, err := cc.RootClients.Config("pause")
 	if err != nil {
-		return fmt.Errorf("configure the client of the pause: %w", err)
+		return nil, fmt.Errorf("configure the client of the pause: %w", err)
 	}
-	client, err := kubernetes.NewForConfig(config)
+	client, err := kubernetes.NewForConfig(transport.Reads(config, klog.FromContext(ctx)))
 	if err != nil {
-		return fmt.Errorf("make the client of the pause: %w", err)
+		return nil, fmt.Errorf("make the client of the pause: %w", err)
 	}
 	limits := cc.heldTo()
 	watcher, err := pause.New(pause.Options{
@@ -46,12 +72,12 @@ func (cc *ControllerContext) addPause(ctx context.Context) error {
 		Pause: func(r pause.Rules) { limits.Pause(r.Paused) },
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cc.Debug().PausedBy(func(controller string) string { return limits.Paused(controller, "") })
 	showAll(cc.Debug(), "waits for the ConfigMap of --pause-configmap")
 	cc.background(ctx, watcher.Run)
-	return watcher.Wait(ctx)
+	return watcher, nil
 }
 
 // latest lists and watches a ConfigMap. Each list is of the latest state.
@@ -70,7 +96,7 @@ func latest(client kubernetes.Interface, of types.NamespacedName) cache.ListerWa
 	}, client)
 }
 
-// heldTo is what holds the writes of the term back.
+// heldTo is what holds the writes of the process back.
 func (cc *ControllerContext) heldTo() *act.Limits {
 	if cc.limits == nil {
 		cc.limits = &act.Limits{}

@@ -101,6 +101,7 @@ func (f *follower) look() {
 	f.content = content
 	settings, err := f.File.Read(content)
 	if err != nil {
+		f.content = nil // what was wrong may be another file, which it names
 		f.refuse(err)
 		return
 	}
@@ -137,6 +138,7 @@ func (f *follower) take(settings []config.Setting) (changed bool) {
 		case f.canTake(f.present[i]) && f.canTake(s):
 			f.logger.Info("Setting changed", "field", s.Field, "flag", s.Flag, "from", was, "to", is)
 			f.present[i] = s
+			delete(f.waiting, s.Flag)
 			put = append(put, s)
 		case f.waiting[s.Flag] != is:
 			f.logger.Info("Setting changed in the configuration file: it needs a restart", "field", s.Field, "flag", s.Flag, "inForce", was, "inFile", is)
@@ -154,9 +156,15 @@ func (f *follower) take(settings []config.Setting) (changed bool) {
 }
 
 // canTake reports whether the value can be put in force, and another one after it. At a
-// rate of 0, clients have limiters of their own.
+// rate of 0, clients have limiters of their own, which no burst changes.
 func (f *follower) canTake(s config.Setting) bool {
-	return s.Reload && !(s.Flag == "kube-api-qps" && number(s) == 0)
+	switch s.Flag {
+	case "kube-api-qps":
+		return s.Reload && number(s) != 0
+	case "kube-api-burst":
+		return s.Reload && number(f.setting("kube-api-qps")) != 0
+	}
+	return s.Reload
 }
 
 // put puts values in force.

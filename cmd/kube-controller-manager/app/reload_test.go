@@ -194,6 +194,8 @@ func TestWhatNeedsARestartIsNamedOnce(t *testing.T) {
 		t.Errorf("logged:\n%s", r.log.GetBuffer().String())
 	}
 	needed(1)
+	r.write(t, strings.Replace(before, "qps 20", "qps 50", 1))
+	needed(0)
 }
 
 func TestABadFileIsNamedOnceAndTheLastGoodOneStays(t *testing.T) {

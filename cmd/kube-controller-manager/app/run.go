@@ -59,6 +59,7 @@ type process struct {
 	// cloud is the cloud provider; nil for none. It is initialized once.
 	cloud     cloudprovider.Interface
 	cloudOnce sync.Once
+	holding   holding
 }
 
 // Run serves, waits for leadership, runs the controllers and returns when ctx

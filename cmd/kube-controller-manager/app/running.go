@@ -61,7 +61,7 @@ func newRunning(drainTime time.Duration) *running {
 // leadership away before it has returned.
 func (cc ControllerContext) Go(ctx context.Context, loop Loop) {
 	if l, ok := loop.(interface{ LimitDrain(time.Duration) }); ok {
-		l.LimitDrain(min(cc.term.drainTime, workGrace))
+		l.LimitDrain(max(min(cc.term.drainTime, workGrace), time.Nanosecond)) // 0 is no time at all
 	}
 	if l, ok := loop.(looksLive); ok && cc.live != nil {
 		l.LookLive(cc.live)

@@ -1,0 +1,54 @@
+package app
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
+)
+
+// Clients that began without a rate have limiters of their own.
+func TestABurstNeedsARateToChange(t *testing.T) {
+	r := newRig(t)
+	for i, s := range r.present {
+		if s.Flag == "kube-api-qps" {
+			r.present[i].Value.Text = "0"
+		}
+	}
+	r.write(t, strings.NewReplacer("qps 20", "qps 0", "burst 30", "burst 40").Replace(before))
+	if r.logged("needs a restart", "kube-api-burst", "40") != 1 || r.logged("Setting changed", "from") != 0 || len(r.waiting) != 1 {
+		t.Errorf("%v waits; logged:\n%s", r.waiting, r.log.GetBuffer().String())
+	}
+}
+
+// TestAFileThatAnotherOneSpoiledIsReadAgain has the fault lie in a file that this one names.
+func TestAFileThatAnotherOneSpoiledIsReadAgain(t *testing.T) {
+	r := newRig(t)
+	content := strings.Replace(before, "syncs 5", "syncs 9", 1)
+	spoiled := &spoiled{File: r.File, why: errors.New("the key does not match")}
+	r.File = spoiled
+	r.write(t, content)
+	r.look()
+	if n := r.logged("cannot be used", "does not match"); n != 1 || r.loop.workers.Load() != 0 {
+		t.Errorf("%d lines, %d workers", n, r.loop.workers.Load())
+	}
+	spoiled.why = nil
+	r.look()
+	if n := r.loop.workers.Load(); n != 9 || r.logged("in order again") != 1 {
+		t.Errorf("%d workers, want 9; logged:\n%s", n, r.log.GetBuffer().String())
+	}
+}
+
+// spoiled cannot be read as long as there is a reason.
+type spoiled struct {
+	config.File
+	why error
+}
+
+func (s *spoiled) Read(content []byte) ([]config.Setting, error) {
+	if s.why != nil {
+		return nil, s.why
+	}
+	return s.File.Read(content)
+}
