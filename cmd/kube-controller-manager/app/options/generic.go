@@ -15,9 +15,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	cloudprovider "k8s.io/cloud-provider"
 	cmconfig "k8s.io/controller-manager/config"
 	migrationoptions "k8s.io/controller-manager/pkg/leadermigration/options"
+
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 )
 
 // checkGeneric reports what is wrong with the flags that concern no controller.
@@ -35,7 +38,15 @@ func (o *KubeControllerManagerOptions) checkGeneric(p *problems, all []string, a
 	if name := cloud.CloudProvider.Name; name != "" && !cloudprovider.IsExternal(name) && !cloudprovider.IsCloudProvider(name) {
 		p.addf("--cloud-provider=%s: %w (unknown cloud provider %q: this build has none of that name)", name, cloudprovider.ErrorForDisabledProvider(name), name)
 	}
-	if kind := cloud.CIDRAllocatorType; kind != rangeAllocator {
+	p.allocator(cloud.CIDRAllocatorType, cloud.AllocateNodeCIDRs && o.enabled(nil, aliases)(names.NodeIpamController))
+}
+
+// allocator refuses what allocates nothing. Without a name it matters only where CIDRs are allocated.
+func (p *problems) allocator(kind string, allocate bool) {
+	switch {
+	case kind == "" && allocate:
+		p.with("cidr-allocator-type", kind, errors.New("invalid CIDR allocator type: "))
+	case kind != "" && kind != rangeAllocator:
 		p.addf("--cidr-allocator-type=%s: built-in cloud providers are disabled. The ipam %s is not available", kind, kind)
 	}
 }
@@ -90,9 +101,15 @@ func (p *problems) objectName(flag, what, name string, check func(string) []stri
 
 // leaderMigration reads the file if it will be used.
 func (p *problems) leaderMigration(o *migrationoptions.LeaderMigrationOptions) {
-	if o.Enabled {
-		p.with("leader-migration-config", o.ControllerMigrationConfig, o.ApplyTo(&cmconfig.GenericControllerManagerConfiguration{}))
+	if !o.Enabled {
+		return
 	}
+	var c cmconfig.GenericControllerManagerConfiguration
+	err := o.ApplyTo(&c)
+	if lock := c.LeaderMigration.ResourceLock; err == nil && lock != resourcelock.LeasesResourceLock {
+		err = fmt.Errorf("resourceLock: %q: must be %q", lock, resourcelock.LeasesResourceLock)
+	}
+	p.with("leader-migration-config", o.ControllerMigrationConfig, err)
 }
 
 // checkClient reports what is wrong with the flags of the way to the API server.

@@ -176,10 +176,12 @@ func (o *KubeControllerManagerOptions) Flags(all, disabledByDefault []string, al
 func (o *KubeControllerManagerOptions) Validate(all, disabledByDefault []string, aliases map[string]string) error {
 	p := &problems{}
 	o.checkGeneric(p, all, aliases)
+	gates := o.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent)
 	s := &settings{
 		configuration: o.ComponentConfig,
 		podCIDRs:      podCIDRs{o.KubeCloudShared.AllocateNodeCIDRs, o.KubeCloudShared.ClusterCIDR},
 		enabled:       o.enabled(disabledByDefault, aliases),
+		gates:         gates,
 	}
 	for _, section := range sections() {
 		section.check(p, s)
@@ -187,7 +189,6 @@ func (o *KubeControllerManagerOptions) Validate(all, disabledByDefault []string,
 	o.checkOwn(p)
 	o.checkServing(p)
 	p.add(o.Metrics.Validate()...)
-	gates := o.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent)
 	if errs := logsapi.Validate(o.Logs, gates, nil); len(errs) > 0 {
 		p.add(errs.ToAggregate().Errors()...)
 	}

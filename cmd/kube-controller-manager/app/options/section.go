@@ -2,6 +2,7 @@ package options
 
 import (
 	"github.com/spf13/pflag"
+	"k8s.io/component-base/featuregate"
 	kcmv1alpha1 "k8s.io/kube-controller-manager/config/v1alpha1"
 )
 
@@ -26,6 +27,7 @@ type settings struct {
 	podCIDRs podCIDRs
 	// enabled reports whether any of the controllers will run.
 	enabled func(controllers ...string) bool
+	gates   featuregate.FeatureGate
 }
 
 // podCIDRs are those of the shared flags that matter to node IPAM.

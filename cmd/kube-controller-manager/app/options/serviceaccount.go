@@ -3,9 +3,11 @@ package options
 import (
 	"fmt"
 
-	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/util/keyutil"
+
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/kube-kcm/kube-controller-manager/pkg/features"
 )
 
 // serviceAccount holds the flags of the ServiceAccount token controller, too, and
@@ -24,16 +26,20 @@ var serviceAccount = section{
 	check: checkServiceAccount,
 }
 
+// checkServiceAccount reads the files that a controller will read. The token controller runs
+// whatever --controllers says, if it has a key.
 func checkServiceAccount(p *problems, s *settings) {
 	o := s.SAController
 	p.workers("concurrent-serviceaccount-token-syncs", o.ConcurrentSATokenSyncs)
-	if o.ServiceAccountKeyFile != "" && s.enabled(names.ServiceAccountTokenController) {
+	if o.ServiceAccountKeyFile != "" {
 		if _, err := keyutil.PrivateKeyFromFile(o.ServiceAccountKeyFile); err != nil {
 			p.with("service-account-private-key-file", o.ServiceAccountKeyFile,
 				fmt.Errorf("error reading key for service account token controller: %w", err))
 		}
 	}
-	if o.RootCAFile != "" && s.enabled(names.ServiceAccountTokenController, names.RootCACertificatePublisherController) {
+	published := s.enabled(names.RootCACertificatePublisherController) ||
+		s.gates.Enabled(features.ClusterTrustBundle) && s.enabled(names.KubeAPIServerServingClusterTrustBundlePublisherController)
+	if o.RootCAFile != "" && (o.ServiceAccountKeyFile != "" || published) {
 		if err := holdsCertificates(o.RootCAFile); err != nil {
 			p.with("root-ca-file", o.RootCAFile, fmt.Errorf("error parsing root-ca-file at %s: %w", o.RootCAFile, err))
 		}

@@ -48,15 +48,31 @@ func TestValidation(t *testing.T) {
 	if err := os.WriteFile("chain.crt", append(chain, chain...), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	migration := "apiVersion: controllermanager.config.k8s.io/v1beta1\nkind: LeaderMigrationConfiguration\nleaderName: m\nresourceLock: endpoints\ncontrollerLeaders:\n- {name: route, component: '*'}\n"
+	if err := os.WriteFile("migration.yaml", []byte(migration), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	// An empty message means that the command line is accepted.
 	for name, tc := range map[string]struct{ line, message string }{
 		"nothing but a kubeconfig is enough": {"", ""},
 		"an alias disables its controller, and its flags are not looked into": {
 			"--allocate-node-cidrs --controllers=*,-nodeipam", ""},
 		"a file for a disabled controller is not read": {
-			"--controllers=ttl-controller --root-ca-file=/nonexistent --service-account-private-key-file=/nonexistent --cluster-signing-cert-file=/nonexistent --cluster-signing-key-file=/nonexistent --pv-recycler-pod-template-filepath-nfs=/nonexistent", ""},
-		"the root CA is read for whoever of the two that use it runs": {
-			"--controllers=serviceaccount-token --root-ca-file=/nonexistent", "--root-ca-file=/nonexistent"},
+			"--controllers=ttl-controller --root-ca-file=/nonexistent --cluster-signing-cert-file=/nonexistent --cluster-signing-key-file=/nonexistent --pv-recycler-pod-template-filepath-nfs=/nonexistent", ""},
+		"the token controller runs whatever --controllers says, with its key": {
+			"--controllers=*,-serviceaccount-token-controller --service-account-private-key-file=/nonexistent", "--service-account-private-key-file=/nonexistent"},
+		"and with the root CA": {
+			"--controllers=ttl-controller --service-account-private-key-file=other.key --root-ca-file=/nonexistent", "--root-ca-file=/nonexistent"},
+		"without a key it does not run": {
+			"--controllers=serviceaccount-token-controller --root-ca-file=/nonexistent", ""},
+		"the root CA is published": {
+			"--controllers=root-ca-certificate-publisher-controller --root-ca-file=/nonexistent", "--root-ca-file=/nonexistent"},
+		"and, behind a gate, as a trust bundle": {
+			"--controllers=kube-apiserver-serving-clustertrustbundle-publisher-controller --feature-gates=ClusterTrustBundle=true --root-ca-file=/nonexistent", "--root-ca-file=/nonexistent"},
+		"which is off": {
+			"--controllers=kube-apiserver-serving-clustertrustbundle-publisher-controller --root-ca-file=/nonexistent", ""},
+		"the lock of a leader migration can only be a lease": {
+			"--enable-leader-migration --leader-migration-config=migration.yaml", `--leader-migration-config=migration.yaml: resourceLock: "endpoints": must be "leases"`},
 		"a dual-stack pair of cluster CIDRs with a mask for each family": {
 			"--allocate-node-cidrs --cluster-cidr=10.244.0.0/16,fd00::/48 --node-cidr-mask-size-ipv4=26 --node-cidr-mask-size-ipv6=60 --service-cluster-ip-range=fd01::/112,10.0.0.0/24", ""},
 		"the mask of a family also counts in a cluster of that family alone": {
