@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	utilnet "k8s.io/utils/net"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
@@ -45,6 +46,7 @@ func slicesFor(e *corev1.Endpoints) (all []*discoveryv1.EndpointSlice) {
 func TestPlan(t *testing.T) {
 	a, b := offering(at("10.0.0.1"), nil, port("a", 80)), offering(at("10.0.0.2"), nil, port("b", 81))
 	both := offering(at("10.0.0.1", "fd00::1"), nil, port("a", 80))
+	spelt := offering(at("10.0.0.1"), at("::ffff:10.0.0.1", "010.0.0.1"), port("a", 80))
 	there := func(subsets ...corev1.EndpointSubset) func(*observed) {
 		return func(o *observed) { o.slices = slicesFor(endpointsOf(subsets...)) }
 	}
@@ -86,6 +88,11 @@ func TestPlan(t *testing.T) {
 			o.slices = slicesFor(endpointsOf(a, b))
 			o.slices[1].Ports = o.slices[0].Ports
 		}, "delete EndpointSlice web-1"},
+		"two spellings of one address": {endpointsOf(spelt), there(spelt), ""},
+		"and what was made of them before": {endpointsOf(spelt), func(o *observed) {
+			there(spelt)(o)
+			o.slices[0].Endpoints = append(o.slices[0].Endpoints, endpointOf(corev1.EndpointAddress{}, "10.0.0.1", true))
+		}, "report"},
 		"a slice of names": {endpointsOf(a), func(o *observed) {
 			o.slices = slicesFor(endpointsOf(a, b))
 			o.slices[1].AddressType = discoveryv1.AddressTypeFQDN
@@ -255,7 +262,7 @@ func TestOnePlanSettlesAnyWorld(t *testing.T) {
 }
 
 func someSubsets(r *rand.Rand) (all []corev1.EndpointSubset) {
-	ips := []string{"10.0.0.1", "10.0.0.2", "10.0.0.3", "fd00::1", "fd00::2"}
+	ips := []string{"10.0.0.1", "10.0.0.2", "10.0.0.3", "fd00::1", "fd00::2", "010.0.0.1", "::ffff:10.0.0.2", "FD00::1"}
 	some := func() (picked []string) {
 		for _, ip := range ips {
 			if r.IntN(3) == 0 {
@@ -315,12 +322,13 @@ func meant(e *corev1.Endpoints) string {
 	ready := map[string]bool{}
 	note := func(s *corev1.EndpointSubset, addresses []corev1.EndpointAddress, is bool) {
 		for _, a := range addresses {
+			ip := utilnet.ParseIPSloppy(a.IP).String()
 			if len(s.Ports) == 0 {
-				before, known := ready[a.IP+" none"]
-				ready[a.IP+" none"] = is && (before || !known)
+				before, known := ready[ip+" none"]
+				ready[ip+" none"] = is && (before || !known)
 			}
 			for _, p := range s.Ports {
-				key := fmt.Sprintf("%s %s:%d", a.IP, p.Name, p.Port)
+				key := fmt.Sprintf("%s %s:%d", ip, p.Name, p.Port)
 				before, known := ready[key]
 				ready[key] = is && (before || !known)
 			}

@@ -4,6 +4,7 @@ package endpointslicemirroring
 
 import (
 	"maps"
+	"net"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	endpointsliceutil "k8s.io/endpointslice/util"
 	utilnet "k8s.io/utils/net"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/services"
 )
 
 // slot is what one slice is for.
@@ -33,18 +36,28 @@ type skipped struct {
 }
 
 // contents returns what is mirrored, in a stable order, at most so many addresses of a
-// subset, both families together.
+// subset, both families together. An address that is spelt in several ways is one endpoint,
+// which is not ready when it is not in one of the spellings.
 func contents(subsets []corev1.EndpointSubset, most int) (all []content, left skipped) {
 	for i := range subsets {
 		byFamily := map[discoveryv1.AddressType][]discoveryv1.Endpoint{}
-		taken := 0
+		down, met, taken := map[identity]bool{}, map[identity]bool{}, 0
+		for _, a := range subsets[i].NotReadyAddresses {
+			_, id := normal(a)
+			down[id] = true
+		}
 		for j, a := range slices.Concat(subsets[i].Addresses, subsets[i].NotReadyAddresses) {
-			ip := utilnet.ParseIPSloppy(a.IP)
-			switch {
-			case ip == nil:
+			ip, id := normal(a)
+			ready := j < len(subsets[i].Addresses)
+			if ip == nil {
 				left.invalid++
 				continue
-			case taken == most:
+			}
+			if met[id] || ready && down[id] {
+				continue
+			}
+			met[id] = true
+			if taken == most {
 				left.tooMany++
 				continue
 			}
@@ -53,7 +66,7 @@ func contents(subsets []corev1.EndpointSubset, most int) (all []content, left sk
 			if ip.To4() != nil {
 				family = discoveryv1.AddressTypeIPv4
 			}
-			byFamily[family] = append(byFamily[family], endpointOf(a, ip.String(), j < len(subsets[i].Addresses)))
+			byFamily[family] = append(byFamily[family], endpointOf(a, id.ip, ready))
 		}
 		for _, family := range []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6} {
 			if endpoints := byFamily[family]; len(endpoints) > 0 {
@@ -62,6 +75,13 @@ func contents(subsets []corev1.EndpointSubset, most int) (all []content, left sk
 		}
 	}
 	return all, left
+}
+
+// normal returns the IP of an address, nil if it has none, and what its endpoint is known
+// by, however the IP is spelt.
+func normal(a corev1.EndpointAddress) (net.IP, identity) {
+	ip := utilnet.ParseIPSloppy(a.IP)
+	return ip, identity{ip.String(), services.TargetUID(a)}
 }
 
 func endpointOf(a corev1.EndpointAddress, ip string, ready bool) discoveryv1.Endpoint {

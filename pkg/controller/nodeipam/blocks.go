@@ -156,8 +156,9 @@ func (b *blocks) take(of span) {
 	b.counts.show(b)
 }
 
-// release takes a user off the blocks and returns how many are free now.
-func (b *blocks) release(of span) (free int) {
+// release takes a user off the blocks.
+func (b *blocks) release(of span) {
+	free := uint64(0)
 	for i := of.first; i <= of.last; i++ {
 		if b.users[i]--; b.users[i] <= 0 {
 			delete(b.users, i)
@@ -166,10 +167,9 @@ func (b *blocks) release(of span) (free int) {
 			free++
 		}
 	}
-	b.used -= uint64(free)
-	b.counts.freed(uint64(free))
+	b.used -= free
+	b.counts.freed(free)
 	b.counts.show(b)
-	return free
 }
 
 // free finds a block that nobody uses, the next after the last that was handed out. There

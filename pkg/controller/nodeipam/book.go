@@ -3,6 +3,7 @@ package nodeipam
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"sync"
@@ -41,10 +42,12 @@ type book struct {
 	ranges   []*blocks
 	nodes    map[string]*holding
 	starving []string // nodes for which there was no block, those that wait longest first
+	// woken are those of them whose turn it is, and who have not come for their block yet.
+	woken map[string]bool
 }
 
 func newBook(o Options) *book {
-	b := &book{nodes: map[string]*holding{}}
+	b := &book{nodes: map[string]*holding{}, woken: map[string]bool{}}
 	for _, r := range o.Ranges {
 		blocks := newBlocks(r)
 		for _, services := range o.Services {
@@ -65,22 +68,21 @@ func (b *book) found(n node) {
 	}
 }
 
-// show notes what the cache shows of a node that has CIDRs, and returns which nodes may
-// find a block now, and what is wrong with the CIDRs. What was held for the node before,
-// it does not have: CIDRs are never changed.
-func (b *book) show(n node) (free []string, outside error) {
+// show notes what the cache shows of a node that has CIDRs, and returns whose turn it is
+// now, and what is wrong with the CIDRs. What was held for the node before, it does not
+// have: CIDRs are never changed.
+func (b *book) show(n node) (next []string, outside error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.served(n.name)
 	before := b.nodes[n.name]
-	if before != nil && before.uid == n.uid && slices.Equal(before.cidrs, n.cidrs) {
-		before.shown, before.there = true, true
-		return nil, b.outside(n.cidrs)
+	if before == nil || before.uid != n.uid || !slices.Equal(before.cidrs, n.cidrs) {
+		b.nodes[n.name] = b.hold(n) // before the other blocks become free: some may be in both
+		b.release(before)
 	}
-	now := b.hold(n) // before the other blocks become free: some may be in both
+	now := b.nodes[n.name]
 	now.shown, now.there = true, true
-	b.nodes[n.name] = now
-	return b.release(before), b.outside(n.cidrs)
+	return b.turns(), b.outside(n.cidrs)
 }
 
 // hold makes the node a user of what it has.
@@ -154,6 +156,7 @@ func (b *book) propose(n node) proposal {
 		if !slices.Contains(b.starving, n.name) {
 			b.starving = append(b.starving, n.name)
 		}
+		delete(b.woken, n.name) // somebody else was faster: its turn comes again
 		return proposal{exhausted: fmt.Errorf("all %d blocks of %s are used", r.all, r.CIDR)}
 	}
 	h := &holding{uid: n.uid, shown: true}
@@ -183,6 +186,41 @@ func (b *book) served(name string) {
 		return
 	}
 	b.starving = slices.DeleteFunc(b.starving, func(s string) bool { return s == name })
+	delete(b.woken, name)
+}
+
+// leaves takes a node that needs no block any more off those that wait, and returns whose
+// turn it is in its place.
+func (b *book) leaves(name string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.served(name)
+	return b.turns()
+}
+
+// turns returns the waiting nodes to wake: as many have their turn as can be served, those
+// that wait longest first. Who was woken is not woken again, and the next one is.
+func (b *book) turns() (next []string) {
+	left := b.left()
+	for _, name := range b.starving {
+		if uint64(len(b.woken)) >= left {
+			break
+		}
+		if !b.woken[name] {
+			b.woken[name] = true
+			next = append(next, name)
+		}
+	}
+	return next
+}
+
+// left is how many nodes can be served: each needs a block of each range.
+func (b *book) left() uint64 {
+	left := uint64(math.MaxUint64)
+	for _, r := range b.ranges {
+		left = min(left, r.all-r.used)
+	}
+	return left
 }
 
 // of returns the UID of the node that holds blocks under a name, and whether the cache has
@@ -197,28 +235,24 @@ func (b *book) of(name string) (uid types.UID, shown, holds bool) {
 	return h.uid, h.shown, true
 }
 
-// gone takes back what the node of that UID has, and returns the nodes that may find a
-// block now.
+// gone takes back what the node of that UID has, and returns whose turn it is now.
 func (b *book) gone(name string, uid types.UID) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.served(name)
-	h := b.nodes[name]
-	if h == nil || h.uid != uid {
-		return nil
+	if h := b.nodes[name]; h != nil && h.uid == uid {
+		delete(b.nodes, name)
+		b.release(h)
 	}
-	delete(b.nodes, name)
-	return b.release(h)
+	return b.turns()
 }
 
-// release takes a node off its blocks, and returns as many waiting nodes as blocks are free.
-func (b *book) release(h *holding) []string {
+// release takes a node off its blocks.
+func (b *book) release(h *holding) {
 	if h == nil {
-		return nil
+		return
 	}
-	free := 0
 	for _, s := range h.spans {
-		free += s.of.release(s.span)
+		s.of.release(s.span)
 	}
-	return slices.Clone(b.starving[:min(free, len(b.starving))])
 }

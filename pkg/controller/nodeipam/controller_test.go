@@ -176,6 +176,79 @@ func TestAWaitingNodeIsWokenByABlock(t *testing.T) {
 	}
 }
 
+// starved is a book of four blocks of each range: a to d have them, and p to s wait.
+func starved(ranges ...Range) *book {
+	b := newBook(Options{Ranges: ranges})
+	for _, name := range strings.Split("abcdpqrs", "") {
+		b.propose(node{name: name, uid: types.UID(name)})
+	}
+	return b
+}
+
+func TestAsManyNodesAreWokenAsThereAreBlocks(t *testing.T) {
+	four, six := rangeOf("10.244.0.0/22", 24), rangeOf("fd00::/62", 64)
+	type step struct {
+		name, does string // or the CIDRs that it has
+		wakes      string
+	}
+	for name, tc := range map[string]struct {
+		ranges []Range
+		steps  []step
+	}{
+		"three blocks before anyone comes": {[]Range{four}, []step{{"a", "goes", "p"}, {"b", "goes", "q"}, {"c", "goes", "r"}}},
+		"who comes takes nobody's turn":    {[]Range{four}, []step{{"a", "goes", "p"}, {"p", "comes", ""}, {"b", "goes", "q"}}},
+		"a new node is faster":             {[]Range{four}, []step{{"a", "goes", "p"}, {"new", "comes", ""}, {"p", "comes", ""}, {"b", "goes", "p"}}},
+		"one that leaves passes it on":     {[]Range{four}, []step{{"a", "goes", "p"}, {"p", "leaves", "q"}, {"q", "leaves", "r"}}},
+		"one that has left has no turn":    {[]Range{four}, []step{{"p", "leaves", ""}, {"a", "goes", "q"}}},
+		"one that is gone passes it on":    {[]Range{four}, []step{{"a", "goes", "p"}, {"p", "goes", "q"}}},
+		"and so does one that has a CIDR":  {[]Range{four}, []step{{"a", "goes", "p"}, {"p", "10.9.0.0/24", "q"}}},
+		"CIDRs that are known wake nobody": {[]Range{four}, []step{{"a", "10.244.0.0/24", ""}}},
+		"others than it was to get":        {[]Range{four}, []step{{"a", "10.9.0.0/24", "p"}}},
+		"all at once":                      {[]Range{four}, []step{{"d", "10.244.0.0/22", ""}, {"a", "goes", ""}, {"b", "goes", ""}, {"c", "goes", ""}, {"d", "goes", "p q r s"}}},
+		"a block of each range is needed":  {[]Range{four, six}, []step{{"a", "10.244.0.0/24", ""}, {"b", "fd00:0:0:1::/64", "p"}, {"c", "goes", "q"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := starved(tc.ranges...)
+			for i, s := range tc.steps {
+				var woken []string
+				switch uid := types.UID(s.name); s.does {
+				case "goes":
+					woken = b.gone(s.name, uid)
+				case "leaves":
+					woken = b.leaves(s.name)
+				case "comes":
+					b.propose(node{name: s.name, uid: uid})
+				default:
+					woken, _ = b.show(node{s.name, uid, []string{s.does}})
+				}
+				if got := strings.Join(woken, " "); got != s.wakes {
+					t.Errorf("step %d wakes %q, want %q", i+1, got, s.wakes)
+				}
+			}
+		})
+	}
+}
+
+func TestANodeThatIsBeingDeletedPassesItsTurnOn(t *testing.T) {
+	a, b, c := other("a", "1"), other("b", "2"), other("c", "3")
+	r := newRig(t, "10.0.0.0/24", 24, a) // the list has a, and puts it into the queue
+	r.Cache(t, a, b, c)
+	for _, name := range []string{"a", "b", "c"} {
+		r.reconcile(name)
+	}
+	r.Cache(t, leaving(other("b", "2")))
+	r.uncache(a)
+	if got := r.reconcile("a"); got != "" || r.Len() != 2 {
+		t.Errorf("did %s, %d nodes are to be looked at", got, r.Len())
+	}
+	if got := r.reconcile("b"); got != "" || r.Len() != 3 {
+		t.Errorf("did %s, %d nodes are to be looked at", got, r.Len())
+	}
+	if diff := cmp.Diff([]string{"c"}, r.book.starving); diff != "" {
+		t.Errorf("still waiting (-want +got):\n%s", diff)
+	}
+}
+
 func TestWhatIsOutside(t *testing.T) {
 	b := newBook(Options{Ranges: []Range{rangeOf("10.244.0.0/21", 24), rangeOf("fd00::/56", 64)}, Services: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/24")}})
 	for name, tc := range map[string]struct {

@@ -61,16 +61,19 @@ func (c *Controller) observe(ctx context.Context, name string) (observed, error)
 	return o, nil
 }
 
-// propose notes what the node has, or holds blocks for it.
+// propose notes what the node has, or holds blocks for it. One that is being deleted gets
+// none, and its turn goes to the next.
 func (c *Controller) propose(o *observed) {
 	n := node{o.node.Name, o.node.UID, cidrsOf(o.node)}
 	switch {
 	case len(n.cidrs) > 0:
-		var free []string
-		free, o.outside = c.book.show(n)
-		c.wake(free)
+		var next []string
+		next, o.outside = c.book.show(n)
+		c.wake(next)
 	case o.node.DeletionTimestamp == nil:
 		o.proposal = c.book.propose(n)
+	default:
+		c.wake(c.book.leaves(n.name))
 	}
 }
 

@@ -202,6 +202,15 @@ func (w *cluster) overlap() string {
 	return ""
 }
 
+// asleep returns how many nodes wait for a block although there are more than have been woken.
+func (w *cluster) asleep() string {
+	b := w.c.book
+	if due := min(b.left(), uint64(len(b.starving))); uint64(len(b.woken)) < due {
+		return fmt.Sprintf("%d of %v are to be woken, and %v are", due, b.starving, b.woken)
+	}
+	return ""
+}
+
 func newCluster(t *testing.T, seed uint64) *cluster {
 	w := &cluster{World: testworld.New(seed), server: map[string]*corev1.Node{}, gone: map[*corev1.Node]bool{}, faulty: true,
 		in: informers.NewSharedInformerFactory(fake.NewClientset(), 0)}
@@ -256,6 +265,7 @@ func TestNoBlockIsOnTwoNodes(t *testing.T) {
 			}},
 		)
 		w.Always(w.overlap)
+		w.Always(w.asleep)
 		if err := w.Run(3000); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

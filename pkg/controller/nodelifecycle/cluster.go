@@ -267,6 +267,13 @@ func (c *cluster) carriedOut(node *corev1.Node, given order) {
 	}
 }
 
+// unanswered notes of which version of a node a report got no answer; empty for none.
+func (c *cluster) unanswered(node *corev1.Node, version string) {
+	if r := c.nodes[node.Name]; r != nil && r.uid == node.UID {
+		r.unanswered = version
+	}
+}
+
 // notReady reports whether pods on this node cannot be taken for ready.
 func (c *cluster) notReady(name string) bool {
 	r := c.nodes[name]

@@ -15,6 +15,8 @@ const (
 	// reasonNever is of a condition that the node never posted.
 	reasonNever  = "NodeStatusNeverUpdated"
 	messageNever = "Kubelet never posted node status."
+	// reasonLeft is of the event of a node that is not ready any more.
+	reasonLeft, messageLeft = "NodeNotReady", "Node %s status is now: NodeNotReady"
 )
 
 // heartbeatConditions are those that say nothing when the node is silent.

@@ -182,10 +182,12 @@ type note struct {
 	// next is how long until the zones let another node through, if more wait.
 	next time.Duration
 	more bool
-	// node is what the rest is about: seen if it was read live, and an order carried out.
+	// node is what the rest is about: seen if it was read live, an order carried out, and the
+	// version whose report got no answer.
 	node       *corev1.Node
 	seen       bool
 	carriedOut order
+	unanswered string
 	// trouble: the API server could not take a write.
 	trouble bool
 }
@@ -196,9 +198,10 @@ func (c *Controller) take(_ target, what any) {
 	if n.seen {
 		c.look(n.node)
 	}
-	if n.carriedOut != noOrder || n.trouble {
+	if n.node != nil {
 		c.mu.Lock()
 		c.cluster.carriedOut(n.node, n.carriedOut)
+		c.cluster.unanswered(n.node, n.unanswered)
 		if n.trouble {
 			c.cluster.view.trouble = c.now()
 		}

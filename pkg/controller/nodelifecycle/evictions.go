@@ -1,6 +1,9 @@
 package nodelifecycle
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // evictions are the nodes of a zone that wait for their NoExecute taint, first
 // in, first out, with a token bucket that holds one token. It is data: the time
@@ -97,7 +100,12 @@ func (e *evictions) wait(now time.Time) (time.Duration, bool) {
 	return max(e.ready.Sub(now), 0), true
 }
 
-// interval is the time between two tokens; a rate of 0.1 is not quite that as a float32.
+// interval is the time between two tokens; a rate of 0.1 is not quite that as a float32. For
+// the smallest rates it is as long as a duration can be.
 func (e *evictions) interval() time.Duration {
-	return time.Duration(float64(time.Second) / float64(e.rate)).Round(time.Microsecond)
+	between := float64(time.Second) / float64(e.rate)
+	if between >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(between).Round(time.Microsecond)
 }

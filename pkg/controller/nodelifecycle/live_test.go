@@ -91,6 +91,28 @@ func TestBeforeANodeIsMarkedItsLeaseIsReadLive(t *testing.T) {
 	equal(t, "reads when the cache has caught up", *lists, nil)
 }
 
+// The race detector sees when a pass reads what workers write.
+func TestNodesAreLookedAtWhileLeasesAreRead(t *testing.T) {
+	a := node("a", ready("True"))
+	r := newRig(t, a)
+	r.do(monitorPass)
+	r.clock.Step(51 * time.Second)
+	q := r.visit()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 1000 {
+			r.Controller.look(a)
+		}
+	}()
+	for range 100 {
+		if found, _, err := r.readLeases(t.Context(), q); err != nil || len(found) != 1 {
+			t.Errorf("read the leases of %d nodes, want one: %v", len(found), err)
+		}
+	}
+	<-done
+}
+
 func TestManyLeasesAreListedAtOnce(t *testing.T) {
 	for count, want := range map[int]int{fewLeases: fewLeases, fewLeases + 1: 1} {
 		t.Run(fmt.Sprintf("%d nodes", count), func(t *testing.T) {

@@ -30,6 +30,9 @@ type memory struct {
 	held  bool
 	order order
 	round uint64
+	// unanswered is the version of the node whose report, that it is not ready any more, got no
+	// answer; empty if there is none.
+	unanswered string
 }
 
 // leaseKey is where the lease of a node is in the cache of leases.

@@ -21,7 +21,7 @@ type observedNode struct {
 	lease  *coordinationv1.Lease
 	memory memory
 	graces graces
-	// pods are those on a node that is silent.
+	// pods are those on a node that is silent, or whose report was not answered.
 	pods []types.NamespacedName
 	// live: the node was read live, and shows what the memory may not know.
 	live bool
@@ -31,37 +31,54 @@ type observedNode struct {
 // most one patch of its status and one of the node. A node that has changed meanwhile
 // is planned for as it is now, once.
 func (o observedNode) plan(now time.Time) act.Plan {
-	return o.conditions(now, func(live client.Object) act.Plan {
+	ready := readyStatus(o.node) == corev1.ConditionTrue
+	if ready && o.memory.unanswered != o.node.ResourceVersion {
+		o.memory.unanswered = "" // that report has not arrived, and was for that version only
+	}
+	set, leaves := o.memory.silence(o.node, now), ready || o.memory.unanswered != ""
+	switch {
+	case len(set) > 0:
+		return o.report(now, set, leaves)
+	case leaves && !ready:
+		return o.arrived(now)
+	}
+	return o.taints(now)
+}
+
+// afresh plans once more from what the node is like; nil when it was looked at.
+func (o observedNode) afresh(now time.Time) func(client.Object) act.Plan {
+	if o.live {
+		return nil
+	}
+	return func(live client.Object) act.Plan {
 		again := o
 		again.node, again.live = live.(*corev1.Node), true
 		again.memory = o.memory.looked(again.node, o.lease, o.graces, now)
-		return again.conditions(now, nil)
-	})
+		return again.plan(now)
+	}
 }
 
-// conditions reports a node that is silent, if it is not reported yet. When it was ready
-// until now, an event says so, and its pods are looked at.
-func (o observedNode) conditions(now time.Time, afresh func(client.Object) act.Plan) act.Plan {
-	set := o.memory.silence(o.node, now)
-	if len(set) == 0 {
-		return o.taints(now, afresh)
-	}
+// report sets the conditions of a node that is silent. When it was ready until now, and so
+// leaves that, an event says so, and its pods are looked at.
+func (o observedNode) report(now time.Time, set []corev1.NodeCondition, leaves bool) act.Plan {
 	report, err := silencePatch(o.node, set)
 	if err != nil {
 		return act.Plan{Why: "no heartbeat", Err: err}
 	}
-	wasReady := readyStatus(o.node) == corev1.ConditionTrue
-	if wasReady {
-		report.Events = act.Events{On: referTo(o.node), DoneReason: "NodeNotReady", Done: "Node %s status is now: NodeNotReady"}
+	if leaves {
+		report.Events = act.Events{On: referTo(o.node), DoneReason: reasonLeft, Done: messageLeft}
 	}
 	return act.Plan{
 		Why:    fmt.Sprintf("no heartbeat for %s: setting %d conditions to Unknown", now.Sub(o.memory.probe).Round(time.Second), len(set)),
 		Stages: act.Stages(report),
-		Afresh: afresh,
+		Afresh: o.afresh(now),
 		Note: func(r act.Results) any {
 			n := o.note(r)
-			if wasReady && allDone(r) {
-				n.pods = o.pods
+			switch {
+			case leaves && allDone(r):
+				n.pods, n.unanswered = o.pods, ""
+			case leaves && answerLost(r):
+				n.unanswered = o.node.ResourceVersion
 			}
 			return n
 		},
@@ -72,15 +89,33 @@ func (o observedNode) conditions(now time.Time, afresh func(client.Object) act.P
 			}
 			reported := o
 			reported.node = last.Object.(*corev1.Node) // whole and current, as the API server returned it
-			return reported.taints(now, afresh)
+			reported.memory.unanswered = ""
+			return reported.taints(now)
 		},
+	}
+}
+
+// arrived makes up for what follows from a report, once the node shows that it has arrived
+// although no answer came.
+func (o observedNode) arrived(now time.Time) act.Plan {
+	o.memory.unanswered = ""
+	return act.Plan{
+		Why: "not ready, as was reported, and no answer came: its pods are looked at",
+		Stages: act.Stages(act.Event{On: referTo(o.node), Type: corev1.EventTypeNormal, Reason: reasonLeft,
+			Message: fmt.Sprintf(messageLeft, o.node.Name)}),
+		Note: func(r act.Results) any {
+			n := o.note(r)
+			n.pods = o.pods
+			return n
+		},
+		Then: func(act.Results) act.Plan { return o.taints(now) },
 	}
 }
 
 // taints sets taints and labels in one request. The order to taint is kept until the
 // cache shows the taint, so that a pass in between does not spend another of the
 // zone's tokens on this node.
-func (o observedNode) taints(now time.Time, afresh func(client.Object) act.Plan) act.Plan {
+func (o observedNode) taints(now time.Time) act.Plan {
 	given := o.memory.order
 	taints, labels := planTaints(o.node, given), planLabels(o.node)
 	p := act.Plan{
@@ -101,7 +136,7 @@ func (o observedNode) taints(now time.Time, afresh func(client.Object) act.Plan)
 		p.Err = err
 		return p
 	}
-	p.Stages, p.Afresh = act.Stages(patch), afresh
+	p.Stages, p.Afresh = act.Stages(patch), o.afresh(now)
 	if taints.evicts {
 		p.Counts = func(r act.Results) []act.Count {
 			if !allDone(r) {
@@ -132,12 +167,17 @@ func (o observedNode) why(taints taintPlan, labels map[string]string) string {
 }
 
 func (o observedNode) note(r act.Results) note {
-	return note{node: o.node, seen: o.live, trouble: requestsFailed(r)}
+	return note{node: o.node, seen: o.live, unanswered: o.memory.unanswered, trouble: requestsFailed(r)}
 }
 
 // allDone reports whether what was planned has taken place.
 func allDone(results act.Results) bool {
 	return !slices.ContainsFunc(results, func(r act.Result) bool { return r.Became != act.Done })
+}
+
+// answerLost reports whether it is not known of a step whether it has taken place.
+func answerLost(results act.Results) bool {
+	return slices.ContainsFunc(results, func(r act.Result) bool { return r.Became == act.Uncertain })
 }
 
 // precondition makes a patch fail when the node is not the one decided on.

@@ -105,8 +105,7 @@ func (c *Controller) readLeases(ctx context.Context, q question) (found map[stri
 	if q.all {
 		return found, reads, read()
 	}
-	for _, r := range q.doubtful {
-		name := r.object.Name
+	for _, name := range q.names {
 		if err := read(client.MatchingFields{metav1.ObjectNameField: name}); err != nil {
 			return found, reads, err
 		}
@@ -124,7 +123,7 @@ func (c *Controller) observeNode(key target) (observed, error) {
 		return nil, err
 	}
 	o := observedNode{node: node, lease: c.leaseAt(leaseKey(node.Name)), memory: c.look(node), graces: c.graces}
-	if o.memory.silent {
+	if o.memory.silent || o.memory.unanswered != "" {
 		o.pods, err = c.podsOn(node.Name)
 	}
 	return o, err

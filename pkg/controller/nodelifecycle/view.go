@@ -39,6 +39,8 @@ type view struct {
 type question struct {
 	// doubtful are nodes that are to be marked unknown unless they were heard from.
 	doubtful []*memory
+	// names are those of the doubtful nodes: who reads their leases does not hold the lock.
+	names []string
 	// all leases are to be read.
 	all bool
 }
@@ -56,7 +58,7 @@ func (c *cluster) ask() question {
 	for _, r := range c.visited {
 		behind = behind || !r.ahead.IsZero()
 		if r.doubtful(c.graces, c.now) {
-			q.doubtful = append(q.doubtful, r)
+			q.doubtful, q.names = append(q.doubtful, r), append(q.names, r.object.Name)
 		}
 	}
 	if behind {

@@ -2,6 +2,7 @@ package nodelifecycle
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 )
@@ -161,5 +162,30 @@ func TestEvictionsDoNotGrowWhileNobodyIsLetThrough(t *testing.T) {
 		if got, _ := e.take(noon.Add(time.Duration(i+1) * time.Second)); got != want {
 			t.Errorf("number %d in line is %q, want %q", i, got, want)
 		}
+	}
+}
+
+// The time between two tokens can be more than a duration can be.
+func TestTheSmallestRatesLetOneNodeThrough(t *testing.T) {
+	const century = 100 * 365 * 24 * time.Hour
+	for _, rate := range []float32{1.2e-10, 1e-10, 1e-30, math.SmallestNonzeroFloat32} {
+		t.Run(fmt.Sprint(rate), func(t *testing.T) {
+			e := newEvictions(rate)
+			for _, n := range []string{"a", "b", "c"} {
+				e.add(n)
+			}
+			for i, want := range []string{"a", "", ""} {
+				if got, _ := e.take(noon.Add(time.Duration(i) * century)); got != want {
+					t.Errorf("at token %d: got %q, want %q", i, got, want)
+				}
+			}
+			if d, more := e.wait(noon); !more || d < century {
+				t.Errorf("the next one waits %s, %v", d, more)
+			}
+			e.setRate(0, noon)
+			if e.setRate(rate, noon); !noon.Before(e.ready) {
+				t.Error("who waited has a token when the rate changes")
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package resourcepoolstatusrequest
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -37,13 +38,14 @@ func plan(o observed, now time.Time) act.Plan {
 		return kept(r, now)
 	}
 	status, missing := o.answer(now)
-	if missing == "" {
-		return write(o.request, status, now)
-	}
-	if left := o.request.CreationTimestamp.Add(keptPending).Sub(now); left > 0 {
+	left := o.request.CreationTimestamp.Add(keptPending).Sub(now)
+	switch {
+	case left <= 0:
+		return deletion(o.request, "it has no answer after a day: "+cmp.Or(missing, "none could be written"))
+	case missing != "":
 		return act.Plan{Why: missing, RequeueAfter: left}
 	}
-	return deletion(o.request, "nobody could answer it for a day: "+missing)
+	return write(o.request, status, now)
 }
 
 // kept deletes a request an hour after it was answered.

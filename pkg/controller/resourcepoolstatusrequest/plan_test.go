@@ -165,7 +165,8 @@ func TestPlan(t *testing.T) {
 		again   time.Duration
 	}{
 		"a new one":                       {request(), complete, 0, "report ResourcePoolStatusRequest r", time.Hour},
-		"an old one that can be answered": {request(), complete, 48 * time.Hour, "report ResourcePoolStatusRequest r", time.Hour},
+		"one that is almost a day old":    {request(), complete, 24*time.Hour - 1, "report ResourcePoolStatusRequest r", time.Hour},
+		"one nobody could answer":         {request(), complete, 24 * time.Hour, "delete ResourcePoolStatusRequest r unchanged", 0},
 		"one that waits for a slice":      {request(), partial, time.Hour, "", 23 * time.Hour},
 		"one that waited for a day":       {request(), partial, 24 * time.Hour, "delete ResourcePoolStatusRequest r unchanged", 0},
 		"an answered one":                 {request(answered("Complete", "True")), partial, time.Minute, "", 59 * time.Minute},
@@ -242,6 +243,27 @@ func TestFailures(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+func TestARequestThatCannotBeAnsweredIsDeletedAfterADay(t *testing.T) {
+	r := newRig(t, request(), slice("p", 1, 1, 2, ""))
+	resource := schema.GroupResource{Group: "resource.k8s.io", Resource: "resourcepoolstatusrequests"}
+	r.Fail("update", resource.Resource, apierrors.NewForbidden(resource, "r", errors.New("no")))
+	for _, step := range []struct {
+		after  time.Duration
+		does   string
+		failed bool
+	}{
+		{time.Hour, "update resourcepoolstatusrequests/status", true},
+		{22 * time.Hour, "update resourcepoolstatusrequests/status", true},
+		{time.Hour, "delete resourcepoolstatusrequests", false},
+	} {
+		r.Clock.Step(step.after)
+		r.Client.ClearActions()
+		if err := r.Reconcile(t.Context(), "r").Err(); (err != nil) != step.failed || r.Requests() != step.does {
+			t.Errorf("did %s: %v", r.Requests(), err)
+		}
 	}
 }
 

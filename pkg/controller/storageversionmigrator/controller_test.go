@@ -156,6 +156,20 @@ func TestTheVersionIsWrittenDown(t *testing.T) {
 	}
 }
 
+func TestAVersionThatCannotBeOrderedFailsTheMigration(t *testing.T) {
+	for _, version := range []string{"", "v9"} {
+		answer := page("")
+		answer.ResourceVersion = version
+		w := newWorld(t, made("m", 0, isRunning), fine, answer)
+		if err := w.versions.Reconcile(t.Context(), "m").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if m := w.reached(t); !finished(m) || succeeded(m) || m.Status.ResourceVersion != "" {
+			t.Errorf("version %q: %+v", version, m.Status)
+		}
+	}
+}
+
 func TestAResourceThatDoesNotCome(t *testing.T) {
 	for name, tc := range map[string]struct {
 		since  time.Duration

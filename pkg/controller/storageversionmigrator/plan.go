@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
@@ -99,7 +101,8 @@ type observedVersion struct {
 	version string
 }
 
-// planVersion writes down from which version on objects need no migration.
+// planVersion writes down from which version on objects need no migration. A version that
+// cannot be ordered would tell nothing of any object.
 func planVersion(o observedVersion, now time.Time) act.Plan {
 	switch {
 	case !wantsVersion(o.m):
@@ -108,6 +111,10 @@ func planVersion(o observedVersion, now time.Time) act.Plan {
 		return missing(o.m, now)
 	}
 	if why := unable(*o.found); why != "" {
+		return act.Plan{Why: why, Stages: act.Stages(put(failure(o.m, now, why)))}
+	}
+	if _, err := resourceversion.CompareResourceVersion(o.version, o.version); err != nil {
+		why := fmt.Sprintf("latest resourceVersion for %s is not valid: %v", o.found.gvr.String(), err)
 		return act.Plan{Why: why, Stages: act.Stages(put(failure(o.m, now, why)))}
 	}
 	m := o.m.DeepCopy()

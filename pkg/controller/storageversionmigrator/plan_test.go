@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -119,6 +120,34 @@ func TestUnable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := unable(target{gvr: things, verbs: tc.verbs}); got != tc.want {
 				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+func TestTheVersionToBeginWith(t *testing.T) {
+	const invalid = "latest resourceVersion for example.com/v2, Resource=things is not valid: resource version is not well formed: "
+	for name, tc := range map[string]struct{ version, failed string }{
+		"a number":        {"9", ""},
+		"a large number":  {"123456789012345678901234567890", ""},
+		"none":            {"", invalid},
+		"the version any": {"0", invalid + "0"},
+		"a leading zero":  {"09", invalid + "09"},
+		"words":           {"v9", invalid + "v9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := &target{gvr: things, verbs: required}
+			p := planVersion(observedVersion{m: made("m", 0, isRunning), found: found, version: tc.version}, noon)
+			m := p.Stages[0].Steps[0].(act.Update).Object.(*migration)
+			c := meta.FindStatusCondition(m.Status.Conditions, "Failed")
+			if tc.failed == "" {
+				if c != nil || m.Status.ResourceVersion != tc.version {
+					t.Errorf("got version %q, %v", m.Status.ResourceVersion, c)
+				}
+				return
+			}
+			if c == nil || c.Status != "True" || c.Reason != "StorageVersionMigrationFailed" || c.Message != tc.failed || m.Status.ResourceVersion != "" {
+				t.Errorf("got version %q, %v, want %s", m.Status.ResourceVersion, c, tc.failed)
 			}
 		})
 	}

@@ -41,7 +41,8 @@ func (o *KubeControllerManagerOptions) checkGeneric(p *problems, all []string, a
 	p.allocator(cloud.CIDRAllocatorType, cloud.AllocateNodeCIDRs && o.enabled(nil, aliases)(names.NodeIpamController))
 }
 
-// allocator refuses what allocates nothing. Without a name it matters only where CIDRs are allocated.
+// allocator refuses those that are not built in. That none is named matters only where
+// CIDRs are allocated.
 func (p *problems) allocator(kind string, allocate bool) {
 	switch {
 	case kind == "" && allocate:
