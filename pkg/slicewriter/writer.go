@@ -2,6 +2,7 @@ package slicewriter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/kubernetes"
 	discoveryclient "k8s.io/client-go/kubernetes/typed/discovery/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -27,7 +29,13 @@ import (
 type Writer struct {
 	actor  *act.Actor[types.NamespacedName]
 	slices toolscache.Store
-	turns  sync.Map // the contexts of Services in work, by key
+	turns  sync.Map // those of the Services in work, by key
+}
+
+// turn is the work on one Service.
+type turn struct {
+	ctx      context.Context
+	withheld []error
 }
 
 // New returns a writer that finds slices in that cache.
@@ -44,18 +52,38 @@ func (w *Writer) Client() kubernetes.Interface { return clientset{writer: w} }
 func (w *Writer) Recorder() record.EventRecorder { return recorder{writer: w} }
 
 // During has what is written for a Service end with the context while work goes on:
-// the library has no parameter for it.
+// the library has no parameter for it. When nothing went wrong but that writes were
+// withheld, it returns their errors, of which the library keeps no more than the words.
 func (w *Writer) During(ctx context.Context, service types.NamespacedName, work func() error) error {
-	w.turns.Store(service, ctx)
+	t := &turn{ctx: ctx}
+	w.turns.Store(service, t)
 	defer w.turns.Delete(service)
-	return work()
+	err := work()
+	if err != nil && len(t.withheld) == failures(err) {
+		return errors.Join(t.withheld...)
+	}
+	return err
+}
+
+// failures is how many things went wrong: the library says each by an error of its own.
+func failures(err error) int {
+	if all, is := err.(utilerrors.Aggregate); is {
+		return len(utilerrors.Flatten(all).Errors())
+	}
+	return 1
 }
 
 func (w *Writer) take(ctx context.Context, service types.NamespacedName, why string, step act.Step) act.Result {
-	if turn, ok := w.turns.Load(service); ok {
-		ctx = turn.(context.Context)
+	working, is := w.turns.Load(service)
+	if !is {
+		return w.actor.TakeBecause(ctx, service, why, step)
 	}
-	return w.actor.TakeBecause(ctx, service, why, step)
+	t := working.(*turn)
+	result := w.actor.TakeBecause(t.ctx, service, why, step)
+	if result.Became == act.OnHold {
+		t.withheld = append(t.withheld, result.Err)
+	}
+	return result
 }
 
 type clientset struct {

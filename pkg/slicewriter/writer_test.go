@@ -3,6 +3,7 @@ package slicewriter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/kubernetes/fake"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
@@ -29,7 +31,8 @@ type rig struct {
 	*Writer
 	*fixture.Rig
 	client.Client
-	asked context.Context
+	limits act.Limits
+	asked  context.Context
 }
 
 func newRig(cached ...*discoveryv1.EndpointSlice) *rig {
@@ -40,7 +43,7 @@ func newRig(cached ...*discoveryv1.EndpointSlice) *rig {
 		_ = store.Add(slice) // it has a name
 	}
 	writes := consistency.NewTracker[types.NamespacedName](nil)
-	r.Writer = New(act.New(act.Options[types.NamespacedName]{Client: r, Events: r.Events, Writes: writes, Clock: r.Clock}), store)
+	r.Writer = New(act.New(act.Options[types.NamespacedName]{Client: r, Events: r.Events, Writes: writes, Clock: r.Clock, Limits: &r.limits}), store)
 	return r
 }
 
@@ -123,6 +126,45 @@ func TestWhatTheLibraryIsTold(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatIsWithheldIsToldAsSuch has errors wrapped as the library does it, which keeps their
+// words only.
+func TestWhatIsWithheldIsToldAsSuch(t *testing.T) {
+	other := errors.New("a node is missing")
+	failed := func(err error) error { return fmt.Errorf("failed to write: %v", err) }
+	for name, tc := range map[string]struct {
+		work     func(remove, create func() error) error
+		withheld bool
+	}{
+		"one":                     {func(remove, _ func() error) error { return failed(remove()) }, true},
+		"two":                     {func(remove, create func() error) error { return together(failed(create()), together(failed(remove()))) }, true},
+		"one and another failure": {func(remove, _ func() error) error { return together(together(other, failed(remove()))) }, false},
+		"none":                    {func(_, _ func() error) error { return other }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(slice())
+			r.limits.Pause(func(string, string) string { return "maintenance" })
+			at := r.Writer.Client().DiscoveryV1().EndpointSlices("shop")
+			remove := func() error { return at.Delete(t.Context(), "web-1", metav1.DeleteOptions{}) }
+			create := func() error {
+				_, err := at.Create(t.Context(), slice(), metav1.CreateOptions{})
+				return err
+			}
+			err := r.During(t.Context(), web, func() error { return tc.work(remove, create) })
+			if w := consistency.WasWithheld(err); err == nil || (w != nil) != tc.withheld || w != nil && w.Why != "maintenance" {
+				t.Errorf("told %v", err)
+			}
+			if err := r.During(t.Context(), web, func() error { return other }); err != other {
+				t.Errorf("the next turn is told %v", err)
+			}
+			if did := r.Requests(); did != "" {
+				t.Errorf("did %s", did)
+			}
+		})
+	}
+}
+
+func together(errs ...error) error { return utilerrors.NewAggregate(errs) }
 
 func TestTheLibrarysOwnAreNotChanged(t *testing.T) {
 	r := newRig()

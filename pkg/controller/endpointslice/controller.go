@@ -139,11 +139,12 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 	began := c.spacing.Now()
 	did, err := c.syncService(ctx, key)
 	c.spacing.Done(key, began, err)
-	result := "success"
-	if err != nil {
-		result = "error"
+	switch {
+	case err == nil:
+		metrics.EndpointSliceSyncs.WithLabelValues("success").Inc()
+	case consistency.WasWithheld(err) == nil:
+		metrics.EndpointSliceSyncs.WithLabelValues("error").Inc()
 	}
-	metrics.EndpointSliceSyncs.WithLabelValues(result).Inc()
 	return runner.Done(err).Because(did)
 }
 
@@ -185,7 +186,9 @@ func (c *Controller) syncService(ctx context.Context, key types.NamespacedName) 
 		return c.reconciler.Reconcile(klog.FromContext(ctx), service, pods, existing, trigger)
 	})
 	if err != nil {
-		c.tell(ctx, service, "FailedToUpdateEndpointSlices", "Error updating Endpoint Slices for Service %s: %v", key, err)
+		if consistency.WasWithheld(err) == nil {
+			c.tell(ctx, service, "FailedToUpdateEndpointSlices", "Error updating Endpoint Slices for Service %s: %v", key, err)
+		}
 		return saw, fmt.Errorf("reconcile endpoint slices of service %s: %w", key, err)
 	}
 	return saw, nil

@@ -25,6 +25,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/services"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
@@ -42,6 +43,7 @@ type shell struct {
 	factory informers.SharedInformerFactory
 	events  *record.FakeRecorder
 	clock   *testclock.FakeClock
+	limits  act.Limits
 	version int
 	written []*discoveryv1.EndpointSlice
 	deleted []clienttesting.DeleteActionImpl
@@ -56,7 +58,7 @@ func newShell(t testing.TB, o Options, cached ...runtime.Object) *shell {
 	s := &shell{client: client, factory: informers.NewSharedInformerFactory(client, 0), events: record.NewFakeRecorder(1000), version: 100,
 		clock: testclock.NewFakeClock(time.Unix(9, 0))} // no reconcile takes any time
 	hand := fixture.Hand(client, s.events)
-	hand.Clock = s.clock
+	hand.Clock, hand.Limits = s.clock, &s.limits
 	client.PrependReactor("*", "endpointslices", s.serve)
 	core := s.factory.Core().V1()
 	var err error

@@ -113,7 +113,8 @@ func TestABrokenKindDoesNotHoldUpTheOthers(t *testing.T) {
 		"its deletion is refused": {"delete", "widgets", apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "w", errors.New("policy")), true,
 			`ContentDeletionFailed: Failed to delete all resource types, 1 remaining: widgets "w" is forbidden: policy`},
 		"its objects do not go": {"delete", "widgets", nil, true,
-			"ContentDeletionFailed: Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace: team for gvr: example.com/v1, Resource=widgets"},
+			"ContentDeletionFailed: Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace: team for gvr: example.com/v1, Resource=widgets\n" +
+				"SomeResourcesRemain: Some resources are remaining: widgets.example.com has 1 resource instances"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, ending(nil), object("configmaps", "a"), object("widgets", "w"))

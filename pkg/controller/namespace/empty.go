@@ -207,13 +207,14 @@ type came struct {
 
 // silent reports whether a kind does not answer, so that it is left to the probes.
 func (c came) silent() bool {
-	return c.err != nil && !errors.Is(c.err, context.Canceled) && consistency.WasWithheld(c.err) == nil && unreachable(c.err)
+	return c.err != nil && !errors.Is(c.err, context.Canceled) && !withheld(c.err) && unreachable(c.err)
 }
 
 // unserved reports whether a kind is answered as if it were not served.
 func (c came) unserved() bool { return c.err != nil && unserved(c.err) }
 
-// came returns what came of a kind. What nobody listed after all is not known.
+// came returns what came of a kind. What nobody listed after all is not known; where the
+// deletion was withheld, it is as it was.
 func (e emptying) came(r resource, all act.Results) came {
 	c, so := came{resource: r, err: errNotRead}, about(r, all)
 	for _, result := range so {
@@ -224,6 +225,9 @@ func (e emptying) came(r resource, all act.Results) came {
 	}
 	if err := deletionErr(so); err != nil {
 		c.err = err
+	}
+	if withheld(c.err) && c.count == 0 {
+		c.tally = e.found.held[r.gvr]
 	}
 	return c
 }
@@ -253,6 +257,8 @@ func deletionErr(so act.Results) error {
 	}
 	return nil
 }
+
+func withheld(err error) bool { return consistency.WasWithheld(err) != nil }
 
 func resourceOf(o client.Object) schema.GroupVersionResource {
 	if _, is := o.(*corev1.Pod); is {

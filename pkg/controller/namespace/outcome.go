@@ -27,8 +27,9 @@ type outcome struct {
 	failing      int
 	// unparsed are the group versions that were not understood.
 	unparsed []error
-	// failed are the deletions and reads that failed, retry those of them that
-	// the next pass tries again; the others are asked again for all namespaces at once.
+	// failed are the deletions and reads that failed. retry are those of them, and those that
+	// were withheld, that the next pass tries again; the others are asked again for all
+	// namespaces at once.
 	failed, retry []error
 	// remaining counts what is left by kind, and finalizers what holds it.
 	remaining  map[schema.GroupVersionResource]int
@@ -82,20 +83,27 @@ func (o *outcome) take(namespace string, c came) (unserved bool) {
 		o.failed = append(o.failed, naming(c.gvr, c.err))
 	case c.unserved():
 		return true
-	case c.err != nil:
-		o.add(c.resource, remainder{}, c.err)
-	default:
+	case c.err == nil:
 		left, err := remainderOf(namespace, c.resource, c.tally)
 		o.add(c.resource, left, err)
+	case withheld(c.err):
+		left, _ := remainderOf(namespace, c.resource, c.tally) // nobody expects it to be gone
+		o.add(c.resource, left, c.err)
+	default:
+		o.add(c.resource, remainder{}, c.err)
 	}
 	return false
 }
 
-// add takes in what is left of one kind.
+// add takes in what is left of one kind, and why, if something went wrong. What was
+// withheld is no failure: it is left until its turn, and is one at least.
 func (o *outcome) add(r resource, left remainder, err error) {
-	if err != nil {
+	switch {
+	case withheld(err):
+		o.retry = append(o.retry, err)
+		left.count = max(left.count, 1)
+	case err != nil:
 		o.failed, o.retry = append(o.failed, err), append(o.retry, err)
-		return
 	}
 	if left.count > 0 {
 		o.remaining[r.gvr] = left.count
@@ -185,7 +193,7 @@ type remainder struct {
 }
 
 // remainderOf is what is left of a kind. What has neither a grace period that may
-// still run nor a finalizer should be gone, so that it is an error if it is not.
+// still run nor a finalizer should be gone, so that it is an error too if it is not.
 func remainderOf(namespace string, r resource, t tally) (remainder, error) {
 	left := remainder{count: t.count, finalizers: t.finalizers, estimate: t.grace}
 	switch {
@@ -195,7 +203,7 @@ func remainderOf(namespace string, r resource, t tally) (remainder, error) {
 	case len(left.finalizers) > 0:
 		left.estimate = gcGrace
 	default:
-		return remainder{}, fmt.Errorf("unexpected items still remain in namespace: %s for gvr: %v", namespace, r.gvr)
+		return left, fmt.Errorf("unexpected items still remain in namespace: %s for gvr: %v", namespace, r.gvr)
 	}
 	return left, nil
 }

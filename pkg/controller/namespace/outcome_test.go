@@ -67,8 +67,8 @@ func TestJudge(t *testing.T) {
 			counted([]string{"a", "b"}, []string{"a"}, nil), 0, remainder{count: 3, estimate: 15, finalizers: map[string]int{"a": 2, "b": 1}}, ""},
 		"the grace period comes before finalizers": {
 			counted([]string{"a"}), 40, remainder{count: 1, estimate: 40, finalizers: map[string]int{"a": 1}}, ""},
-		"what should be gone and is not is an error": {
-			counted(nil), 0, remainder{}, "unexpected items still remain in namespace: team for gvr: example.com/v1, Resource=widgets"},
+		"what should be gone and is not is an error too": {
+			counted(nil), 0, remainder{count: 1}, "unexpected items still remain in namespace: team for gvr: example.com/v1, Resource=widgets"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.tally.grace = tc.grace

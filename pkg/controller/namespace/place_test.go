@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
@@ -47,6 +48,7 @@ type place struct {
 	lists      []*metav1.APIResourceList
 	incomplete error
 	discovered int
+	limits     *act.Limits
 	// cached are the namespaces of the informer.
 	cached cache.Store
 }
@@ -61,6 +63,7 @@ func newPlace(t *testing.T, live *corev1.Namespace, content ...runtime.Object) *
 		client: fake.NewClientset(),
 		meta:   metadatafake.NewSimpleMetadataClient(scheme, content...),
 		clock:  testclock.NewFakeClock(noon),
+		limits: &act.Limits{},
 		lists: []*metav1.APIResourceList{
 			{GroupVersion: "v1", APIResources: []metav1.APIResource{
 				{Name: "pods", Namespaced: true, Verbs: metav1.Verbs{"delete", "deletecollection", "list"}},
@@ -97,7 +100,7 @@ func newPlace(t *testing.T, live *corev1.Namespace, content ...runtime.Object) *
 		return true, nil, nil
 	})
 	shared := informers.NewSharedInformerFactory(p.client, 0)
-	hand := reconcile.Hand{Client: fixture.WithMetadata(fixture.Client(p.client), p.meta), Clock: p.clock}
+	hand := reconcile.Hand{Client: fixture.WithMetadata(fixture.Client(p.client), p.meta), Clock: p.clock, Limits: p.limits}
 	c, err := New(shared.Core().V1().Namespaces(), hand, Options{Resync: 5 * time.Minute,
 		Discover: func() ([]*metav1.APIResourceList, error) { p.discovered++; return p.lists, p.incomplete }})
 	if err != nil {

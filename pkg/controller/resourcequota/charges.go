@@ -62,16 +62,27 @@ type charge struct {
 	by       corev1.ResourceList
 }
 
+// begin takes the first version of the quota that is known.
+func (c *charges) begin(q *corev1.ResourceQuota, now time.Time) {
+	*c = charges{quota: q, raised: corev1.ResourceList{}, lines: map[corev1.ResourceName]*line{}, patience: c.patience}
+	at := now.Add(c.inherited - c.underWay)
+	c.note(charge{at, at, q.Status.Used})
+}
+
+// older reports whether a is an earlier version than b of the same quota.
+func older(a, b *corev1.ResourceQuota) bool {
+	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	return a.UID == b.UID && err == nil && order < 0
+}
+
 // follow takes the next version of the quota. One that is older than what our own write
 // has returned changes nothing.
 func (c *charges) follow(q *corev1.ResourceQuota, now time.Time) {
-	if c.quota == nil || c.quota.UID != q.UID {
-		*c = charges{quota: q, raised: corev1.ResourceList{}, lines: map[corev1.ResourceName]*line{}, patience: c.patience}
-		at := now.Add(c.inherited - c.underWay)
-		c.note(charge{at, at, q.Status.Used})
+	switch {
+	case c.quota == nil || c.quota.UID != q.UID:
+		c.begin(q, now)
 		return
-	}
-	if order, err := resourceversion.CompareResourceVersion(q.ResourceVersion, c.quota.ResourceVersion); err == nil && order < 0 {
+	case older(q, c.quota):
 		return
 	}
 	by := corev1.ResourceList{}

@@ -179,9 +179,10 @@ func (c *Controller) take(key types.NamespacedName, what any) {
 	}
 }
 
-func (c *Controller) forget(key types.NamespacedName) {
+// forget drops what is known of a quota that is gone and was followed up to was.
+func (c *Controller) forget(key types.NamespacedName, was *corev1.ResourceQuota) {
 	c.ledger.forget(key)
-	c.notes.forget(key)
+	c.notes.forget(key, was)
 	frozenQuotas.set(key, nil)
 }
 

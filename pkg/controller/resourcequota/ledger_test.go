@@ -178,7 +178,7 @@ func TestNotes(t *testing.T) {
 	if got := n.followed(key("q")).Status.Used; !quota.Same(got, list("pods=4")) {
 		t.Errorf("what was written is not followed, but %v", got)
 	}
-	n.forget(key("q"))
+	n.forget(key("q"), n.followed(key("q")))
 	if len(n.all) != 0 {
 		t.Error("something is left")
 	}

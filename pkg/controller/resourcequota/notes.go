@@ -46,6 +46,16 @@ func (n *notes) follow(key types.NamespacedName, q *corev1.ResourceQuota, now ti
 	n.change(key, func(one *note) { one.charges.follow(q, now) })
 }
 
+// begin has what is known of a quota begin with a version of it, if it was followed up to
+// was and no further.
+func (n *notes) begin(key types.NamespacedName, was, q *corev1.ResourceQuota, now time.Time) {
+	n.change(key, func(one *note) {
+		if one.charges.quota == was {
+			one.charges.begin(q, now)
+		}
+	})
+}
+
 // followed is the version of a quota up to which its charges are known, nil if none is.
 func (n *notes) followed(key types.NamespacedName) *corev1.ResourceQuota {
 	n.mu.Lock()
@@ -111,10 +121,16 @@ func (n *notes) take(key types.NamespacedName, o outcome, now time.Time) {
 	})
 }
 
-func (n *notes) forget(key types.NamespacedName) {
+// forget drops what is known of a quota that is gone and was followed up to was. What was
+// followed meanwhile stays: another one has its name, or its deletion is yet to be told.
+func (n *notes) forget(key types.NamespacedName, was *corev1.ResourceQuota) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	one := n.all[key]
 	delete(n.all, key)
+	if one != nil && one.charges.quota != was {
+		n.all[key] = &note{charges: one.charges}
+	}
 }
 
 // states remembers how resources could be read.

@@ -43,19 +43,23 @@ type usage struct {
 // observe reads what is known of the quota, and counts what it limits.
 func (c *Controller) observe(_ context.Context, key types.NamespacedName) (observed, error) {
 	o := observed{began: c.now()}
-	_, err := c.quotas.ResourceQuotas(key.Namespace).Get(key.Name)
+	// The cache is read last. If it is behind what is known, and that is no write of ours, it
+	// was filled from an API server that was restored from a backup.
+	unseen, was := len(c.primary.Behind(key)) > 0, c.notes.followed(key)
+	cached, err := c.quotas.ResourceQuotas(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
-		c.forget(key)
+		c.forget(key, was)
 		return o, reconcile.ErrAbsent
 	}
 	if err != nil {
 		return o, err
 	}
+	if was == nil || !unseen && older(cached, was) {
+		c.notes.begin(key, was, cached, o.began)
+	}
 	// The cache may be ahead of what is known of charges: only the version is
 	// looked at up to which they are.
-	if o.quota = c.notes.followed(key); o.quota == nil {
-		return o, nil
-	}
+	o.quota = c.notes.followed(key)
 	if o.usage = c.count(o.quota, o.began); !o.loading {
 		o.known = c.notes.known(key, o.used, o.grown, o.began)
 	}

@@ -1,7 +1,6 @@
 package resourcequota
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,10 +13,7 @@ import (
 
 // plan writes the status if it differs, and says which numbers are frozen and why.
 func plan(o observed, now time.Time) act.Plan {
-	switch {
-	case o.quota == nil:
-		return act.Plan{Why: fmt.Sprintf("its usage has not been counted yet: next look in %s", soon), Prompt: true, RequeueAfter: soon}
-	case o.loading:
+	if o.loading {
 		return act.Plan{Why: "waiting for first lists" + inWords(o.frozen), Prompt: true, RequeueAfter: soon}
 	}
 	d := decide(o.quota, o.used, o.ahead)

@@ -112,7 +112,6 @@ func TestPlan(t *testing.T) {
 		again time.Duration
 		why   string
 	}{
-		"before a version is known":  {observed{}, "", soon, "its usage has not been counted yet: next look in 100ms"},
 		"before a first list":        {observed{known: known{quota: q}, usage: waiting}, "", soon, "waiting for first lists" + stays + "is not listed yet, since 2026-01-01T12:00:00Z"},
 		"a list that does not come":  {observed{known: known{quota: q}, usage: stuck(time.Hour, nil)}, "pods=1", time.Minute, more + stays + "is not listed yet, since 2026-01-01T11:00:00Z"},
 		"a charge that may be ahead": {observed{known: known{quota: q, until: noon.Add(time.Second)}, usage: usage{used: list("pods=1")}}, "pods=1", time.Second, more},

@@ -73,7 +73,7 @@ func (p *Pacer[K]) Sent(key K, began time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.due[key]
-	if t.at.Before(began) { // nothing was put off any more
+	if !t.at.After(began) { // nothing was put off any more
 		t.latest = now.Add(p.longest)
 	}
 	if at.After(t.at) {
