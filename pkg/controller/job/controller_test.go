@@ -145,6 +145,8 @@ func TestRequests(t *testing.T) {
 			told: `Warning FailedDelete Error deleting: pods "pi-x" is forbidden: exceeded quota; Normal Suspended Job suspended`},
 		"an end whose pods stay is not announced": {job: newJob(2, running(2), limit(0)), pods: []*corev1.Pod{newPodOf("a", broken), newPodOf("b")}, faults: fails("delete", "pods", denied), err: true,
 			did: "delete pods, update jobs/status, patch pods, update jobs/status", told: `Warning FailedDelete Error deleting: pods "pi-x" is forbidden: exceeded quota`},
+		"nor is it suspended meanwhile": {job: newJob(2, running(2), limit(0), suspend), pods: []*corev1.Pod{newPodOf("a", broken), newPodOf("b")}, faults: fails("delete", "pods", denied), err: true,
+			did: "delete pods, update jobs/status, patch pods, update jobs/status", told: `Warning FailedDelete Error deleting: pods "pi-x" is forbidden: exceeded quota`},
 		"an orphan is adopted and tracked":                    {job: newJob(1, running(1)), pods: some(1, orphaned), did: "get jobs, patch pods"},
 		"an orphan whose adoption is refused is not replaced": {job: newJob(1, fresh), pods: some(1, orphaned), faults: fails("patch", "pods", conflict), did: "get jobs, patch pods, list pods", err: true},
 		"a pod that no longer matches is let go":              {job: newJob(1), pods: some(1, func(p *corev1.Pod) { p.Labels = nil }), did: "patch pods, create pods, update jobs/status", told: "Normal SuccessfulCreate Created pod: "},

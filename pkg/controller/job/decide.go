@@ -141,10 +141,10 @@ func pending(v *view, n int) []int {
 // reasonOf is why pods are made, as the metrics label it.
 func (v *view) reasonOf() string {
 	switch {
-	case v.failed == 0 && v.terminating == 0:
-		return "new"
-	case ptr.Deref(v.job.Spec.PodReplacementPolicy, batchv1.TerminatingOrFailed) == batchv1.Failed:
+	case v.failed > 0 && ptr.Deref(v.job.Spec.PodReplacementPolicy, batchv1.TerminatingOrFailed) == batchv1.Failed:
 		return "recreate_failed"
+	case v.failed > 0 || v.terminating > 0:
+		return "recreate_terminating_or_failed"
 	}
-	return "recreate_terminating_or_failed"
+	return "new"
 }

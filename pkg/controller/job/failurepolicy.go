@@ -53,9 +53,11 @@ func applies(rule *batchv1.PodFailurePolicyRule, pod *corev1.Pod) (string, bool)
 		}
 		return "", false
 	}
-	for _, pattern := range rule.OnPodConditions {
-		for i := range pod.Status.Conditions {
-			if c := &pod.Status.Conditions[i]; c.Type == pattern.Type && c.Status == pattern.Status {
+	// Of several conditions that match, the pod's first one is named.
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		for _, pattern := range rule.OnPodConditions {
+			if c.Type == pattern.Type && c.Status == pattern.Status {
 				return fmt.Sprintf("Pod %s/%s has condition %v", pod.Namespace, pod.Name, c.Type), true
 			}
 		}

@@ -46,6 +46,9 @@ func TestFailurePolicies(t *testing.T) {
 			with("ConfigIssue")(p)
 			p.Status.Conditions[len(p.Status.Conditions)-1].Status = corev1.ConditionFalse
 		}, "", "", false},
+		"the first condition of the pod is named": {[]batchv1.PodFailurePolicyRule{{Action: failJob, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
+			{Type: "ConfigIssue", Status: corev1.ConditionTrue}, {Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}}},
+			func(p *corev1.Pod) { with(corev1.DisruptionTarget)(p); with("ConfigIssue")(p) }, failJob, "Pod ns/p has condition DisruptionTarget matching FailJob rule at index 0", false},
 		"an unknown action is no rule":        {[]batchv1.PodFailurePolicyRule{exit("Explode", in, 1), exit(ignore, in, 1)}, failedWith(1), ignore, "", true},
 		"an unknown operator matches nothing": {[]batchv1.PodFailurePolicyRule{exit(failJob, "Near", 1)}, failedWith(1), "", "", false},
 		"a rule about nothing":                {[]batchv1.PodFailurePolicyRule{{Action: failJob}}, failedWith(1), "", "", false},

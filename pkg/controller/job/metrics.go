@@ -104,7 +104,10 @@ func countPods(job *batchv1.Job, now batchv1.JobStatus) (counts []act.Count) {
 		}
 		succeeded = grown(before.CompletedIndexes, now.CompletedIndexes)
 		add(finishedIndexes.WithLabelValues("succeeded", limit), succeeded)
-		add(finishedIndexes.WithLabelValues("failed", limit), grown(ptr.Deref(before.FailedIndexes, ""), ptr.Deref(now.FailedIndexes, "")))
+		// There is no series of failed indexes before one has failed by a limit of its own.
+		if n := grown(ptr.Deref(before.FailedIndexes, ""), ptr.Deref(now.FailedIndexes, "")); perIndex(job) && n > 0 {
+			add(finishedIndexes.WithLabelValues("failed", limit), n)
+		}
 	}
 	add(finishedPods.WithLabelValues(mode, "succeeded"), succeeded)
 	add(finishedPods.WithLabelValues(mode, "failed"), int(now.Failed-before.Failed))

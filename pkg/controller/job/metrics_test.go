@@ -1,12 +1,14 @@
 package job
 
 import (
+	"fmt"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/utils/ptr"
 )
@@ -23,6 +25,7 @@ func TestACreationIsCountedOnce(t *testing.T) {
 		"a refusal keeps the others back":      {job: newJob(3, fresh), faults: fails("create", "pods", denied), reason: "new", failed: 1},
 		"in a namespace that ends none counts": {job: newJob(3, fresh), faults: fails("create", "pods", ending), reason: "new"},
 		"a pod is made for a failed one":       {job: newJob(1), pods: []podOption{broken}, reason: "recreate_terminating_or_failed", succeeded: 1},
+		"a pod is made beside one that goes":   {job: newJob(2, replaceFailed), pods: []podOption{goingAway}, reason: "recreate_terminating_or_failed", succeeded: 1},
 		"one that is refused":                  {job: newJob(1, replaceFailed), pods: []podOption{broken}, faults: fails("create", "pods", denied), reason: "recreate_failed", failed: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,6 +53,34 @@ func count(t *testing.T, of metrics.CounterMetric) float64 {
 		t.Fatal(err)
 	}
 	return n
+}
+
+func TestIndexesAreCountedByHowTheyEnd(t *testing.T) {
+	registerMetrics()
+	for name, tc := range map[string]struct {
+		job   *batchv1.Job
+		now   batchv1.JobStatus
+		limit string
+		want  string // the series of that limit, by status
+	}{
+		"a limit for the whole Job":      {newJob(3, indexedMode), batchv1.JobStatus{CompletedIndexes: "0", Failed: 1}, "global", "map[succeeded:1]"},
+		"the same with failed indexes":   {newJob(3, indexedMode), batchv1.JobStatus{FailedIndexes: ptr.To("1")}, "global", "map[succeeded:0]"},
+		"a limit per index, none failed": {newJob(3, limitPerIndex(0)), batchv1.JobStatus{CompletedIndexes: "0", FailedIndexes: ptr.To("")}, "perIndex", "map[succeeded:1]"},
+		"some have failed":               {newJob(3, limitPerIndex(0)), batchv1.JobStatus{FailedIndexes: ptr.To("1,2")}, "perIndex", "map[failed:2 succeeded:0]"},
+		"no more have":                   {newJob(3, limitPerIndex(0), givenIndexes("1")), batchv1.JobStatus{FailedIndexes: ptr.To("1")}, "perIndex", "map[succeeded:0]"},
+		"fewer have":                     {newJob(3, limitPerIndex(0), givenIndexes("0,1")), batchv1.JobStatus{FailedIndexes: ptr.To("1")}, "perIndex", "map[succeeded:0]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			finishedIndexes.Reset()
+			for _, c := range countPods(tc.job, tc.now) {
+				c.Adds.Add(c.Value)
+			}
+			got, err := testutil.GetCounterValuesFromGatherer(legacyregistry.DefaultGatherer, "job_controller_job_finished_indexes_total",
+				map[string]string{"backoffLimit": tc.limit}, "status")
+			check(t, err, nil)
+			check(t, fmt.Sprint(got), tc.want)
+		})
+	}
 }
 
 func TestATurnIsCountedByHowItEnds(t *testing.T) {

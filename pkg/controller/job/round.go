@@ -89,7 +89,7 @@ func (r round) deletions(victims []*corev1.Pod, counted bool) []act.Step {
 
 // carried is what became of the pods that were to be made or taken away.
 func (r round) carried(results act.Results) carried {
-	did := carried{until: r.change.until}
+	did := carried{until: r.change.until, ending: r.change.conclusion != nil}
 	for _, result := range results {
 		switch s := result.Step.(type) {
 		case act.Create:

@@ -27,6 +27,8 @@ type carried struct {
 	deleted, deletedReady int
 	// conclusion is how the Job ends, as far as that can be said now.
 	conclusion *conclusion
+	// ending: the Job ends, also when that cannot be said yet as some of its pods stay.
+	ending bool
 	// until is when the next pod is made, when rejected ones hold all of them back.
 	until time.Time
 }
@@ -63,7 +65,7 @@ func begin(v *view, c carried) *tally {
 		// Alone it is not written: the start of a Job changes more than its time.
 		t.status.StartTime = ptr.To(metav1.NewTime(v.now))
 	}
-	if t.conclusion == nil && v.job.DeletionTimestamp == nil {
+	if !c.ending && t.conclusion == nil && v.job.DeletionTimestamp == nil {
 		t.suspend()
 	}
 	t.holdBack(c.until)

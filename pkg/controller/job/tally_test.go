@@ -213,19 +213,22 @@ func TestSuspending(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		job                *batchv1.Job
+		did                carried
 		suspended, resumed bool
 		want               string
 	}{
-		"it begins suspended":        {newJob(1, fresh, suspend), true, false, "not started, Suspended True JobSuspended"},
-		"it begins":                  {newJob(1, fresh), false, false, "started 0s"},
-		"it runs":                    {newJob(1), false, false, "started 1h0m0s"},
-		"it is suspended":            {newJob(1, suspend), true, false, "not started, Suspended True JobSuspended"},
-		"it stays suspended":         {newJob(1, was, suspend), false, false, "not started, Suspended True JobSuspended"},
-		"it is resumed":              {newJob(1, was), false, true, "started 0s, Suspended False JobResumed"},
-		"one being deleted stays so": {newJob(1, suspend, leaving), false, false, "started 1h0m0s"},
+		"it begins suspended":           {newJob(1, fresh, suspend), carried{}, true, false, "not started, Suspended True JobSuspended"},
+		"it begins":                     {newJob(1, fresh), carried{}, false, false, "started 0s"},
+		"it runs":                       {newJob(1), carried{}, false, false, "started 1h0m0s"},
+		"it is suspended":               {newJob(1, suspend), carried{}, true, false, "not started, Suspended True JobSuspended"},
+		"it stays suspended":            {newJob(1, was, suspend), carried{}, false, false, "not started, Suspended True JobSuspended"},
+		"it is resumed":                 {newJob(1, was), carried{}, false, true, "started 0s, Suspended False JobResumed"},
+		"one being deleted stays so":    {newJob(1, suspend, leaving), carried{}, false, false, "started 1h0m0s"},
+		"one that ends while pods stay": {newJob(1, suspend), carried{ending: true}, false, false, "started 1h0m0s"},
+		"it is not resumed then either": {newJob(1, was), carried{ending: true}, false, false, "started 0s, Suspended True JobSuspended"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tally := begin(look(tc.job, nil, streak{}, noon), carried{})
+			tally := begin(look(tc.job, nil, streak{}, noon), tc.did)
 			check(t, states(tally.status), tc.want)
 			var told []string
 			for _, e := range tally.events {

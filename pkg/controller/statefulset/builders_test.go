@@ -154,6 +154,13 @@ func newTestClaim(ordinal int, owners ...metav1.OwnerReference) *corev1.Persiste
 		UID: types.UID(fmt.Sprintf("c%d", ordinal)), ResourceVersion: "1", OwnerReferences: owners}}
 }
 
+// moreClaim is the second claim of a pod of a set made withMore.
+func moreClaim(ordinal int) *corev1.PersistentVolumeClaim {
+	claim := newTestClaim(ordinal)
+	claim.Name = fmt.Sprintf("more-web-%d", ordinal)
+	return claim
+}
+
 // look is what is observed of the set with these pods and claims.
 func look(set *appsv1.StatefulSet, pods []*corev1.Pod, claims ...*corev1.PersistentVolumeClaim) observed {
 	old := template("v1")
@@ -186,8 +193,8 @@ func (s step) print() string {
 	for _, c := range s.claims {
 		text += " claim " + c.Name
 	}
-	if s.blocked != nil {
-		text += " blocked: " + "pvc " + s.blocked.Name + " is being deleted"
+	for _, c := range s.blocked {
+		text += " blocked by " + c.Name
 	}
 	if len(s.labels) > 0 {
 		text += " labels"

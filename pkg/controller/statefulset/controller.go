@@ -86,7 +86,7 @@ func New(caches Caches, hand reconcile.Hand, o Options) (*Controller, error) {
 	}
 	c.Controller = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
-			Name: Name, Queue: queue, Workers: o.Workers, Clock: o.Clock, Writes: c.writes, OnHeld: countHeld,
+			Name: Name, Queue: queue, Workers: o.Workers, Clock: o.Clock, Writes: c.writes,
 			Pace: pace.New[Key](o.Clock, pace.LookShare, pace.LongestLook), Synced: []toolscache.InformerSynced{past.HasSynced}, Object: c.object,
 		},
 		Hand: hand, Reports: c.reports,

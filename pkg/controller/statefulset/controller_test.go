@@ -148,7 +148,10 @@ func TestRequests(t *testing.T) {
 		"that in a namespace that ends":      {objects: slices.DeleteFunc(unmounted(settled(t, 1, withData)), isClaim), faults: func(r *rig) { r.Fail("create", "persistentvolumeclaims", nsEnds) }, did: "create persistentvolumeclaims"},
 		"a repair that is refused":           {objects: mending(settled(t, 1)), faults: func(r *rig) { r.Fail("patch", "pods", denied) }, did: "patch pods", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
 		"claims that go with the set":        {objects: settled(t, 2, withData, retaining(del, keeps)), did: "2 update persistentvolumeclaims", told: "Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful; Normal SuccessfulUpdate Update Pod web-1 in StatefulSet web successful"},
-		"one that cannot be handed over":     {objects: settled(t, 2, withData, retaining(del, keeps)), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: set the owners of claim data-web-0: Operation cannot be fulfilled on statefulsets.apps "web": changed`},
+		"one that cannot be handed over":     {objects: settled(t, 2, withData, retaining(del, keeps)), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: could not update claim data-web-0 for delete policy ownerRefs: Operation cannot be fulfilled on statefulsets.apps "web": changed`},
+		"nor while its pod pends":            {objects: pends(settled(t, 1, withData, retaining(del, keeps))), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims, update statefulsets/status", err: true, told: `Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: could not update claim data-web-0 for delete policy ownerRefs: Operation cannot be fulfilled on statefulsets.apps "web": changed`},
+		"of one that goes that is not told":  {objects: away(pends(settled(t, 1, withData, retaining(keeps, del)))), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", conflict) }, did: "update persistentvolumeclaims, update statefulsets/status", err: true},
+		"a refused claim of one that pends":  {objects: slices.DeleteFunc(pends(settled(t, 1, withData)), isClaim), faults: func(r *rig) { r.Fail("create", "persistentvolumeclaims", denied) }, did: "create persistentvolumeclaims, update statefulsets/status", err: true, told: `Warning FailedCreate Create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota`},
 		"nor one that a proxy does not find": {objects: away(settled(t, 2, withData, retaining(keeps, del))), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", gone) }, did: "update persistentvolumeclaims, update statefulsets/status", err: true},
 		"one that is gone holds up nothing":  {objects: away(settled(t, 2, withData, retaining(keeps, del))), faults: func(r *rig) { r.Fail("update", "persistentvolumeclaims", gone); nothingThere(r) }, did: "update persistentvolumeclaims, delete pods, update statefulsets/status", told: "Normal SuccessfulDelete Delete Pod web-1 in StatefulSet web successful"},
 		"a status that is not found":         {objects: with(settled(t, 0), newTestPod(9, ending)), faults: func(r *rig) { r.Fail("update", "statefulsets", gone) }, did: "update statefulsets/status", err: true},
@@ -180,6 +183,7 @@ func TestRequests(t *testing.T) {
 		"or that waits":                      {objects: with(growing(settled(t, 1, forgetful)), revisionFor(t, newSet(1), "v1", 0)), faults: justReported, did: "create pods, delete controllerrevisions", told: "Normal SuccessfulCreate Create Pod web-1 in StatefulSet web successful"},
 		"or in a namespace that ends":        {objects: with(growing(settled(t, 1, forgetful)), revisionFor(t, newSet(1), "v1", 0)), faults: func(r *rig) { r.Fail("create", "pods", nsEnds) }, did: "create pods, update statefulsets/status, delete controllerrevisions"},
 		"a claim that goes":                  {objects: []runtime.Object{newSet(1, withData), going(newTestClaim(0))}, did: begins + "update statefulsets/status", err: true, told: "Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: pvc data-web-0 is being deleted"},
+		"two that go":                        {objects: []runtime.Object{newSet(1, withData, withMore), going(newTestClaim(0)), going(moreClaim(0))}, did: begins + "update statefulsets/status", err: true, told: "Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: [pvc data-web-0 is being deleted, pvc more-web-0 is being deleted]"},
 		"a set without sense":                {objects: []runtime.Object{newSet(1, func(s *appsv1.StatefulSet) { s.Spec.Template.Labels = nil })}, err: true},
 		"one that selects all":               {objects: []runtime.Object{newSet(1, func(s *appsv1.StatefulSet) { s.Spec.Selector = &metav1.LabelSelector{} })}, err: true},
 		"one with a bad selector":            {objects: []runtime.Object{newSet(1, badSelector)}, err: true},
@@ -282,8 +286,7 @@ func pends(objects []runtime.Object) []runtime.Object {
 // beside gives the first pod a second claim, which has no owner.
 func beside(objects []runtime.Object) []runtime.Object {
 	withMore(objects[0].(*appsv1.StatefulSet))
-	more := newTestClaim(0)
-	more.Name = "more-web-0"
+	more := moreClaim(0)
 	return with(onFirstPod(objects, mounts("more", more.Name)), more)
 }
 

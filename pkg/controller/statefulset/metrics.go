@@ -11,7 +11,6 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
 const subsystem = "statefulset_controller"
@@ -19,13 +18,6 @@ const subsystem = "statefulset_controller"
 var (
 	setLabels = []string{"statefulset_namespace", "statefulset_name", "pod_management_policy"}
 
-	// staleSyncSkips counts the reconciles put off until the caches have caught up.
-	staleSyncSkips = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem:      subsystem,
-		Name:           "stale_sync_skips_total",
-		Help:           "Reconciles that were skipped because the cache of this resource did not show the controller's own writes yet.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"group", "resource"})
 	// mostUnavailable and unavailableNow show what an update may take down, and what is down.
 	mostUnavailable = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Subsystem:      subsystem,
@@ -40,22 +32,14 @@ var (
 		StabilityLevel: metrics.ALPHA,
 	}, setLabels)
 
-	registerOnce, registerGated sync.Once
+	registerGated sync.Once
 )
 
+// registerMetrics registers no counter of keys that wait for their caches: the original
+// has one, and never shows it.
 func registerMetrics(gated bool) {
-	registerOnce.Do(func() { legacyregistry.MustRegister(staleSyncSkips) })
 	if gated {
 		registerGated.Do(func() { legacyregistry.MustRegister(mostUnavailable, unavailableNow) })
-	}
-}
-
-// countHeld counts each resource once for which a key had to wait.
-func countHeld(behind []consistency.Behind) {
-	for i, b := range behind {
-		if i == 0 || behind[i-1].Resource != b.Resource {
-			staleSyncSkips.WithLabelValues(b.Resource.Group, b.Resource.Resource).Inc()
-		}
 	}
 }
 

@@ -27,8 +27,8 @@ type step struct {
 	pod *corev1.Pod
 	// claims are made first.
 	claims []*corev1.PersistentVolumeClaim
-	// blocked is a claim that is on its way out, which keeps the rest from being done.
-	blocked *corev1.PersistentVolumeClaim
+	// blocked are claims that are on their way out, which keep the rest from being done.
+	blocked []*corev1.PersistentVolumeClaim
 	// labels and volumes are what a repair adds to the pod.
 	labels  map[string]string
 	volumes []corev1.Volume
@@ -45,7 +45,7 @@ type handover struct {
 }
 
 func (s step) idle() bool {
-	return s.verb == keep && len(s.claims)+len(s.owners)+len(s.disputed) == 0 && s.blocked == nil
+	return s.verb == keep && len(s.claims)+len(s.owners)+len(s.disputed)+len(s.blocked) == 0
 }
 
 // need is what the pod of a place needs, and what has to be waited for before
@@ -99,16 +99,16 @@ func (o observed) missing(at, ordinal int) (step, string) {
 	return s, name + " is missing"
 }
 
-// missingClaims are the claims to make for a pod. One that is being deleted
-// blocks it, and the others are made all the same.
-func (o observed) missingClaims(ordinal int) (missing []*corev1.PersistentVolumeClaim, blocked *corev1.PersistentVolumeClaim) {
+// missingClaims are the claims to make for a pod. Those that are being deleted
+// block it, and the others are made all the same.
+func (o observed) missingClaims(ordinal int) (missing, blocked []*corev1.PersistentVolumeClaim) {
 	for i := range o.set.Spec.VolumeClaimTemplates {
 		template := &o.set.Spec.VolumeClaimTemplates[i]
 		switch claim := o.claims[claimName(o.set, template, ordinal)]; {
 		case claim == nil:
 			missing = append(missing, newClaim(o.set, template, ordinal))
-		case claim.DeletionTimestamp != nil && blocked == nil:
-			blocked = claim
+		case claim.DeletionTimestamp != nil:
+			blocked = append(blocked, claim)
 		}
 	}
 	return missing, blocked

@@ -41,7 +41,13 @@ func (o observed) stages(c change) []act.Stage {
 func (o observed) written(s step) act.Step {
 	claims, owners := o.newClaims(s), o.newOwners(s)
 	part := act.Part{Of: s.pod}
+	told := act.Part{Of: s.pod, Stages: owners, Last: o.ended(repair, s.pod, false)}
 	switch s.verb {
+	case keep:
+		// The claims of a pod that is to go are handed over without a word.
+		if ordinal, ok := ordinalIn(o.set, s.pod); ok && inRange(o.set, ordinal) {
+			owners = act.Stages(told)
+		}
 	case remove:
 		return act.Delete{Of: s.pod, Events: o.events(remove, s.pod)}
 	case create:
@@ -57,7 +63,7 @@ func (o observed) written(s step) act.Step {
 			if r[0].Became != act.Done && !refused {
 				return nil
 			}
-			return act.Part{Of: s.pod, Stages: owners, Last: o.ended(repair, s.pod, false)}
+			return told
 		}
 		part.Stages = []act.Stage{
 			act.InTurn(act.Part{Of: s.pod, Stages: claims, Last: o.ended(create, s.pod, false)}),
@@ -74,7 +80,7 @@ func (o observed) written(s step) act.Step {
 	return part
 }
 
-// newClaims makes the claims that a pod lacks, and fails if one is in the way.
+// newClaims makes the claims that a pod lacks, and fails if some are in the way.
 func (o observed) newClaims(s step) []act.Stage {
 	var steps []act.Step
 	for _, claim := range s.claims {
@@ -85,8 +91,8 @@ func (o observed) newClaims(s step) []act.Stage {
 			Untold: apierrors.IsAlreadyExists,
 		}})
 	}
-	if s.blocked != nil {
-		steps = append(steps, act.WaitFor{Of: s.blocked, Err: fmt.Errorf("pvc %s is being deleted", s.blocked.Name)})
+	for _, claim := range s.blocked {
+		steps = append(steps, act.WaitFor{Of: claim, Err: fmt.Errorf("pvc %s is being deleted", claim.Name)})
 	}
 	return []act.Stage{act.EachInTurn(steps...)}
 }
@@ -132,7 +138,7 @@ func (o observed) ended(v verb, pod *corev1.Pod, whole bool) func(act.Results) a
 			case act.Create:
 				claims = append(claims, fmt.Errorf("failed to create PVC %s: %w", s.Object.GetName(), result.Err))
 			case act.Update:
-				claims = append(claims, fmt.Errorf("set the owners of claim %s: %w", s.Object.GetName(), result.Err))
+				claims = append(claims, fmt.Errorf("could not update claim %s for delete policy ownerRefs: %w", s.Object.GetName(), result.Err))
 			default:
 				claims = append(claims, result.Err)
 			}

@@ -65,7 +65,7 @@ func New(kind Kind, sets toolscache.SharedIndexInformer, podInformer coreinforme
 	}
 	e.Controller = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
-			Name: o.Name, Queue: o.Queue, Workers: o.Workers, Clock: o.Clock, Writes: e.writes, OnHeld: countHeld,
+			Name: o.Name, Queue: o.Queue, Workers: o.Workers, Clock: o.Clock, Writes: e.writes, OnHeld: onHeld(kind),
 			Pace: pace.New[Key](o.Clock, pace.LookShare, pace.LongestLook), Object: e.object,
 		},
 		Hand: hand, Reports: e.reports,

@@ -72,6 +72,11 @@ func (testKind) SetStatus(object Object, status appsv1.ReplicaSetStatus) {
 	object.(*appsv1.ReplicaSet).Status = status
 }
 
+// otherKind is one that is no ReplicaSet by its name.
+type otherKind struct{ testKind }
+
+func (otherKind) Resource() schema.GroupResource { return corev1.Resource("replicationcontrollers") }
+
 var key = Key{Namespace: "ns", Name: "web"}
 
 // bench is an engine at noon whose caches are filled by hand.
@@ -85,11 +90,16 @@ type bench struct {
 
 func newBench(t testing.TB, client *fake.Clientset, cached ...Object) *bench {
 	t.Helper()
+	return newBenchOf(t, client, func(sets toolscache.Indexer) Kind { return testKind{sets} }, cached...)
+}
+
+func newBenchOf(t testing.TB, client *fake.Clientset, kind func(toolscache.Indexer) Kind, cached ...Object) *bench {
+	t.Helper()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	sets, podInformer := factory.Apps().V1().ReplicaSets().Informer(), factory.Core().V1().Pods()
 	b := &bench{clock: clocktesting.NewFakeClock(noon), sets: sets, pods: podInformer.Informer(), events: record.NewFakeRecorder(10000), caches: factory}
 	var err error
-	b.Engine, err = New(testKind{sets.GetIndexer()}, sets, podInformer, reconcile.Hand{Client: fixture.Client(client), Events: b.events},
+	b.Engine, err = New(kind(sets.GetIndexer()), sets, podInformer, reconcile.Hand{Client: fixture.Client(client), Events: b.events},
 		Options{Name: "replicaset-controller", Clock: b.clock, TerminatingReplicas: true, PodDeletionCost: true})
 	if err != nil {
 		t.Fatal(err)

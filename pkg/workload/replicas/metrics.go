@@ -3,6 +3,7 @@ package replicas
 import (
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
@@ -20,7 +21,8 @@ var (
 		Buckets:        metrics.ExponentialBuckets(0.25, 2, 6),
 		StabilityLevel: metrics.ALPHA,
 	})
-	// staleSyncSkips counts the reconciles put off until the caches have caught up.
+	// staleSyncSkips counts the reconciles of ReplicaSets put off until the caches have
+	// caught up. The original never puts off a ReplicationController.
 	staleSyncSkips = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem:      subsystem,
 		Name:           "stale_sync_skips_total",
@@ -33,6 +35,14 @@ var (
 
 func registerMetrics() {
 	registerOnce.Do(func() { legacyregistry.MustRegister(deletionAgeRatio, staleSyncSkips) })
+}
+
+// onHeld counts the keys of ReplicaSets that wait, and no others.
+func onHeld(kind Kind) func([]consistency.Behind) {
+	if kind.Resource() != appsv1.Resource("replicasets") {
+		return nil
+	}
+	return countHeld
 }
 
 // countHeld counts each resource once for which a key had to wait.
