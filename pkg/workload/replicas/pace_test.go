@@ -31,7 +31,7 @@ func TestOnlyStepsTowardsTheWantedNumberCanWait(t *testing.T) {
 		"pods that were on their way out are gone": {counts(3, 3, 3, 2), counts(3, 3, 3, 1), true},
 		"all are available":                        {counts(3, 2, 2, 0), counts(3, 3, 3, 0), false},
 		"a new generation with nothing to do":      {unseen, counts(3, 3, 3, 0), false},
-		"a new generation with more pods to make":  {counts(3, 3, 3, 0), grown, false},
+		"a new generation with more pods to make":  {counts(3, 3, 3, 0), grown, true},
 		"a pod is lost":                            {counts(3, 2, 2, 0), counts(2, 2, 2, 0), false},
 		"a pod is no longer ready":                 {counts(3, 2, 2, 0), counts(3, 1, 1, 0), false},
 		"there are fewer on purpose":               {counts(5, 5, 5, 0), counts(4, 4, 4, 1), false},

@@ -129,11 +129,10 @@ func reported(old, now appsv1.ReplicaSetStatus) bool {
 
 // underWay reports whether the status is only a step towards the wanted number of
 // pods: more of them than were reported, and not all yet, or fewer on their way
-// out. Losses, failures, a new generation and the end are no steps, for others act on them.
+// out. Losses, failures and the end are no steps, for others act on them.
 func underWay(set *Set, now appsv1.ReplicaSetStatus) bool {
 	old := set.Status
 	if !apiequality.Semantic.DeepEqual(old.Conditions, now.Conditions) ||
-		old.ObservedGeneration != 0 && old.ObservedGeneration != now.ObservedGeneration ||
 		now.Replicas < old.Replicas || now.ReadyReplicas < old.ReadyReplicas || now.AvailableReplicas < old.AvailableReplicas {
 		return false
 	}
