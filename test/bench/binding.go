@@ -89,11 +89,7 @@ func (w *world) bindPairs(ctx context.Context, step, prefix string) error {
 	}); err != nil {
 		return err
 	}
-	last := &w.result.Steps[len(w.result.Steps)-1]
-	last.Figures = binderFigures(w.Audit.All(mark), count)
-	for _, f := range last.Figures {
-		w.say("%s: %.2f", f.Name, f.Value)
-	}
+	w.addFigures(binderFigures(w.Audit.All(mark), count))
 	return nil
 }
 

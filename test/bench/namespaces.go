@@ -158,13 +158,9 @@ func (w *world) deleteAll(ctx context.Context, api *aggregated) error {
 	if err != nil {
 		return err
 	}
-	last := &w.result.Steps[len(w.result.Steps)-1]
-	last.Figures = append(namespaceFigures(w.Audit.All(mark), count, down, back),
+	w.addFigures(append(namespaceFigures(w.Audit.All(mark), count, down, back),
 		report.Figure{Name: "all gone after the API was back", Unit: "s", Value: end.Sub(back).Seconds()},
-		report.Figure{Name: "of it until the API server saw that it was", Unit: "s", Value: seen.Sub(back).Seconds()})
-	for _, f := range last.Figures {
-		w.say("%s: %.1f %s", f.Name, f.Value, f.Unit)
-	}
+		report.Figure{Name: "of it until the API server saw that it was", Unit: "s", Value: seen.Sub(back).Seconds()}))
 	return nil
 }
 

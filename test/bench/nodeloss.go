@@ -110,10 +110,7 @@ func (w *world) lose(ctx context.Context, count int) error {
 	if err != nil {
 		return err
 	}
-	last := &w.result.Steps[len(w.result.Steps)-1]
-	last.Figures, err = lossFigures(seen, lost, w.Audit.All(mark), nodeGrace, tolerated)
-	for _, f := range last.Figures {
-		w.say("%s: %.2f %s", f.Name, f.Value, f.Unit)
-	}
+	figures, err := lossFigures(seen, lost, w.Audit.All(mark), nodeGrace, tolerated)
+	w.addFigures(figures)
 	return err
 }

@@ -64,6 +64,15 @@ func (w *world) step(ctx context.Context, s report.Step, do func(context.Context
 	return nil
 }
 
+// addFigures adds figures to the last step, and shows them.
+func (w *world) addFigures(figures []report.Figure) {
+	last := &w.result.Steps[len(w.result.Steps)-1]
+	last.Figures = append(last.Figures, figures...)
+	for _, f := range figures {
+		w.say("%s: %.2f %s", f.Name, f.Value, f.Unit)
+	}
+}
+
 func shortly(latencies []report.Latency) string {
 	var b strings.Builder
 	for _, l := range latencies {

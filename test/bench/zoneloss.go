@@ -42,6 +42,9 @@ func runZoneloss(ctx context.Context, w *world) error {
 	if err := w.begin(ctx, w.sizes["nodes"]); err != nil {
 		return err
 	}
+	if w.sizes["pods"] == 0 {
+		return errors.New("the nodes that are lost have no pods; use more pods")
+	}
 	silent, pods := map[string]bool{}, map[string]string{}
 	for i := 0; i < w.sizes["nodes"]; i += zones {
 		silent[nodeName(i)] = true
@@ -96,6 +99,7 @@ func (w *world) loseZone(ctx context.Context, silent map[string]bool, pods map[s
 	if err != nil {
 		return err
 	}
+	defer followed.stop()
 	mark := w.Audit.Mark()
 	err = w.step(ctx, report.Step{Name: "lose a zone", Objects: len(pods), Unit: "pod"}, func(ctx context.Context) ([]report.Latency, error) {
 		var names []string
@@ -115,10 +119,7 @@ func (w *world) loseZone(ctx context.Context, silent map[string]bool, pods map[s
 		return err
 	}
 	figures, err := zoneFigures(followed.end(), pods, w.Audit.All(mark), zoneGrace)
-	for _, f := range figures {
-		w.say("%s: %.2f %s", f.Name, f.Value, f.Unit)
-	}
-	w.result.Steps[len(w.result.Steps)-1].Figures = figures
+	w.addFigures(figures)
 	return err
 }
 
