@@ -53,7 +53,7 @@ func (w *Writer) Recorder() record.EventRecorder { return recorder{writer: w} }
 
 // During has what is written for a Service end with the context while work goes on:
 // the library has no parameter for it. When nothing went wrong but that writes were
-// withheld, it returns their errors, of which the library keeps no more than the words.
+// withheld, it returns their errors: the library keeps only their text.
 func (w *Writer) During(ctx context.Context, service types.NamespacedName, work func() error) error {
 	t := &turn{ctx: ctx}
 	w.turns.Store(service, t)

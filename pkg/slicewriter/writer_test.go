@@ -155,7 +155,7 @@ func TestWhatIsWithheldIsToldAsSuch(t *testing.T) {
 				t.Errorf("told %v", err)
 			}
 			if err := r.During(t.Context(), web, func() error { return other }); err != other {
-				t.Errorf("the next turn is told %v", err)
+				t.Errorf("the next sync ends with %v", err)
 			}
 			if did := r.Requests(); did != "" {
 				t.Errorf("did %s", did)

@@ -43,7 +43,7 @@ func TestTermsShareWhatHoldsThemBack(t *testing.T) {
 	second.term.wait(deadline)
 }
 
-// drained is a loop that is told how long it may go on.
+// drained is a loop that keeps the limit of its drain.
 type drained struct {
 	pretendLoop
 	limit time.Duration

@@ -267,7 +267,8 @@ func (c *cluster) carriedOut(node *corev1.Node, given order) {
 	}
 }
 
-// unanswered notes of which version of a node a report got no answer; empty for none.
+// unanswered notes the version of a node at which the patch of its status got no answer; empty
+// if there is none.
 func (c *cluster) unanswered(node *corev1.Node, version string) {
 	if r := c.nodes[node.Name]; r != nil && r.uid == node.UID {
 		r.unanswered = version

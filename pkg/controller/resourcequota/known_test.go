@@ -116,8 +116,8 @@ func TestAQuotaThatNobodyFollowsIsCounted(t *testing.T) {
 		meanwhile *corev1.ResourceQuota
 		follows   string
 	}{
-		"as the cache has it":           {nil, "1"},
-		"what is told meanwhile counts": {unset(2), "2"},
+		"as the cache has it":         {nil, "1"},
+		"an update in between counts": {unset(2), "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)

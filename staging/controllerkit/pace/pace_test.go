@@ -44,7 +44,7 @@ func TestTheSlowestRequestCounts(t *testing.T) {
 	}
 }
 
-// Requests that follow each other do not put a report off for ever.
+// However many requests follow each other, a report waits two seconds at most.
 func TestNothingIsPutOffForLongerThanTheLongestWait(t *testing.T) {
 	start := time.Unix(9, 0)
 	clock := testclock.NewFakePassiveClock(start)

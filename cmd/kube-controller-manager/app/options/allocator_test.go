@@ -23,17 +23,7 @@ func TestTheAllocatorOfPodCIDRs(t *testing.T) {
 		"a space is a name that is unknown": {"--cidr-allocator-type=\u00a0", "The ipam \u00a0 is not available"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := parsed(t, strings.Split(tc.line, " ")...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			message := ""
-			if err := c.checked(); err != nil {
-				message = err.Error()
-			}
-			if (message == "") != (tc.message == "") || !strings.Contains(message, tc.message) {
-				t.Errorf("%q, want %q", message, tc.message)
-			}
+			expectMessage(t, strings.Split(tc.line, " "), tc.message)
 		})
 	}
 }

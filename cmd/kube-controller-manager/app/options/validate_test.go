@@ -144,18 +144,25 @@ func TestValidation(t *testing.T) {
 		"a migration file is not read when it is unused": {"--leader-migration-config=/nonexistent", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := parsed(t, strings.Fields(tc.line)...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			message := ""
-			if err := c.checked(); err != nil {
-				message = err.Error()
-			}
-			if (message == "") != (tc.message == "") || !strings.Contains(message, tc.message) {
-				t.Errorf("%s: %q, want %q", tc.line, message, tc.message)
-			}
+			expectMessage(t, strings.Fields(tc.line), tc.message)
 		})
+	}
+}
+
+// expectMessage checks a command line, whose error has to contain the message; an empty one
+// means that it is accepted.
+func expectMessage(t *testing.T, line []string, want string) {
+	t.Helper()
+	c, err := parsed(t, line...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := ""
+	if err := c.checked(); err != nil {
+		message = err.Error()
+	}
+	if (message == "") != (want == "") || !strings.Contains(message, want) {
+		t.Errorf("%q: %q, want %q", line, message, want)
 	}
 }
 
