@@ -2,7 +2,9 @@ package cloud
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
@@ -33,22 +35,9 @@ func (g *gate) held(namespace string) error {
 // stop. It does not wait for a namespace, which would hold up all others: then it returns
 // why, and the library tries again.
 func (g *gate) turn(namespace string) error {
-	if g.held(metav1.NamespaceNone) == nil {
-		return g.held(namespace)
-	}
-	changed := make(chan struct{}, 1)
-	defer g.pause.OnChange(func() {
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
-	})()
-	for g.held(metav1.NamespaceNone) != nil {
-		select {
-		case <-changed:
-		case <-g.stopped():
-			return errStopped
-		}
+	held := consistency.WasWithheld(g.held(metav1.NamespaceNone))
+	if held != nil && !act.Await(g.stopped(), clock.RealClock{}, g.pause, held, g.pause.controller, metav1.NamespaceNone) {
+		return errStopped
 	}
 	return g.held(namespace)
 }

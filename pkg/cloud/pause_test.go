@@ -42,6 +42,11 @@ func pausing(controller, namespace string) *heard {
 	return h
 }
 
+// balanced is a Service that wants a load balancer.
+func balanced(namespace, name string) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
+}
+
 func TestAPausedLoopBeginsWhenItIsResumed(t *testing.T) {
 	ranges, err := ClusterCIDRs("10.244.0.0/16")
 	if err != nil {
@@ -49,12 +54,11 @@ func TestAPausedLoopBeginsWhenItIsResumed(t *testing.T) {
 	}
 	n := node("a", "1")
 	n.Spec.PodCIDRs = []string{"10.244.1.0/24"}
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
 	for method, tc := range map[string]struct {
 		object runtime.Object
 		loop   func(Options) (*Loop, error)
 	}{
-		"EnsureLoadBalancer": {service, func(o Options) (*Loop, error) { return ServiceLB(o, 1) }},
+		"EnsureLoadBalancer": {balanced("default", "web"), func(o Options) (*Loop, error) { return ServiceLB(o, 1) }},
 		"CreateRoute":        {n, func(o Options) (*Loop, error) { return NodeRoutes(o, ranges, time.Hour) }},
 		"InstanceExists":     {node("b", "2"), func(o Options) (*Loop, error) { return NodeLifecycle(o, 20*time.Millisecond) }},
 	} {
@@ -90,8 +94,7 @@ func TestAPausedLoopBeginsWhenItIsResumed(t *testing.T) {
 }
 
 func TestAPausedLoopEnds(t *testing.T) {
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
-	options, start := optionsFor(t, http.HandlerFunc(accepts), &fakecloud.Cloud{}, service)
+	options, start := optionsFor(t, http.HandlerFunc(accepts), &fakecloud.Cloud{}, balanced("default", "web"))
 	loop, err := ServiceLB(options, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -110,8 +113,7 @@ func TestAPausedLoopEnds(t *testing.T) {
 func TestAPausedNamespaceHoldsUpNoOther(t *testing.T) {
 	var services []runtime.Object
 	for i, namespace := range []string{"bank", "bank", "bank", "shop"} {
-		services = append(services, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("web-", i)},
-			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}})
+		services = append(services, balanced(namespace, fmt.Sprint("web-", i)))
 	}
 	cloud := &slowBalancers{asked: make(chan string, len(services)), answer: make(chan struct{})}
 	close(cloud.answer)
@@ -139,7 +141,7 @@ func TestAPauseInTheMiddleOfTheWork(t *testing.T) {
 	balancers, _ := provider{cloud, l.calls}.LoadBalancer()
 	routes, _ := provider{cloud, l.calls}.Routes()
 	l.Heed("x", pausing("x", ""))
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	service := balanced("default", "web")
 	for method, do := range map[string]func(context.Context) error{
 		"EnsureLoadBalancer": func(ctx context.Context) error {
 			_, err := balancers.EnsureLoadBalancer(ctx, "c", service, nil)

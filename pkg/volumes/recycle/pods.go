@@ -135,7 +135,7 @@ func (p *Pods) remove(ctx context.Context, key string, pod *corev1.Pod) {
 		return
 	}
 	go func() {
-		for held != nil && p.limits.Await(p.stop, p.clock, held, p.name, pod.Namespace) {
+		for held != nil && act.Await(p.stop, p.clock, p.limits, held, p.name, pod.Namespace) {
 			held = p.delete(ctx, key, pod)
 		}
 	}()

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
 // Pause returns why nothing is written for a controller in a namespace now; empty if it
@@ -73,12 +74,12 @@ func (l *Limits) OnChange(do func()) (stop func()) {
 	}
 }
 
-// Await returns when a write of a controller in a namespace that was withheld may be tried
-// again, and reports whether it may: not when stop is closed. It is for work that cannot
-// begin once more, because something outside of the API has been done for it.
-func (l *Limits) Await(stop <-chan struct{}, c clock.Clock, held *consistency.Withheld, controller, namespace string) bool {
+// Await returns when what was withheld from a controller in a namespace may be tried again,
+// and reports whether it may: not when stop is closed. It is for work outside of a
+// reconcile; a key waits by itself.
+func Await(stop <-chan struct{}, c clock.Clock, p runner.Pause, held *consistency.Withheld, controller, namespace string) bool {
 	changed := make(chan struct{}, 1)
-	defer l.OnChange(func() {
+	defer p.OnChange(func() {
 		select {
 		case changed <- struct{}{}:
 		default:
@@ -90,7 +91,7 @@ func (l *Limits) Await(stop <-chan struct{}, c clock.Clock, held *consistency.Wi
 		defer timer.Stop()
 		turn = timer.C()
 	}
-	for turn != nil || l.Paused(controller, namespace) != "" {
+	for turn != nil || p.Paused(controller, namespace) != "" {
 		select {
 		case <-stop:
 			return false

@@ -39,7 +39,7 @@ func TestWhatIsWithheldIsAwaited(t *testing.T) {
 				held.Until = noon.Add(tc.until)
 			}
 			ended := make(chan bool, 1)
-			go func() { ended <- l.Await(stop, c, held, "a", "ns") }()
+			go func() { ended <- Await(stop, c, l, held, "a", "ns") }()
 			until(t, func() bool { return len(l.callbacks()) == 1 && (tc.until == 0 || c.HasWaiters()) })
 			if len(ended) > 0 {
 				t.Error("it did not wait")
@@ -50,8 +50,7 @@ func TestWhatIsWithheldIsAwaited(t *testing.T) {
 			}
 		})
 	}
-	resumed := &Limits{}
-	if !resumed.Await(nil, testclock.NewFakeClock(noon), &consistency.Withheld{Why: "paused"}, "a", "ns") {
+	if !Await(nil, testclock.NewFakeClock(noon), &Limits{}, &consistency.Withheld{Why: "paused"}, "a", "ns") {
 		t.Error("what was resumed before anybody listened is not tried again")
 	}
 }
