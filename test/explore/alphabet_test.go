@@ -179,6 +179,30 @@ func TestASecondAutoscalerComesWhilePodsStopAtOnce(t *testing.T) {
 	}
 }
 
+func TestWhichOfEqualPodsIsDeletedDecidesWhatIsMeasured(t *testing.T) {
+	label := Script{Steps: []string{"label-pod deployments/web#0 tier=a"}}
+	finding := func(subject, detail string) *compare.Finding {
+		return &compare.Finding{Kind: compare.KindObject, Subject: subject, Detail: detail}
+	}
+	const pod, average = "      app: web\n-     tier: a\n    name: web-*\n  ...\n", "        current:\n-         averageValue: 600m\n+         averageValue: 300m\n"
+	for name, tc := range map[string]struct {
+		script  Script
+		finding *compare.Finding
+		want    bool
+	}{
+		"the label is gone":   {label, finding("Pod web-*", pod), true},
+		"so is what it uses":  {label, finding("HorizontalPodAutoscaler web", average), true},
+		"no pod has a label":  {Script{Steps: []string{"label-pod deployments/web#0 app=other"}}, finding("HorizontalPodAutoscaler web", average), false},
+		"another size":        {label, finding("HorizontalPodAutoscaler web", average+"-   desiredReplicas: 2\n+   desiredReplicas: 1\n"), false},
+		"another label":       {label, finding("Pod web-*", "-     app: web\n"), false},
+		"another kind of pod": {label, finding("Deployment web", pod), false},
+	} {
+		if got := families["hpa"].Explains(&tc.script, nil, tc.finding) != ""; got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 // TestASliceIsNotPartedFromItsController holds what is left out of scripts.
 func TestASliceIsNotPartedFromItsController(t *testing.T) {
 	for step, leave := range map[string]bool{
@@ -251,10 +275,31 @@ func asked(t *testing.T, verb, resource, name string, code int) harness.AuditEve
 }
 
 func TestANodeThatMovesToAnotherZoneCountsOnceMore(t *testing.T) {
-	evictions := &compare.Finding{Kind: compare.KindMetric, Subject: "node_collector_evictions_total{zone=: :north}"}
+	evictions := &compare.Finding{Kind: compare.KindMetric, Subject: "node_collector_evictions_total{zone=:\x00:north}"}
 	for step, want := range map[string]bool{"label nodes/$NS-c topology.kubernetes.io/zone=north": true, "label nodes/$NS-c topology.kubernetes.io/zone-": false} {
 		if got := families["node"].Explains(&Script{Steps: []string{step}}, nil, evictions) != ""; got != want {
 			t.Errorf("%s: %t", step, got)
+		}
+	}
+}
+
+func TestAnOldReplicaSetThatIsScaledMayRenameTheNewOne(t *testing.T) {
+	progressed := func(a, b string) *compare.Finding {
+		return &compare.Finding{Kind: compare.KindObject, Subject: "Deployment web", Detail: "    - lastTransitionTime: <time>\n      lastUpdateTime: <time>\n" +
+			"-     message: ReplicaSet \"web-1\" " + a + "\n+     message: ReplicaSet \"web-2\" " + b + "\n      reason: NewReplicaSetAvailable\n      status: \"True\"\n  ...\n"}
+	}
+	const done = "has successfully progressed."
+	for name, tc := range map[string]struct {
+		step    string
+		finding *compare.Finding
+		want    bool
+	}{
+		"scaled":               {"scale replicasets/bare 1", progressed(done, done), true},
+		"nothing was scaled":   {"scale deployments/web 1", progressed(done, done), false},
+		"one is not yet there": {"scale replicasets/bare 1", progressed(done, "is progressing."), false},
+	} {
+		if got := families["deployment"].Explains(&Script{Steps: []string{tc.step}}, nil, tc.finding) != ""; got != tc.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

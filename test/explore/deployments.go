@@ -4,6 +4,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kube-kcm/kube-controller-manager/test/compare"
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
 var rolls = regexp.MustCompile(`^(patch deployments/.*"template"|undo |apply )`)
@@ -19,12 +22,25 @@ func rollsOntoPodsThatStay(_ *Script, before []string, step string) bool {
 	return false
 }
 
+var namesAnother = regexp.MustCompile(`(?m)\A(  .*\n)*-     message: ReplicaSet "\S+" has successfully progressed\.\n\+     message: ReplicaSet "\S+" has successfully progressed\.\n(  .*\n?)*\z`)
+
+// staysWithItsName finds the condition of a complete Deployment naming another ReplicaSet than the
+// reference's, after an old one was scaled: its name changes only when pods are seen that do not belong there.
+func staysWithItsName(s *Script, _ []harness.AuditEvent, finding *compare.Finding) string {
+	scaled := func(step string) bool { return strings.Contains(step, "scale replicasets") }
+	if finding.Kind == compare.KindObject && strings.HasPrefix(finding.Subject, "Deployment ") && namesAnother.MatchString(finding.Detail) && slices.ContainsFunc(s.Steps, scaled) {
+		return "Whether the pods are seen that come and go with an old ReplicaSet is chance; only then the condition names the new one."
+	}
+	return ""
+}
+
 func init() {
 	register(&Family{
 		Name:     "deployment",
 		Start:    []string{"deployment-controller", "replicaset-controller", "garbage-collector-controller"},
 		Compared: []string{"deployments", "replicasets", "pods"},
 		Leave:    rollsOntoPodsThatStay,
+		Explains: staysWithItsName,
 		Begin: func(d *Draw, s *Script) {
 			if d.Chance(15) {
 				s.Add("bare.yaml", bareReplicaSet(d))

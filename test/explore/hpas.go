@@ -1,8 +1,13 @@
 package explore
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/kube-kcm/kube-controller-manager/test/compare"
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
 // measured is a metric of an autoscaler; some are of objects that have none.
@@ -182,7 +187,29 @@ func init() {
 		Leave: func(_ *Script, before []string, step string) bool {
 			return step == "apply second.yaml" && stopsSlowly(before)
 		},
+		Explains: takesOneOfEqualPods,
 	})
+}
+
+var (
+	lacksLabel  = regexp.MustCompile(`\A(  .*\n)*[-+]     tier: a\n(  .*\n?)*\z`)
+	otherValues = regexp.MustCompile(`\A((  .*|[-+] +averageValue: \S+)\n?)*\z`)
+)
+
+// takesOneOfEqualPods finds that a pod with a label of its own, by which its usage is measured, was
+// deleted on one side, and one of the same age on the other.
+func takesOneOfEqualPods(s *Script, _ []harness.AuditEvent, finding *compare.Finding) string {
+	labelled := func(step string) bool {
+		return strings.HasPrefix(step, "label-pod ") && strings.HasSuffix(step, " tier=a")
+	}
+	if finding.Kind != compare.KindObject || !slices.ContainsFunc(s.Steps, labelled) {
+		return ""
+	}
+	pod := strings.HasPrefix(finding.Subject, "Pod ") && lacksLabel.MatchString(finding.Detail)
+	if pod || strings.HasPrefix(finding.Subject, "HorizontalPodAutoscaler ") && otherValues.MatchString(finding.Detail) {
+		return "Which of several pods of one age is deleted is chance, and with it what is measured by the label of one."
+	}
+	return ""
 }
 
 // stopsSlowly reports whether the kubelet is slow to stop pods after these steps. Two

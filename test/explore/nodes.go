@@ -62,7 +62,7 @@ func patient(d *Draw, name string) Object {
 // it has deleted, and that something holds, for another eviction, which it then cancels; after a
 // restart it cancels those of lost nodes; and a pod that it gave up it announces with the next taint.
 func announces(s *Script, requests []harness.AuditEvent, finding *compare.Finding) string {
-	if finding.Kind == compare.KindMetric && strings.HasPrefix(finding.Subject, "node_collector_evictions_total{zone=: :north}") && movesToNorth(s) {
+	if finding.Kind == compare.KindMetric && strings.HasPrefix(finding.Subject, "node_collector_evictions_total{zone=:\x00:north}") && movesToNorth(s) {
 		return "The original counts a tainted node that changes its zone once more."
 	}
 	if finding.Kind != compare.KindEvent {

@@ -148,6 +148,10 @@ func TestTheDebugPageShowsEachPhase(t *testing.T) {
 			"suspended: 1 active pods to delete", "  patch p0",
 			"suspended: 1 active pods to delete; reporting 1 pods active, 0 terminating",
 			"  report pi: 1 active 1 ready 0 terminating, 0 succeeded 0 failed; Suspended, tell Suspended"}},
+		"one whose deletion is refused still counts as ready": {observing(newJob(1, running(1), suspend), some(1)...), refused("delete"), []string{
+			"suspended: 1 active pods to delete", "  patch p0", "  delete p0",
+			"suspended: 1 active pods to delete; reporting 1 pods active, 0 terminating",
+			"  report pi: 1 active 1 ready 0 terminating, 0 succeeded 0 failed; Suspended, tell Suspended"}},
 		"a Job that is given up waits for its pods": {observing(newJob(2, running(2), limit(0)), newPodOf("a", broken), newPodOf("b")), nil, []string{
 			"FailureTarget (BackoffLimitExceeded): 1 active pods to end", "  delete b",
 			"reporting 0 pods active, 1 terminating; noting 2 pods before their finalizers are removed; FailureTarget (BackoffLimitExceeded)",
