@@ -203,6 +203,30 @@ func TestWhichOfEqualPodsIsDeletedDecidesWhatIsMeasured(t *testing.T) {
 	}
 }
 
+func TestAPodMayWaitForItsNodeToBeHandedOver(t *testing.T) {
+	const later, first = "kubelet volumes", "csi csi.example\nkubelet volumes\nnode $NS-a ready"
+	finding := func(subject, detail string) *compare.Finding {
+		return &compare.Finding{Kind: compare.KindObject, Subject: subject, Detail: detail}
+	}
+	const attached = "      systemUUID: \"\"\n+   volumesAttached:\n+   - devicePath: \"\"\n+     name: kubernetes.io/iscsi/x\n"
+	for name, tc := range map[string]struct {
+		step    string
+		finding *compare.Finding
+		want    bool
+	}{
+		"attached by ours alone":  {later, finding("Node a", attached), true},
+		"the node was there":      {first, finding("Node a", attached), false},
+		"attached by theirs":      {later, finding("Node a", strings.ReplaceAll(attached, "+ ", "- ")), false},
+		"an attachment of ours":   {later, finding("VolumeAttachment csi-*", "only with ours:\n  x"), true},
+		"an attachment of theirs": {later, finding("VolumeAttachment csi-*", "only with the reference:\n  x"), false},
+		"annotated":               {"annotate nodes/$NS-a volumes.kubernetes.io/controller-managed-attach-detach=true", finding("Node a", attached), true},
+	} {
+		if got := families["volume"].Explains(&Script{Steps: []string{tc.step}}, nil, tc.finding) != ""; got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 // TestASliceIsNotPartedFromItsController holds what is left out of scripts.
 func TestASliceIsNotPartedFromItsController(t *testing.T) {
 	for step, leave := range map[string]bool{

@@ -1,8 +1,13 @@
 package explore
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/kube-kcm/kube-controller-manager/test/compare"
+	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
 func init() {
@@ -17,6 +22,7 @@ func init() {
 		Quiet:    1200 * time.Millisecond,
 		Fresh:    true,
 		Begin:    beginVolumes,
+		Explains: waitsForItsNode,
 		Moves: slices.Concat([]Move{
 			{8, About([]string{"a", "b", "b", "v", "w", "w", "p", "q", "q"}, "apply %s.yaml")},
 			{5, About(claims, "delete persistentvolumeclaims/%s", "delete persistentvolumeclaims/%s\napply %s.yaml", `patch persistentvolumeclaims/%s {"metadata":{"finalizers":null}}`)},
@@ -53,6 +59,22 @@ func init() {
 				`patch persistentvolumeclaims/a {"spec":{"resources":{"requests":{"storage":"8Gi"}}}}`)},
 		}, Disturbances("persistentvolumes", "persistentvolumeclaims", "volumeattachments", "nodes")),
 	})
+}
+
+var attachedHere = regexp.MustCompile(`\A(  .*\n)*\+   volumesAttached:\n(\+ .*\n?)+(  .*\n?)*\z`)
+
+// waitsForItsNode finds volumes that only ours has attached, after a node was handed to the
+// controller that had pods already. The original looks at those three minutes later.
+func waitsForItsNode(s *Script, _ []harness.AuditEvent, finding *compare.Finding) string {
+	handsOver := func(step string) bool {
+		return step == "kubelet volumes" || strings.Contains(step, "controller-managed-attach-detach=true")
+	}
+	attached := strings.HasPrefix(finding.Subject, "Node ") && attachedHere.MatchString(finding.Detail) ||
+		strings.HasPrefix(finding.Subject, "VolumeAttachment ") && strings.HasPrefix(finding.Detail, "only with ours")
+	if finding.Kind == compare.KindObject && attached && slices.ContainsFunc(s.Steps, handsOver) {
+		return "A pod that was there before its node was handed over waits up to three minutes in the original."
+	}
+	return ""
 }
 
 // whileStopped draws some of the lines for a time in which no manager runs. As nobody acts on them,
