@@ -181,21 +181,18 @@ func TestASecondAutoscalerComesWhilePodsStopAtOnce(t *testing.T) {
 
 func TestWhichOfEqualPodsIsDeletedDecidesWhatIsMeasured(t *testing.T) {
 	label := Script{Steps: []string{"label-pod deployments/web#0 tier=a"}}
-	finding := func(subject, detail string) *compare.Finding {
-		return &compare.Finding{Kind: compare.KindObject, Subject: subject, Detail: detail}
-	}
 	const pod, average = "      app: web\n-     tier: a\n    name: web-*\n  ...\n", "        current:\n-         averageValue: 600m\n+         averageValue: 300m\n"
 	for name, tc := range map[string]struct {
 		script  Script
 		finding *compare.Finding
 		want    bool
 	}{
-		"the label is gone":   {label, finding("Pod web-*", pod), true},
-		"so is what it uses":  {label, finding("HorizontalPodAutoscaler web", average), true},
-		"no pod has a label":  {Script{Steps: []string{"label-pod deployments/web#0 app=other"}}, finding("HorizontalPodAutoscaler web", average), false},
-		"another size":        {label, finding("HorizontalPodAutoscaler web", average+"-   desiredReplicas: 2\n+   desiredReplicas: 1\n"), false},
-		"another label":       {label, finding("Pod web-*", "-     app: web\n"), false},
-		"another kind of pod": {label, finding("Deployment web", pod), false},
+		"the label is gone":   {label, objectFinding("Pod web-*", pod), true},
+		"so is what it uses":  {label, objectFinding("HorizontalPodAutoscaler web", average), true},
+		"no pod has a label":  {Script{Steps: []string{"label-pod deployments/web#0 app=other"}}, objectFinding("HorizontalPodAutoscaler web", average), false},
+		"another size":        {label, objectFinding("HorizontalPodAutoscaler web", average+"-   desiredReplicas: 2\n+   desiredReplicas: 1\n"), false},
+		"another label":       {label, objectFinding("Pod web-*", "-     app: web\n"), false},
+		"another kind of pod": {label, objectFinding("Deployment web", pod), false},
 	} {
 		if got := families["hpa"].Explains(&tc.script, nil, tc.finding) != ""; got != tc.want {
 			t.Errorf("%s: %t", name, got)
@@ -205,21 +202,18 @@ func TestWhichOfEqualPodsIsDeletedDecidesWhatIsMeasured(t *testing.T) {
 
 func TestAPodMayWaitForItsNodeToBeHandedOver(t *testing.T) {
 	const later, first = "kubelet volumes", "csi csi.example\nkubelet volumes\nnode $NS-a ready"
-	finding := func(subject, detail string) *compare.Finding {
-		return &compare.Finding{Kind: compare.KindObject, Subject: subject, Detail: detail}
-	}
 	const attached = "      systemUUID: \"\"\n+   volumesAttached:\n+   - devicePath: \"\"\n+     name: kubernetes.io/iscsi/x\n"
 	for name, tc := range map[string]struct {
 		step    string
 		finding *compare.Finding
 		want    bool
 	}{
-		"attached by ours alone":  {later, finding("Node a", attached), true},
-		"the node was there":      {first, finding("Node a", attached), false},
-		"attached by theirs":      {later, finding("Node a", strings.ReplaceAll(attached, "+ ", "- ")), false},
-		"an attachment of ours":   {later, finding("VolumeAttachment csi-*", "only with ours:\n  x"), true},
-		"an attachment of theirs": {later, finding("VolumeAttachment csi-*", "only with the reference:\n  x"), false},
-		"annotated":               {"annotate nodes/$NS-a volumes.kubernetes.io/controller-managed-attach-detach=true", finding("Node a", attached), true},
+		"attached by ours alone":  {later, objectFinding("Node a", attached), true},
+		"the node was there":      {first, objectFinding("Node a", attached), false},
+		"attached by theirs":      {later, objectFinding("Node a", strings.ReplaceAll(attached, "+ ", "- ")), false},
+		"an attachment of ours":   {later, objectFinding("VolumeAttachment csi-*", "only with ours:\n  x"), true},
+		"an attachment of theirs": {later, objectFinding("VolumeAttachment csi-*", "only with the reference:\n  x"), false},
+		"annotated":               {"annotate nodes/$NS-a volumes.kubernetes.io/controller-managed-attach-detach=true", objectFinding("Node a", attached), true},
 	} {
 		if got := families["volume"].Explains(&Script{Steps: []string{tc.step}}, nil, tc.finding) != ""; got != tc.want {
 			t.Errorf("%s: %t", name, got)
@@ -286,6 +280,10 @@ func TestTheReferenceStumblesOverItsOwnSlices(t *testing.T) {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
+}
+
+func objectFinding(subject, detail string) *compare.Finding {
+	return &compare.Finding{Kind: compare.KindObject, Subject: subject, Detail: detail}
 }
 
 func asked(t *testing.T, verb, resource, name string, code int) harness.AuditEvent {
