@@ -5,7 +5,10 @@ package batch
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 )
 
 // SlowStart calls do count times, with indexes 0 to count-1, in parallel batches
@@ -26,15 +29,36 @@ func SlowStart(ctx context.Context, count, initial int, do func(ctx context.Cont
 	return succeeded, nil
 }
 
+// Panic is the panic of a call, carried to the goroutine that waits for it.
+type Panic struct {
+	Value any
+	Stack []byte
+}
+
+// String is the value and the stack.
+func (p *Panic) String() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
+
 // Parallel calls do count times at once and waits for all. It returns how many
-// calls succeeded and the joined errors of those that failed.
+// calls succeeded and the joined errors of those that failed. When calls panic, it
+// panics with the [Panic] of one of them.
 func Parallel(ctx context.Context, count int, do func(ctx context.Context, i int) error) (int, error) {
 	errs := make([]error, count)
+	var panicked atomic.Pointer[Panic]
 	var wg sync.WaitGroup
 	for i := range count {
-		wg.Go(func() { errs[i] = do(ctx, i) })
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					panicked.Store(&Panic{Value: p, Stack: debug.Stack()})
+				}
+			}()
+			errs[i] = do(ctx, i)
+		})
 	}
 	wg.Wait()
+	if p := panicked.Load(); p != nil {
+		panic(p)
+	}
 	succeeded := 0
 	for _, err := range errs {
 		if err == nil {

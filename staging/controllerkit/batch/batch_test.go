@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 )
@@ -41,6 +42,31 @@ func TestSlowStartStopsAfterTheBatchThatFails(t *testing.T) {
 					t.Errorf("index %d called %d times", i, seen[i].Load())
 				}
 			}
+		})
+	}
+}
+
+func TestAPanicReachesTheCaller(t *testing.T) {
+	for name, call := range map[string]func(do func(context.Context, int) error) error{
+		"side by side": func(do func(context.Context, int) error) error { _, err := Parallel(t.Context(), 3, do); return err },
+		"slow start": func(do func(context.Context, int) error) error {
+			_, err := SlowStart(t.Context(), 3, 1, do)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if p, is := recover().(*Panic); !is || p.Value != "boom" || !strings.Contains(p.String(), "batch_test.go") {
+					t.Errorf("got %v", p)
+				}
+			}()
+			err := call(func(_ context.Context, i int) error {
+				if i == 1 {
+					panic("boom")
+				}
+				return nil
+			})
+			t.Errorf("no panic, but %v", err)
 		})
 	}
 }

@@ -27,8 +27,8 @@ func Terminal(err error) Result {
 }
 
 // RequeueAfter asks for another reconcile after d, in addition to any event. That
-// is planned and no failure; d <= 0 asks for none. A result with an error drops it,
-// because the retry comes first.
+// is planned and no failure; d <= 0 asks for none. With an error the sooner of the two
+// comes, this one or the retry, but this one not within five seconds.
 func (r Result) RequeueAfter(d time.Duration) Result {
 	r.after = max(d, 0)
 	return r

@@ -100,7 +100,9 @@ func TestEachOutcomeLeadsToItsNextSync(t *testing.T) {
 		"done rests": {Done(), 0},
 		"a planned look comes when its time has come": {Done().RequeueAfter(30 * time.Second), 30 * time.Second},
 		"an error is retried with backoff":            {Done(errBroken), time.Minute},
-		"an error drops the planned look":             {Done(nil, errBroken).RequeueAfter(time.Second), time.Minute},
+		"a look comes before the retry":               {Done(nil, errBroken).RequeueAfter(30 * time.Second), 30 * time.Second},
+		"but not at once":                             {Done(nil, errBroken).RequeueAfter(time.Millisecond), 5 * time.Second},
+		"a retry comes before the look":               {Done(nil, errBroken).RequeueAfter(time.Hour), time.Minute},
 		"giving up rests":                             {Terminal(errBroken), 0},
 		"a look in the past is none":                  {Done().RequeueAfter(-time.Second), 0},
 	} {

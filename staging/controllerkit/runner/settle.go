@@ -5,12 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"k8s.io/klog/v2"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/batch"
 )
 
 // ErrPanic is in the error of a reconcile that panicked.
 var ErrPanic = errors.New("panic")
+
+// soonestLook is how soon at the earliest a planned look comes before the retry of a
+// reconcile that failed.
+const soonestLook = 5 * time.Second
 
 // contained is a panic in a reconcile.
 type contained struct {
@@ -31,7 +38,11 @@ func (r *Runner[K]) reconcile(ctx context.Context, key K) (result Result) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.book.panicked()
-			result = Done(&contained{key: format(key), value: p, stack: string(debug.Stack())})
+			stack := debug.Stack()
+			if in, aside := p.(*batch.Panic); aside {
+				p, stack = in.Value, in.Stack
+			}
+			result = Done(&contained{key: format(key), value: p, stack: string(stack)})
 		}
 		end(span, result.Err())
 	}()
@@ -61,10 +72,16 @@ func (r *Runner[K]) settle(ctx context.Context, key K, result Result) {
 		logger.Error(result.err, "Reconcile failed; not retried until the object changes", "key", key)
 	case r.o.MaxRetries > 0 && r.queue.NumRequeues(key) >= r.o.MaxRetries:
 		r.queue.Forget(key)
+		if result.after > 0 {
+			r.queue.AddAfter(key, max(result.after, soonestLook))
+		}
 		r.book.gaveUp(key, result)
 		logger.Error(result.err, "Reconcile failed too often; not retried until the object changes", "key", key, "tries", r.o.MaxRetries+1)
 	default:
 		wait := r.o.RateLimiter.When(key)
+		if result.after > 0 {
+			wait = min(wait, max(result.after, soonestLook))
+		}
 		r.queue.AddAfter(key, wait)
 		r.book.failed(key, result, wait)
 		logger.Error(result.err, "Reconcile failed; retrying", "key", key, "wait", wait)

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/batch"
 )
 
 // TestAFailureIsLoggedOnceWithItsKey counts lines at error level.
@@ -19,13 +21,17 @@ func TestAFailureIsLoggedOnceWithItsKey(t *testing.T) {
 		lines      int
 		parts      []string
 	}{
-		"an error":            {func() Result { return Done(errBroken) }, 0, 1, []string{"Reconcile failed; retrying", "broken", "ns/a"}},
-		"two errors":          {func() Result { return Done(errBroken, fmt.Errorf("and lost")) }, 0, 1, []string{"broken", "and lost", "ns/a"}},
-		"what is given up":    {func() Result { return Terminal(errBroken) }, 0, 1, []string{"not retried until the object changes", "broken", "ns/a"}},
-		"a panic":             {func() Result { panic("boom") }, 0, 1, []string{"Reconcile failed; retrying", "panic in reconcile of ns/a: boom", "settle_test.go"}},
-		"a success":           {func() Result { return Done() }, 0, 0, nil},
-		"a planned look":      {func() Result { return Done().RequeueAfter(time.Second) }, 0, 0, nil},
-		"one retry of one":    {func() Result { return Done(errBroken) }, 1, 1, []string{"Reconcile failed; retrying"}},
+		"an error":         {func() Result { return Done(errBroken) }, 0, 1, []string{"Reconcile failed; retrying", "broken", "ns/a"}},
+		"two errors":       {func() Result { return Done(errBroken, fmt.Errorf("and lost")) }, 0, 1, []string{"broken", "and lost", "ns/a"}},
+		"what is given up": {func() Result { return Terminal(errBroken) }, 0, 1, []string{"not retried until the object changes", "broken", "ns/a"}},
+		"a panic":          {func() Result { panic("boom") }, 0, 1, []string{"Reconcile failed; retrying", "panic in reconcile of ns/a: boom", "settle_test.go"}},
+		"a success":        {func() Result { return Done() }, 0, 0, nil},
+		"a planned look":   {func() Result { return Done().RequeueAfter(time.Second) }, 0, 0, nil},
+		"one retry of one": {func() Result { return Done(errBroken) }, 1, 1, []string{"Reconcile failed; retrying"}},
+		"a panic of a step": {func() Result {
+			_, err := batch.Parallel(t.Context(), 2, func(context.Context, int) error { panic("boom") })
+			return Done(err)
+		}, 0, 1, []string{"panic in reconcile of ns/a: boom", "settle_test.go"}},
 		"an error of a panic": {func() Result { panic(errBroken) }, 0, 1, []string{"broken"}},
 	} {
 		t.Run(name, func(t *testing.T) {
