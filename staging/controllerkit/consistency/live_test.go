@@ -337,6 +337,24 @@ func TestALongWaitIsLookedAtNowAndThen(t *testing.T) {
 	}
 }
 
+func TestFewLooksAreMadeAtOnce(t *testing.T) {
+	r := newRig(t)
+	for i := range 5 * looksAtOnce {
+		name := fmt.Sprint("p", i)
+		o := object(name, name, "9")
+		if err := r.cached.Add(o); err != nil {
+			t.Fatal(err)
+		}
+		r.Deleted("k", pods, o)
+	}
+	for turn := range 5 {
+		r.step(lookAfter)
+		if err := r.Look(t.Context(), "k"); err != nil || r.reads != looksAtOnce*(turn+1) {
+			t.Fatalf("turn %d: %d reads, %v", turn, r.reads, err)
+		}
+	}
+}
+
 // Who has no live reads, or no cache of the resource, would wait in vain.
 func TestALostCreateIsWaitedForWhereItCanBeFound(t *testing.T) {
 	for name, tc := range map[string]struct {

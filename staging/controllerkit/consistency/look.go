@@ -25,7 +25,11 @@ func (t *Tracker[K]) Look(ctx context.Context, key K) error {
 	return nil
 }
 
-// due returns the looks whose time has come.
+// looksAtOnce bounds the looks for one key, so that a cache that is far behind does not
+// keep the workers and the API server busy. The others come at the next hold.
+const looksAtOnce = 20
+
+// due returns the looks whose time has come, as many as are made at once.
 func (t *Tracker[K]) due(key K) []func(context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,7 +56,7 @@ func (t *Tracker[K]) due(key K) []func(context.Context) error {
 			looks = append(looks, func(ctx context.Context) error { return t.lookAtVersion(ctx, key, resource, w) })
 		}
 	}
-	return looks
+	return looks[:min(len(looks), looksAtOnce)]
 }
 
 func (t *Tracker[K]) lookForLost(ctx context.Context, key K, resource schema.GroupResource, lost lostCreate) error {

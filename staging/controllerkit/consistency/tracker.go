@@ -61,7 +61,12 @@ type Tracker[K comparable] struct {
 
 	mu   sync.Mutex
 	keys map[K]*record
+	// sweep is how many keys there are when those that nothing wakes any more are dropped.
+	sweep int
 }
+
+// fewest is how many keys a tracker has before it looks for some to drop.
+const fewest = 1000
 
 // record is what one key wrote: the newest version by resource, the deletions by
 // UID, and the creates without an answer.
@@ -81,7 +86,7 @@ type write struct {
 // NewTracker returns a tracker that judges writes to a resource by its store.
 // Writes to a resource without a store are not tracked.
 func NewTracker[K comparable](stores map[schema.GroupResource]Store) *Tracker[K] {
-	return &Tracker[K]{stores: stores, clock: clock.RealClock{}, keys: map[K]*record{}}
+	return &Tracker[K]{stores: stores, clock: clock.RealClock{}, keys: map[K]*record{}, sweep: fewest}
 }
 
 // SetClock replaces the real clock; call it before the first write.
@@ -129,6 +134,10 @@ func (t *Tracker[K]) deleted(key K, resource schema.GroupResource, obj metav1.Ob
 func (t *Tracker[K]) Behind(key K) []Behind {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.behind(key)
+}
+
+func (t *Tracker[K]) behind(key K) []Behind {
 	r, ok := t.keys[key]
 	if !ok {
 		return nil
@@ -180,6 +189,7 @@ func (t *Tracker[K]) Forget(key K) {
 func (t *Tracker[K]) record(key K) *record {
 	r := t.keys[key]
 	if r == nil {
+		t.tidy()
 		r = &record{
 			versions: map[schema.GroupResource]write{},
 			deleted:  map[schema.GroupResource]map[types.UID]deletion{},
@@ -188,6 +198,18 @@ func (t *Tracker[K]) record(key K) *record {
 		t.keys[key] = r
 	}
 	return r
+}
+
+// tidy drops the keys whose writes have all been seen: many are not woken after their
+// last one. It looks at all of them, but only when they have doubled.
+func (t *Tracker[K]) tidy() {
+	if len(t.keys) < t.sweep {
+		return
+	}
+	for key := range t.keys {
+		t.behind(key)
+	}
+	t.sweep = max(2*len(t.keys), fewest)
 }
 
 func gone(store Store, d deletion, uid types.UID) bool {

@@ -119,3 +119,19 @@ func TestAWriteIsWaitedForSinceItWasMade(t *testing.T) {
 		t.Errorf("behind %v", got)
 	}
 }
+
+// TestKeysThatNothingWakesAreDropped plays a controller that deletes and never looks again.
+func TestKeysThatNothingWakesAreDropped(t *testing.T) {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	tracker := NewTracker[string](map[schema.GroupResource]Store{pods: store})
+	tracker.Wrote("waits", pods, object("b", "2", "10"))
+	for i := range 20 * fewest {
+		tracker.Deleted(fmt.Sprint(i), pods, object("gone", "3", "4"))
+	}
+	if n := len(tracker.keys); n > 2*fewest {
+		t.Errorf("it remembers %d keys", n)
+	}
+	if len(tracker.Behind("waits")) == 0 {
+		t.Error("a key that waits is forgotten")
+	}
+}
