@@ -273,8 +273,8 @@ func (h *hand) take(ctx context.Context, step Step) Result {
 	began := h.clock.Now()
 	result = h.settle(step, h.unlessShadow(ctx, step))
 	result.Step, result.At = step, h.clock.Now()
-	if result.asked() {
-		klog.FromContext(ctx).V(3).Info("Carried out a step", "step", describe(step), "result", result.Became)
+	if logger := klog.FromContext(ctx).V(3); logger.Enabled() && result.asked() {
+		logger.Info("Carried out a step", "step", describe(step), "result", result.Became)
 	}
 	if h.onWrite != nil && result.asked() {
 		h.onWrite(Write{Controller: h.controller, Verb: step.Verb(), Kind: kindOf(step.About()), Err: result.Err, Took: h.clock.Since(began)})

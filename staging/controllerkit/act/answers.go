@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -26,13 +27,13 @@ func (h *hand) wrote(events Events, object client.Object) Result {
 	return Result{Became: Done, Object: object}
 }
 
-// failed records the event of an error. Whether anything was written is unknown when the answer
-// was lost.
+// failed records the event of an error, unless the process has cut the request itself, at
+// its end. Whether anything was written is unknown when the answer was lost.
 func (h *hand) failed(events Events, err error) Result {
 	if consistency.WasWithheld(err) != nil {
 		return Result{Became: OnHold, Err: err}
 	}
-	if events.Untold == nil || !events.Untold(err) {
+	if !errors.Is(err, context.Canceled) && (events.Untold == nil || !events.Untold(err)) {
 		h.tell(events, corev1.EventTypeWarning, events.FailedReason, events.Failed, err)
 	}
 	if consistency.OutcomeUnknown(err) {

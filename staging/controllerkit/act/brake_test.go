@@ -202,12 +202,12 @@ func TestADeletionOfAllIsWeighed(t *testing.T) {
 	}{
 		"as many as may go":        {time.Hour, andMore(2), Done, "[list 1, delete 3]"},
 		"there are none":           {time.Hour, func(client.ObjectList) error { return nil }, Done, "[list 1, delete 1]"},
-		"some have to wait":        {time.Hour, andMore(8), OnHold, "[list 1, delete 6]"},
+		"some have to wait":        {time.Hour, andMore(8), OnHold, "[list 1, list 500, list 500, delete c, delete d]"},
 		"all have to wait":         {0, andMore(2), OnHold, "[list 1]"},
-		"more than is said":        {time.Hour, func(l client.ObjectList) error { l.SetContinue("more"); return nil }, OnHold, "[list 1, delete 6]"},
+		"more than is said":        {time.Hour, func(l client.ObjectList) error { l.SetContinue("more"); return nil }, OnHold, "[list 1, list 500, list 500, delete c, delete d]"},
 		"what cannot be counted":   {time.Hour, func(client.ObjectList) error { return forbidden }, Done, "[list 1, delete 0]"},
 		"nor may it be deleted":    {0, func(client.ObjectList) error { return forbidden }, OnHold, "[list 1]"},
-		"it is no failure to wait": {2 * time.Second, andMore(2), OnHold, "[list 1, delete 1]"},
+		"it is no failure to wait": {2 * time.Second, andMore(2), OnHold, "[list 1, list 500, list 500, delete c]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var did []string
@@ -216,7 +216,18 @@ func TestADeletionOfAllIsWeighed(t *testing.T) {
 					List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 						var options client.ListOptions
 						did = append(did, fmt.Sprint("list ", options.ApplyOptions(opts).Limit))
+						if options.Limit == somePage {
+							return twoPages(list, options.Continue)
+						}
 						return tc.answer(list)
+					},
+					Delete: func(ctx context.Context, _ client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+						var options client.DeleteOptions
+						did = append(did, "delete "+o.GetName())
+						if p := options.ApplyOptions(opts).Preconditions; !Counted(ctx) || p == nil || *p.UID != uid {
+							return fmt.Errorf("the last gate would count it once more, or it is deleted by name: %v", p)
+						}
+						return nil
 					},
 					DeleteAllOf: func(ctx context.Context, _ client.WithWatch, _ client.Object, opts ...client.DeleteAllOfOption) error {
 						var options client.DeleteAllOfOptions
@@ -238,6 +249,26 @@ func TestADeletionOfAllIsWeighed(t *testing.T) {
 			}
 		})
 	}
+}
+
+const uid = types.UID("of what was listed")
+
+// twoPages answers a list of which the first page is on its way out.
+func twoPages(list client.ObjectList, from string) error {
+	pods := []corev1.Pod{*pod("a"), *pod("b")}
+	for i := range pods {
+		pods[i].DeletionTimestamp = &metav1.Time{Time: noon}
+	}
+	list.SetContinue("2")
+	if from == "2" {
+		pods = []corev1.Pod{*pod("c"), *pod("d")}
+		list.SetContinue("")
+	}
+	for i := range pods {
+		pods[i].UID = uid
+	}
+	list.(*corev1.PodList).Items = pods
+	return nil
 }
 
 // andMore answers a list with one object, and says how many more there are.

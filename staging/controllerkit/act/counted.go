@@ -57,7 +57,7 @@ const counting = 10 * time.Second
 // mayDeleteAll returns how many objects of a kind in a namespace may be deleted now, 0 for
 // no limit, and why that is not all; 0 with a reason is none. What cannot be counted
 // counts as one.
-func (h *hand) mayDeleteAll(ctx context.Context, of client.Object) (limit int64, rest error) {
+func (h *hand) mayDeleteAll(ctx context.Context, of client.Object) (limit int, rest error) {
 	if h.limits == nil || !h.limits.Brake.Brakes(h.resource(of)) || h.dryRun {
 		return 0, nil
 	}
@@ -66,8 +66,7 @@ func (h *hand) mayDeleteAll(ctx context.Context, of client.Object) (limit int64,
 		_, rest = h.mayDelete(of, 1)
 		return 0, rest
 	}
-	may, rest := h.mayDelete(of, max(there, 1))
-	return int64(may), rest
+	return h.mayDelete(of, max(there, 1))
 }
 
 // count returns how many objects of a kind there are in a namespace. Where the API server

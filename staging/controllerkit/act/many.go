@@ -7,7 +7,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -55,21 +57,67 @@ func (h *hand) removeAll(ctx context.Context, s DeleteAll) Result {
 	if s.Of.GetNamespace() == "" {
 		return Result{Became: Refused, Err: errNoNamespace}
 	}
-	limit, rest := h.mayDeleteAll(ctx, s.Of)
-	if limit == 0 && rest != nil {
+	may, rest := h.mayDeleteAll(ctx, s.Of)
+	if rest != nil {
+		if err := h.removeSome(ctx, s, may); err != nil {
+			return h.failed(Events{}, err)
+		}
 		return h.failed(Events{}, rest)
 	}
-	options := &client.DeleteAllOfOptions{ListOptions: client.ListOptions{Namespace: s.Of.GetNamespace(), Limit: limit}}
+	options := &client.DeleteAllOfOptions{ListOptions: client.ListOptions{Namespace: s.Of.GetNamespace(), Limit: int64(may)}}
 	if s.Propagation != "" {
 		options.PropagationPolicy = &s.Propagation
 	}
 	if err := h.client.DeleteAllOf(asCounted(ctx), blank(s.Of), options); err != nil {
 		return h.failed(Events{}, err)
 	}
-	if rest != nil {
-		return h.failed(Events{}, rest)
-	}
 	return Result{Became: Done}
+}
+
+// somePage is how many objects removeSome reads at once.
+const somePage = 500
+
+// removeSome deletes so many objects one by one, none that is on its way out. The API
+// server would take the first ones of the list, and those again and again while their
+// finalizers keep them.
+func (h *hand) removeSome(ctx context.Context, s DeleteAll, most int) error {
+	options := &client.ListOptions{Namespace: s.Of.GetNamespace(), Limit: somePage}
+	for most > 0 {
+		page, err := h.listOf(s.Of)
+		if err == nil {
+			err = h.page(ctx, List{Within: counting}, page, options)
+		}
+		if err != nil {
+			return err
+		}
+		err = meta.EachListItem(page, func(item runtime.Object) error {
+			listed, is := item.(client.Object)
+			if !is || most == 0 || listed.GetDeletionTimestamp() != nil {
+				return nil
+			}
+			most--
+			return h.removeListed(ctx, s, listed)
+		})
+		if err != nil || page.GetContinue() == "" {
+			return err
+		}
+		options.Continue = page.GetContinue()
+	}
+	return nil
+}
+
+func (h *hand) removeListed(ctx context.Context, s DeleteAll, listed client.Object) error {
+	of, uid := blank(s.Of), listed.GetUID()
+	of.SetName(listed.GetName())
+	options := &client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+	if s.Propagation != "" {
+		options.PropagationPolicy = &s.Propagation
+	}
+	err := h.client.Delete(asCounted(ctx), of, options)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // it has gone, or another has its name
+	}
+	return err
 }
 
 func (h *hand) list(ctx context.Context, s List) Result {

@@ -38,8 +38,30 @@ func (s Part) next(results Results) []Stage {
 	return s.Then(results)
 }
 
-// part takes the stages of a part, and then its last step.
+// deletion is the first deletion of the part that must wait its turn; nil if there is none.
+func (s Part) deletion() *Delete {
+	for _, stage := range s.Stages {
+		for _, step := range stage.Steps {
+			if d, is := step.(Delete); is && !d.Optional {
+				return &d
+			}
+		}
+	}
+	return nil
+}
+
+// part takes the stages of a part, and then its last step. One that deletes waits as a
+// whole for its turn: what comes before a deletion, such as a finalizer that is taken off,
+// must not be done long before it.
 func (h *hand) part(ctx context.Context, s Part) Result {
+	if d := s.deletion(); d != nil {
+		if _, err := h.mayDelete(d.Of, 1); err != nil {
+			held := h.settle(*d, h.failed(Events{}, err))
+			held.Step, held.At = *d, h.clock.Now()
+			return Result{Became: held.Became, Err: held.Err, part: Results{held}}
+		}
+		ctx = asCounted(ctx)
+	}
 	whole := Result{Became: Done, part: h.stages(ctx, s.Stages)}
 	for more := s.next(whole.part); len(more) > 0; more = s.next(whole.part) {
 		whole.part = append(whole.part, h.stages(ctx, more)...)
