@@ -23,16 +23,21 @@ func newAttachDetach(ctx context.Context, cc ControllerContext, hand reconcile.H
 		SyncPeriod:   config.ReconcilerSyncLoopPeriod.Duration,
 		WithoutSync:  config.DisableAttachDetachReconcilerSync,
 	}
+	var drivers *flex.Drivers
+	var err error
 	if cc.process.shadow != nil {
 		klog.FromContext(ctx).Info("A shadow runs no FlexVolume drivers")
-	} else if drivers, err := flex.Open(ctx, cc.Config.PersistentVolumeBinderController.VolumeConfiguration.FlexVolumePluginDir); err != nil {
+	} else if drivers, err = flex.Open(cc.Config.PersistentVolumeBinderController.VolumeConfiguration.FlexVolumePluginDir); err != nil {
 		klog.FromContext(ctx).Error(err, "There are no FlexVolume drivers")
 	} else {
 		options.Drivers = drivers
-		go drivers.Run(ctx)
 	}
-	return attachdetach.New(attachdetach.Informers{
+	c, err := attachdetach.New(attachdetach.Informers{
 		Pods: core.Pods(), Nodes: core.Nodes(), Claims: core.PersistentVolumeClaims(), PVs: core.PersistentVolumes(),
 		Attachments: storage.VolumeAttachments(), Drivers: storage.CSIDrivers(),
 	}, hand, options)
+	if err == nil && drivers != nil {
+		go drivers.Run(ctx) // after New: the controller hears of each driver
+	}
+	return c, err
 }

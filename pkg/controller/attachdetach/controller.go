@@ -100,12 +100,14 @@ func New(in Informers, hand reconcile.Hand, o Options) (*Controller, error) {
 		options: o, pods: in.Pods.Informer().GetIndexer(), pvs: in.PVs.Informer().GetIndexer(), nodes: in.Nodes.Informer().GetStore(),
 		claims: in.Claims.Informer().GetStore(), attachments: in.Attachments.Informer().GetStore(), drivers: in.Drivers.Informer().GetStore(),
 	}
+	options := runner.Options[key]{Name: name, Queue: queue, Workers: o.Workers, RateLimiter: newPauses()}
+	if o.Drivers != nil {
+		options.Synced = []toolscache.InformerSynced{o.Drivers.Ready}
+		c.options.Drivers = besides{o.Drivers, func(do func()) { c.Beside(do) }}
+	}
 	c.Controller = reconcile.New(reconcile.Options[key]{
-		Runner: runner.Options[key]{
-			Name: name, Queue: queue, Workers: o.Workers,
-			RateLimiter: newPauses(),
-		},
-		Hand: hand, Note: c.note,
+		Runner: options,
+		Hand:   hand, Note: c.note,
 		Caches: reconcile.Caches{corev1.Resource("nodes"): c.nodes, storagev1.Resource("volumeattachments"): c.attachments},
 	}, c.observe, plan)
 	c.book = newBook(c.Clock().Now())

@@ -10,6 +10,8 @@ import (
 
 // Drivers are the FlexVolume drivers of this host.
 type Drivers interface {
+	// Ready reports whether it is known which drivers there are.
+	Ready() bool
 	// Attaches reports whether a driver is installed that attaches volumes.
 	Attaches(driver string) bool
 	// Attach has a driver attach a volume, known to it by that title, to a node, and returns
@@ -21,6 +23,28 @@ type Drivers interface {
 	OnChange(func(driver string))
 	// Detach has a driver detach a volume from a node.
 	Detach(ctx context.Context, driver, title, node string) error
+}
+
+// besides runs the commands of drivers while another worker takes the place of the one that
+// waits: a driver that hangs, with however many volumes, holds up only these.
+type besides struct {
+	Drivers
+	beside func(func())
+}
+
+func (b besides) Attach(ctx context.Context, volume volumes.Flex, title, node string) (device string, err error) {
+	b.beside(func() { device, err = b.Drivers.Attach(ctx, volume, title, node) })
+	return device, err
+}
+
+func (b besides) Attached(ctx context.Context, volume volumes.Flex, title, node string) (is bool, err error) {
+	b.beside(func() { is, err = b.Drivers.Attached(ctx, volume, title, node) })
+	return is, err
+}
+
+func (b besides) Detach(ctx context.Context, driver, title, node string) (err error) {
+	b.beside(func() { err = b.Drivers.Detach(ctx, driver, title, node) })
+	return err
 }
 
 // callAttach runs the attach command of a FlexVolume driver; nil for volumes to whose

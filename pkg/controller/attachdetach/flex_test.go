@@ -32,6 +32,8 @@ func (d *flexDriver) called(format string, args ...any) {
 	d.calls = append(d.calls, fmt.Sprintf(format, args...))
 }
 
+func (d *flexDriver) Ready() bool { return true }
+
 func (d *flexDriver) Attaches(driver string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

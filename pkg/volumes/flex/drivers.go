@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/fsnotify/fsnotify"
 	"k8s.io/klog/v2"
@@ -28,6 +29,7 @@ const (
 type Drivers struct {
 	dir     string
 	watcher *fsnotify.Watcher
+	ready   atomic.Bool
 
 	mu      sync.Mutex
 	known   map[string]driver
@@ -41,8 +43,9 @@ type driver struct {
 	attaches bool
 }
 
-// Open makes the directory if there is none, and asks the drivers in it what they can do.
-func Open(ctx context.Context, dir string) (*Drivers, error) {
+// Open makes the directory if there is none, and watches it. Run asks the drivers in it
+// what they can do.
+func Open(dir string) (*Drivers, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the directory of FlexVolume drivers: %w", err)
 	}
@@ -53,14 +56,17 @@ func Open(ctx context.Context, dir string) (*Drivers, error) {
 	if err := watcher.Add(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("watch %s for FlexVolume drivers: %w", dir, err), watcher.Close())
 	}
-	d := &Drivers{dir: dir, watcher: watcher, known: map[string]driver{}, changed: func(string) {}}
-	d.scan(ctx)
-	return d, nil
+	return &Drivers{dir: dir, watcher: watcher, known: map[string]driver{}, changed: func(string) {}}, nil
 }
+
+// Ready reports whether all drivers that were there at the start have been asked.
+func (d *Drivers) Ready() bool { return d.ready.Load() }
 
 // Run follows what comes to the directory and leaves it, until the context ends.
 func (d *Drivers) Run(ctx context.Context) {
 	defer func() { _ = d.watcher.Close() }()
+	d.scan(ctx)
+	d.ready.Store(true)
 	for {
 		select {
 		case <-ctx.Done():

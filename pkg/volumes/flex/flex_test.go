@@ -44,16 +44,23 @@ isattached) echo '{"status":"Success","attached":false}';;
 detach) echo '{"status":"Success"}';;
 esac`
 
+func opened(t *testing.T, dir string) *Drivers {
+	t.Helper()
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.scan(t.Context())
+	return d
+}
+
 func TestADriverIsTold(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "by", "us")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	install(t, dir, "acme~disk", "disk", works)
-	d, err := Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := opened(t, dir)
 	volume := volumes.Flex{Driver: "acme/disk", FSType: "ext4", ReadOnly: true, Options: map[string]string{"a": "b"}}
 	device, err := d.Attach(t.Context(), volume, "pv", "n1")
 	if device != "/dev/x" || err != nil {
@@ -93,14 +100,11 @@ func TestWhatDriversAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			install(t, dir, "acme~disk", "disk", tc.script)
-			d, err := Open(t.Context(), dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := opened(t, dir)
 			if d.Attaches("acme/disk") != tc.attaches {
 				t.Errorf("attaches: %t", !tc.attaches)
 			}
-			_, err = d.Attach(t.Context(), volumes.Flex{Driver: "acme/disk"}, "pv", "n1")
+			_, err := d.Attach(t.Context(), volumes.Flex{Driver: "acme/disk"}, "pv", "n1")
 			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("got %v", err)
 			}
@@ -110,10 +114,7 @@ func TestWhatDriversAnswer(t *testing.T) {
 
 func TestDriversComeAndGo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "drivers")
-	d, err := Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := opened(t, dir)
 	changed := make(chan string, 100)
 	d.OnChange(func(name string) { changed <- name })
 	ctx, cancel := context.WithCancel(t.Context())
@@ -140,10 +141,7 @@ func TestDriversComeAndGo(t *testing.T) {
 // A program in the place of another may be able to do other things.
 func TestADriverThatIsReplacedIsAskedAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "drivers")
-	d, err := Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := opened(t, dir)
 	var changed []string
 	d.OnChange(func(name string) { changed = append(changed, name) })
 	for _, tc := range []struct {
@@ -172,10 +170,7 @@ func TestADriverThatIsReplacedIsAskedAgain(t *testing.T) {
 // That a directory cannot be read does not mean that nothing is in it.
 func TestADirectoryThatCannotBeReadTakesNoDriverAway(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "drivers")
-	d, err := Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := opened(t, dir)
 	install(t, dir, "acme~disk", "disk", works)
 	d.scan(t.Context())
 	if err := os.Rename(dir, dir+".old"); err != nil {
@@ -200,7 +195,32 @@ func TestADirectoryThatCannotBeMadeIsAnError(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), filepath.Join(file, "drivers")); err == nil {
+	if _, err := Open(filepath.Join(file, "drivers")); err == nil {
 		t.Error("a file is no directory")
 	}
+}
+
+// Whoever needs the drivers waits for a slow one, and nobody else does.
+func TestDriversAreAskedAfterTheStart(t *testing.T) {
+	dir := t.TempDir()
+	install(t, dir, "acme~disk", "disk", "while [ ! -e $(dirname $0)/go ]; do sleep 0.01; done; "+works)
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); d.Run(ctx) }()
+	if d.Ready() || d.Attaches("acme/disk") {
+		t.Error("a driver is known that has not answered")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "acme~disk", "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fixture.Eventually(t, "it is ready", d.Ready)
+	if !d.Attaches("acme/disk") {
+		t.Error("the driver is not known")
+	}
+	cancel()
+	<-ended
 }

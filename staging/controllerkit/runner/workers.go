@@ -38,6 +38,14 @@ func (c *crew) set(wanted int) {
 	c.fill()
 }
 
+// more changes how many are wanted by so many.
+func (c *crew) more(by int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wanted += by
+	c.fill()
+}
+
 func (c *crew) fill() {
 	for ; c.work != nil && c.present < c.wanted; c.present++ {
 		c.all.Go(c.work)
@@ -78,6 +86,14 @@ func (g *Group) SetWorkers(workers int) {
 			l.SetWorkers(workers)
 		}
 	}
+}
+
+// Beside calls do, which may wait long for something outside of the cluster, on the worker
+// that calls it. Meanwhile there is one worker more, so that the other keys do not wait.
+func (r *Runner[K]) Beside(do func()) {
+	r.crew.more(1)
+	defer r.crew.more(-1)
+	do()
 }
 
 // worker returns what one worker does.
