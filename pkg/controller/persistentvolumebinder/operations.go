@@ -83,6 +83,13 @@ func (l *ledger) begin(op operation, now time.Time) bool {
 	return true
 }
 
+// run notes that an operation runs, also one that was held back since it has begun.
+func (l *ledger) run(op operation) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running[op] = true
+}
+
 // pauses reports whether an operation has failed a moment ago.
 func (l *ledger) pauses(op operation, now time.Time) bool {
 	l.mu.Lock()

@@ -38,6 +38,7 @@ func (c *Controller) start(op operation) {
 // perform carries out an operation. One that fails is not retried here.
 func (c *Controller) perform(ctx context.Context, op operation) runner.Result {
 	ended := false
+	c.ledger.run(op)
 	defer func() {
 		if !ended {
 			c.ledger.end(op, true, c.clock.Now()) // a panic, which the runner reports
@@ -91,7 +92,10 @@ func (c *Controller) deleteVolume(ctx context.Context, op operation) error {
 	if err == nil {
 		err = c.unprotect(ctx, op)
 	}
-	if err != nil {
+	switch {
+	case consistency.WasWithheld(err) != nil:
+		return err // it is no failure to wait
+	case err != nil:
 		countError(plugin.Name, deletes)
 		c.report(op, pv, failure{failedDelete, err.Error()})
 		return err
@@ -124,16 +128,23 @@ func (c *Controller) unprotect(ctx context.Context, op operation) error {
 	}
 }
 
-// recycleVolume empties a volume, and has its key take its claim off.
+// recycleVolume empties a volume once after each claim, and has its key take the claim off.
 func (c *Controller) recycleVolume(ctx context.Context, op operation) error {
 	pv, plugin := c.released(ctx, op)
 	if plugin == nil {
 		return nil
 	}
+	if _, emptied := c.ledger.of(pv.UID, pv.Spec.ClaimRef.UID); emptied {
+		// The look that has started this is older: the next claim may have the volume already.
+		c.volumes.Add(op.Volume)
+		return nil
+	}
 	say := func(eventType, message string) {
 		c.actor.Take(ctx, op, act.Event{On: pv, Type: eventType, Reason: "RecyclerPod", Message: message})
 	}
-	if err := plugin.Recycle(ctx, pv, say); err != nil {
+	if err := plugin.Recycle(ctx, pv, say); consistency.WasWithheld(err) != nil {
+		return err // it is no failure to wait
+	} else if err != nil {
 		c.report(op, pv, failure{failedRecycle, fmt.Sprintf("Recycle failed: %v", err)})
 		return err
 	}

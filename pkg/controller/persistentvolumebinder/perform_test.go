@@ -20,6 +20,7 @@ import (
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/volumes/recycle"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
@@ -288,6 +289,43 @@ func TestRecyclingEmptiesAVolumeOrSaysWhyNot(t *testing.T) {
 			}
 			if !r.ledger.begin(op, noon) {
 				t.Error("it pauses")
+			}
+		})
+	}
+}
+
+// A look that is older than the end of the first recycling starts a second one, when the
+// next claim may have the volume already.
+func TestAVolumeIsRecycledOnceAfterAClaim(t *testing.T) {
+	op := operation{Kind: recycles, Volume: "pv", UID: "uid-pv"}
+	pv := toReclaim(corev1.PersistentVolumeReclaimRecycle)
+	r := newPlant(t, []runtime.Object{pv}, pv)
+	for range 2 {
+		if err := r.runs(t, op); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strings.Join(r.disk.did, ", "); got != "recycle" {
+		t.Errorf("did %s", got)
+	}
+}
+
+func TestToBeHeldBackIsNoFailureOfAnOperation(t *testing.T) {
+	held := &consistency.Withheld{Why: "paused"}
+	for _, op := range []operation{{Kind: recycles, Volume: "pv", UID: "uid-pv"}, deletion} {
+		t.Run(string(op.Kind), func(t *testing.T) {
+			pv := toReclaim(map[operationKind]corev1.PersistentVolumeReclaimPolicy{recycles: recyclePolicy, deletes: deletePolicy}[op.Kind])
+			r := newPlant(t, []runtime.Object{pv}, pv)
+			r.recycles, r.disk.fail = held, held
+			if err := r.runs(t, op); consistency.WasWithheld(err) == nil {
+				t.Errorf("ended with %v", err)
+			}
+			if failed, _ := r.ledger.of("uid-pv", "uid-data"); failed != nil {
+				t.Errorf("told %v", failed)
+			}
+			r.ledger.run(op) // it comes back when it is let go
+			if r.ledger.begin(op, r.Clock.Now().Add(time.Hour)) {
+				t.Error("it begins a second time while it runs")
 			}
 		})
 	}
