@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
@@ -26,6 +27,9 @@ func (cc ControllerContext) handFor(ctx context.Context, c Controller) (reconcil
 	config, err := cc.configOf(c)
 	if err != nil {
 		return reconcile.Hand{}, err
+	}
+	if config.ContentType == runtime.ContentTypeCBOR {
+		config.ContentType = runtime.ContentTypeProtobuf // the writer encodes no CBOR; the caches read it
 	}
 	connections, err := rest.HTTPClientFor(config)
 	if err != nil {
