@@ -85,8 +85,9 @@ func New(nodes coreinformers.NodeInformer, pods coreinformers.PodInformer, hand 
 		runner.Watch(c.podRunner.Runner, pods.Informer(), c.wakePod))
 }
 
-// wakeNode wakes a node whose NoExecute taints have changed. Nothing follows
-// from the deletion of a node: its pods are the garbage collector's.
+// wakeNode wakes a node whose NoExecute taints have changed, and one that comes: pods may
+// wait for their time since it was there before. Nothing follows from the deletion of a
+// node: its pods are the garbage collector's.
 func wakeNode(change runner.Change[corev1.Node], wake runner.Wake[string]) {
 	if change.New == nil {
 		return
@@ -95,7 +96,7 @@ func wakeNode(change runner.Change[corev1.Node], wake runner.Wake[string]) {
 	if change.Old != nil {
 		before = change.Old.Spec.Taints
 	}
-	if !sameNoExecute(before, change.New.Spec.Taints) {
+	if change.Old == nil && !change.Initial || !sameNoExecute(before, change.New.Spec.Taints) {
 		wake.Add(change.New.Name)
 	}
 }

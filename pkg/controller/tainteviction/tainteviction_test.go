@@ -155,13 +155,13 @@ func TestWhatWakesANode(t *testing.T) {
 		before, after *corev1.Node
 		want          bool
 	}{
-		"a new node without taints": {nil, node(), false},
-		"a new node with a taint":   {nil, node(soft, taint("a")), true},
-		"a taint of another effect": {node(taint("a")), node(soft, taint("a")), false},
-		"a taint comes":             {node(soft), node(soft, taint("a")), true},
-		"a taint goes":              {node(taint("a"), taint("b")), node(taint("b")), true},
-		"one taint for another":     {node(taint("a")), node(taint("b")), true},
-		"a node that is gone":       {node(taint("a")), nil, false},
+		"a node without taints comes": {nil, node(), true},
+		"a new node with a taint":     {nil, node(soft, taint("a")), true},
+		"a taint of another effect":   {node(taint("a")), node(soft, taint("a")), false},
+		"a taint comes":               {node(soft), node(soft, taint("a")), true},
+		"a taint goes":                {node(taint("a"), taint("b")), node(taint("b")), true},
+		"one taint for another":       {node(taint("a")), node(taint("b")), true},
+		"a node that is gone":         {node(taint("a")), nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var woken wakes
