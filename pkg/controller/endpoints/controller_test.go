@@ -123,7 +123,7 @@ func TestSync(t *testing.T) {
 		"a new pod is added":                            {[]runtime.Object{service(), pod(1), pod(2), settled(pod(1))}, "update"},
 		"a service without a selector is left alone":    {[]runtime.Object{service(withoutSelector), settled(pod(1))}, ""},
 		"and so is one with an external name":           {[]runtime.Object{service(externalName), settled(pod(1))}, ""},
-		"endpoints without a service are deleted":       {[]runtime.Object{settled(pod(1)), pod(1)}, "delete"},
+		"endpoints without a service are deleted":       {[]runtime.Object{settled(pod(1)), pod(1)}, "get delete"},
 		"a service that is gone without any needs none": {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -236,12 +236,26 @@ func TestARefusedDeletionIsNoDeletion(t *testing.T) {
 func TestDeletesOnlyWhatItSaw(t *testing.T) {
 	s := newShell(t, Options{}, settled())
 	s.Reconcile(context.Background(), web)
-	deletion, ok := s.client.Actions()[0].(clienttesting.DeleteActionImpl)
+	deletion, ok := s.client.Actions()[1].(clienttesting.DeleteActionImpl)
 	if !ok || deletion.DeleteOptions.Preconditions == nil || *deletion.DeleteOptions.Preconditions.UID != "e1" {
 		t.Errorf("deleted with %+v", deletion.DeleteOptions)
 	}
 	if behind := s.Behind(web); len(behind) != 1 {
 		t.Errorf("behind %v until the cache shows what the API server said", behind)
+	}
+}
+
+// Endpoints that were written by hand come just before their Service, or just after.
+func TestEndpointsStayWhileTheServiceIsThere(t *testing.T) {
+	s := newShell(t, Options{}, settled())
+	if err := s.client.Tracker().Add(service()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reconcile(context.Background(), web).Err(); !errors.Is(err, errServiceThere) {
+		t.Errorf("ended with %v", err)
+	}
+	if got := strings.Join(s.writes(), " "); got != "get" {
+		t.Errorf("did %q", got)
 	}
 }
 
@@ -280,6 +294,8 @@ func TestWhatWakes(t *testing.T) {
 	s := newShell(t, Options{BatchPeriod: time.Second}, service())
 	elects := settled()
 	elects.Annotations[resourcelock.LeaderElectionRecordAnnotationKey] = "{}"
+	alone := settled()
+	alone.Name = "by-hand"
 	for name, tc := range map[string]struct {
 		event func(wake)
 		want  string
@@ -291,6 +307,7 @@ func TestWhatWakes(t *testing.T) {
 		"but not a leader's record":                   {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: elects, Initial: true}, w) }, ""},
 		"endpoints written later wake none":           {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{Old: settled(), New: settled()}, w) }, ""},
 		"endpoints that are deleted are put back":     {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{Old: settled()}, w) }, "shop/web"},
+		"those that have no service are not":          {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{Old: alone}, w) }, ""},
 		"endpoints that someone creates wake none":    {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: settled()}, w) }, ""},
 		"a pod that changes nothing visible is quiet": {func(w wake) { s.onPod(runner.Change[corev1.Pod]{Old: pod(1), New: pod(1)}, w) }, ""},
 	} {

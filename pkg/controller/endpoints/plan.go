@@ -3,6 +3,7 @@ package endpoints
 //lint:file-ignore SA1019 the old API is what this controller keeps
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -23,6 +24,8 @@ const (
 	// truncatedValue is the value of the over-capacity annotation.
 	truncatedValue = "truncated"
 )
+
+var errServiceThere = errors.New("the service is there, and the cache does not show it yet")
 
 // observed is what a plan is made of.
 type observed struct {
@@ -58,13 +61,25 @@ func (o observed) decide() act.Plan {
 	case o.service == nil && o.current == nil:
 		return act.Plan{Why: "neither service nor endpoints exist"}
 	case o.service == nil:
-		return act.Plan{Why: "the service is gone", Stages: act.Stages(act.Delete{Of: o.current})}
+		return act.Plan{Why: "the service is gone", Stages: act.Stages(o.looksGone(), act.Delete{Of: o.current})}
 	case o.service.Spec.Type == corev1.ServiceTypeExternalName:
 		return act.Plan{Why: "an external name has no endpoints"}
 	case !selects(o.service):
 		return act.Plan{Why: "without a selector its endpoints are written by others"}
 	}
 	return planFor(o.service, o.pods, o.current, o.trigger)
+}
+
+// looksGone looks live for the Service: two caches are not equally far, and nobody restores
+// endpoints that were written by hand.
+func (o observed) looksGone() act.Step {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: o.current.Namespace, Name: o.current.Name}}
+	return act.Check{Of: service, Is: func(live metav1.Object) error {
+		if live != nil {
+			return errServiceThere
+		}
+		return nil
+	}}
 }
 
 // selects reports whether the Service takes its endpoints from pods.

@@ -40,14 +40,16 @@ func (c *Controller) onPod(change runner.Change[corev1.Pod], w wake) {
 	services.WakeTouched(c.services, c.batchPeriod, c.spacing, change, w)
 }
 
-// onEndpoints restores Endpoints that were deleted and looks once at all that
+// onEndpoints restores Endpoints of a Service that were deleted and looks once at all that
 // were there at the start: their Service may have gone while nobody watched. A
 // leader-election record never had a Service, and deleting it would unseat the
 // leader.
 func (c *Controller) onEndpoints(change runner.Change[corev1.Endpoints], w wake) {
 	endpoints := change.Now()
+	key := types.NamespacedName{Namespace: endpoints.Namespace, Name: endpoints.Name}
 	_, elects := endpoints.Annotations[resourcelock.LeaderElectionRecordAnnotationKey]
-	if change.New == nil || change.Initial && !elects {
-		c.spacing.AtOnce(w).Add(types.NamespacedName{Namespace: endpoints.Namespace, Name: endpoints.Name})
+	_, served, err := c.services.GetByKey(key.String())
+	if change.New == nil && (served || err != nil) || change.Initial && !elects {
+		c.spacing.AtOnce(w).Add(key)
 	}
 }

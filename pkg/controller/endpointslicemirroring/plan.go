@@ -53,7 +53,7 @@ func plan(o observed, _ time.Time) act.Plan {
 	var deletes []act.Step
 	for _, slice := range o.slices {
 		if slice.DeletionTimestamp == nil {
-			deletes = append(deletes, act.Delete{Of: slice})
+			deletes = append(deletes, act.Delete{Of: slice, Unchanged: true})
 		}
 	}
 	if len(deletes) > 0 {
@@ -143,7 +143,7 @@ func (o observed) match(wanted []content) (w written) {
 	}
 	for _, family := range []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6, discoveryv1.AddressTypeFQDN} {
 		for _, slice := range spare[family] {
-			w.deletes = append(w.deletes, act.Delete{Of: slice})
+			w.deletes = append(w.deletes, act.Delete{Of: slice, Unchanged: true})
 		}
 	}
 	return w

@@ -64,14 +64,14 @@ func TestPlan(t *testing.T) {
 		"first":                         {endpointsOf(a), nil, "create EndpointSlice"},
 		"settled":                       {endpointsOf(a), there(a), ""},
 		"nothing to mirror, none there": {endpointsOf(), nil, ""},
-		"the last address goes":         {endpointsOf(), there(a), "delete EndpointSlice web-0"},
+		"the last address goes":         {endpointsOf(), there(a), "delete EndpointSlice web-0 unchanged"},
 		"another address":               {endpointsOf(offering(at("10.0.0.9"), nil, port("a", 80))), there(a), "report"},
 		"other ports take the slice":    {endpointsOf(b), there(a), "update EndpointSlice web-0"},
 		"one more":                      {endpointsOf(a, b), there(a), "create EndpointSlice"},
-		"one less":                      {endpointsOf(a), there(a, b), "delete EndpointSlice web-1"},
+		"one less":                      {endpointsOf(a), there(a, b), "delete EndpointSlice web-1 unchanged"},
 		"one family more":               {endpointsOf(both), there(a), "create EndpointSlice"},
 		"no slice of another family is taken": {endpointsOf(offering(at("10.0.0.1"), nil, port("b", 81))), there(offering(at("fd00::1"), nil, port("a", 80))),
-			"create EndpointSlice, delete EndpointSlice web-0"},
+			"create EndpointSlice, delete EndpointSlice web-0 unchanged"},
 		"both families change ports": {endpointsOf(offering(at("10.0.0.1", "fd00::1"), nil, port("b", 81))), there(both), "update EndpointSlice web-0, update EndpointSlice web-1"},
 		"a foreign label":            {endpointsOf(a), foreign(func(s *discoveryv1.EndpointSlice) { s.Labels["other"] = "z" }), "update EndpointSlice web-0"},
 		"a foreign annotation":       {endpointsOf(a), foreign(func(s *discoveryv1.EndpointSlice) { s.Annotations["other"] = "z" }), "update EndpointSlice web-0"},
@@ -87,7 +87,7 @@ func TestPlan(t *testing.T) {
 		"a twin": {endpointsOf(a), func(o *observed) {
 			o.slices = slicesFor(endpointsOf(a, b))
 			o.slices[1].Ports = o.slices[0].Ports
-		}, "delete EndpointSlice web-1"},
+		}, "delete EndpointSlice web-1 unchanged"},
 		"two spellings of one address": {endpointsOf(spelt), there(spelt), ""},
 		"and what was made of them before": {endpointsOf(spelt), func(o *observed) {
 			there(spelt)(o)
@@ -96,7 +96,7 @@ func TestPlan(t *testing.T) {
 		"a slice of names": {endpointsOf(a), func(o *observed) {
 			o.slices = slicesFor(endpointsOf(a, b))
 			o.slices[1].AddressType = discoveryv1.AddressTypeFQDN
-		}, "delete EndpointSlice web-1"},
+		}, "delete EndpointSlice web-1 unchanged"},
 		"a slice that goes is current":        {endpointsOf(a), going(0, a), ""},
 		"a slice that goes is kept current":   {endpointsOf(offering(at("10.0.0.9"), nil, port("a", 80))), going(0, a), "report"},
 		"a slice that goes is not for others": {endpointsOf(b), going(0, a), "create EndpointSlice"},
@@ -104,24 +104,24 @@ func TestPlan(t *testing.T) {
 			going(0, a, b)(o)
 			o.slices[1].Ports = o.slices[0].Ports
 		}, "update EndpointSlice web-1"},
-		"a slice that goes is not deleted": {nil, going(0, a, b), "delete EndpointSlice web-1"},
+		"a slice that goes is not deleted": {nil, going(0, a, b), "delete EndpointSlice web-1 unchanged"},
 		"endpoints that go make none":      {endpointsOf(a), func(o *observed) { o.endpoints.DeletionTimestamp = &metav1.Time{} }, ""},
 		"endpoints that go still change": {endpointsOf(b), func(o *observed) {
 			o.slices = slicesFor(endpointsOf(a))
 			o.endpoints.DeletionTimestamp = &metav1.Time{}
 		}, "update EndpointSlice web-0"},
-		"no endpoints":   {nil, there(a), "delete EndpointSlice web-0"},
-		"no service":     {endpointsOf(a), func(o *observed) { there(a, b)(o); o.service = nil }, "delete EndpointSlice web-0, delete EndpointSlice web-1"},
-		"a selector":     {endpointsOf(a), func(o *observed) { there(a)(o); o.service.Spec.Selector = map[string]string{"a": "b"} }, "delete EndpointSlice web-0"},
+		"no endpoints":   {nil, there(a), "delete EndpointSlice web-0 unchanged"},
+		"no service":     {endpointsOf(a), func(o *observed) { there(a, b)(o); o.service = nil }, "delete EndpointSlice web-0 unchanged, delete EndpointSlice web-1 unchanged"},
+		"a selector":     {endpointsOf(a), func(o *observed) { there(a)(o); o.service.Spec.Selector = map[string]string{"a": "b"} }, "delete EndpointSlice web-0 unchanged"},
 		"headless":       {endpointsOf(a), func(o *observed) { o.service.Spec.ClusterIP = corev1.ClusterIPNone }, "create EndpointSlice"},
 		"external":       {endpointsOf(a), func(o *observed) { o.service.Spec.Type = corev1.ServiceTypeExternalName }, "create EndpointSlice"},
-		"the skip label": {endpointsOf(a), func(o *observed) { there(a)(o); o.endpoints.Labels[discoveryv1.LabelSkipMirror] = "true" }, "delete EndpointSlice web-0"},
+		"the skip label": {endpointsOf(a), func(o *observed) { there(a)(o); o.endpoints.Labels[discoveryv1.LabelSkipMirror] = "true" }, "delete EndpointSlice web-0 unchanged"},
 		"the skip label says something else": {endpointsOf(a), func(o *observed) { o.endpoints.Labels[discoveryv1.LabelSkipMirror] = "True" },
 			"create EndpointSlice"},
 		"an election": {endpointsOf(a), func(o *observed) {
 			there(a)(o)
 			o.endpoints.Annotations[resourcelock.LeaderElectionRecordAnnotationKey] = ""
-		}, "delete EndpointSlice web-0"},
+		}, "delete EndpointSlice web-0 unchanged"},
 		"too many": {endpointsOf(offering(at("10.0.0.1", "10.0.0.2"), at("10.0.0.3"), port("a", 80))), func(o *observed) { o.most = 1 }, "tell Endpoints web, create EndpointSlice"},
 		"invalid":  {endpointsOf(offering(at("10.0.0.1", "x"), nil, port("a", 80))), nil, "tell Endpoints web, create EndpointSlice"},
 	} {
