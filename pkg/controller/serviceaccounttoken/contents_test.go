@@ -46,6 +46,8 @@ func empty(s *corev1.Secret) {
 	delete(s.Annotations, "kubernetes.io/service-account.uid")
 }
 
+func tokenless(s *corev1.Secret) { s.Data = nil }
+
 func TestLacking(t *testing.T) {
 	for name, tc := range map[string]struct {
 		secret *corev1.Secret

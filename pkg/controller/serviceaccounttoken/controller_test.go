@@ -65,8 +65,10 @@ func TestSyncSecret(t *testing.T) {
 		want         []string
 	}{
 		"a complete secret costs no request": {objects(secret(nil), account("builder", "1")), nil, nil},
-		"an empty secret is filled in one request": {
-			objects(secret(empty), account("builder", "1")), objects(secret(empty)), []string{"update secrets"}},
+		"an empty secret is filled for the account that is there live": {
+			objects(secret(empty), account("builder", "1")), objects(secret(empty), account("builder", "1")), []string{"get serviceaccounts", "update secrets"}},
+		"a secret that names its account is filled in one request": {
+			objects(secret(tokenless), account("builder", "1")), objects(secret(tokenless)), []string{"update secrets"}},
 		"an account the cache does not have yet is found live": {
 			objects(secret(empty)), objects(secret(empty), account("builder", "1")), []string{"get serviceaccounts", "update secrets"}},
 		"a secret whose account is gone is deleted after a live read": {
@@ -122,6 +124,10 @@ func TestSyncAccount(t *testing.T) {
 			objects(secret(nil), another, newer), objects(secret(nil), another, newer), []string{"get serviceaccounts", "delete secrets"}},
 		"an account replaced by another of its name loses its tokens": {
 			objects(secret(nil), account("builder", "2")), objects(secret(nil), account("builder", "2")), []string{"get serviceaccounts", "delete secrets"}},
+		"a token that names no UID is of the account that has the name now": {
+			objects(secret(empty), account("builder", "2")), objects(secret(empty), account("builder", "2")), []string{"get serviceaccounts"}},
+		"a token that names no UID goes with the last of the name": {
+			objects(secret(empty)), objects(secret(empty)), []string{"get serviceaccounts", "delete secrets"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, client := world(t, tc.cached, tc.live)
@@ -153,7 +159,7 @@ func TestFaults(t *testing.T) {
 		"a secret deleted while it is filled is no more": {"update", "secrets", objects(secret(empty), account("builder", "1")), apierrors.NewNotFound(resource, "x"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, client := world(t, tc.cached, nil)
+			c, client := world(t, tc.cached, tc.cached)
 			client.PrependReactor(tc.verb, tc.on, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
 			got := c.bySecret.Reconcile(t.Context(), keyOf(secret(nil))).Err()
 			if (got != nil) != tc.fail {

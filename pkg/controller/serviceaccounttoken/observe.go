@@ -17,11 +17,12 @@ import (
 
 func (c *Controller) observeAccount(ctx context.Context, key accountKey) (observedAccount, error) {
 	o := observedAccount{key: key}
-	account, err := c.account(ctx, key.namespace, key.name, key.uid)
+	account, another, err := c.account(ctx, key.namespace, key.name, key.uid)
 	if err != nil || account != nil {
 		o.there = account != nil
 		return o, err
 	}
+	o.another = another
 	o.secrets, err = cache.Lookup[corev1.Secret](c.secrets, cache.TokensByServiceAccount, key.String())
 	return o, err
 }
@@ -38,7 +39,7 @@ func (c *Controller) observeSecret(ctx context.Context, key secretKey) (observed
 		return o, c.observeGone(ctx, key, &o)
 	}
 	o.secret = secret
-	o.account, err = c.account(ctx, secret.Namespace, secret.Annotations[corev1.ServiceAccountNameKey],
+	o.account, _, err = c.account(ctx, secret.Namespace, secret.Annotations[corev1.ServiceAccountNameKey],
 		types.UID(secret.Annotations[corev1.ServiceAccountUIDKey]))
 	if err == nil && o.account != nil && lacking(secret, c.rootCA).Token {
 		o.token, err = c.issuer.token(o.account, secret.Name)
@@ -66,25 +67,26 @@ func (c *Controller) observeGone(ctx context.Context, key secretKey, o *observed
 	return nil
 }
 
-// account finds the service account of this name and, if given, this UID. What
-// the cache does not have is looked up live: nil means that it is really gone.
-func (c *Controller) account(ctx context.Context, namespace, name string, uid types.UID) (*corev1.ServiceAccount, error) {
+// account finds the service account of this name and, if given, this UID; without one it
+// is read live, for the cached one may be gone already. What the cache does not have is
+// looked up live too: nil means that it is really gone, and another that the name is taken.
+func (c *Controller) account(ctx context.Context, namespace, name string, uid types.UID) (of *corev1.ServiceAccount, another bool, err error) {
 	cached, err := c.accounts.ServiceAccounts(namespace).Get(name)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, err
+		return nil, false, err
 	}
-	if err == nil && (uid == "" || cached.UID == uid) {
-		return cached, nil
+	if err == nil && cached.UID == uid {
+		return cached, false, nil
 	}
 	live := &corev1.ServiceAccount{}
 	err = c.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, live)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil
+		return nil, false, nil
 	case err != nil:
-		return nil, fmt.Errorf("get service account %s/%s: %w", namespace, name, err)
+		return nil, false, fmt.Errorf("get service account %s/%s: %w", namespace, name, err)
 	case uid != "" && live.UID != uid:
-		return nil, nil
+		return nil, true, nil
 	}
-	return live, nil
+	return live, false, nil
 }

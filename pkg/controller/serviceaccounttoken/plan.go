@@ -11,8 +11,10 @@ import (
 
 // observedAccount is a service account, and its token secrets if it is gone.
 type observedAccount struct {
-	key     accountKey
-	there   bool
+	key   accountKey
+	there bool
+	// another: another account has the name of the one that is gone.
+	another bool
 	secrets []*corev1.Secret
 }
 
@@ -30,8 +32,9 @@ type observedSecret struct {
 	taken bool
 }
 
-// planAccount deletes the tokens of a service account that is gone. A second deletion
-// of the version that was looked at is harmless.
+// planAccount deletes the tokens of a service account that is gone. Those that name no UID
+// are of another one that has the name now. A second deletion of the version that was looked
+// at is harmless.
 func planAccount(o observedAccount, _ time.Time) act.Plan {
 	if o.there {
 		return act.Plan{Why: "the service account is there"}
@@ -40,7 +43,7 @@ func planAccount(o observedAccount, _ time.Time) act.Plan {
 	gone.Namespace, gone.Name, gone.UID = o.key.namespace, o.key.name, o.key.uid
 	var steps []act.Step
 	for _, secret := range o.secrets {
-		if belongs(secret, gone) && secret.DeletionTimestamp == nil {
+		if belongs(secret, gone) && secret.DeletionTimestamp == nil && !(o.another && secret.Annotations[corev1.ServiceAccountUIDKey] == "") {
 			steps = append(steps, act.Delete{Of: secret, Unchanged: true, MayRepeat: true})
 		}
 	}
