@@ -3,6 +3,7 @@ package disruption
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -168,6 +169,21 @@ func TestAFailureIsReportedAndTriedAgain(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"Warning CalculateExpectedPodCountFailed Failed to calculate the number of expected pods: " + message}, f.said()); d != "" {
 		t.Error(d)
+	}
+}
+
+// The caches give the pods in any order. What is told must not change with it: each change
+// of a status wakes its budget at once.
+func TestTheSamePodIsNamed(t *testing.T) {
+	pods := []runtime.Object{budget(maxUnavailable("1"))}
+	for i := range 20 {
+		pods = append(pods, pod(fmt.Sprintf("pod-%02d", i), of("apps/v1", "ReplicaSet", fmt.Sprint("gone-", i))))
+	}
+	for range 10 {
+		f := newRig(t, pods...)
+		if err := f.sync(t.Context(), budgetKey).Err(); err == nil || !strings.Contains(err.Error(), `"pod-00"`) {
+			t.Fatalf("got %v", err)
+		}
 	}
 }
 

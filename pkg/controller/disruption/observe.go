@@ -3,6 +3,8 @@ package disruption
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -51,6 +53,8 @@ func (c *Controller) observe(ctx context.Context, k key) (observed, error) {
 	if !byScale(&budget.Spec) {
 		return o, nil
 	}
+	// The first pod that fails is named in the status, and must be the same at each look.
+	slices.SortFunc(o.pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	o.expected, err = expect(o.pods, func(ref *metav1.OwnerReference) (*owner, error) {
 		found, wait, err := c.owners.find(ctx, ref, budget.Namespace)
 		o.confirm = act.Soonest(o.confirm, wait)
