@@ -36,10 +36,11 @@ func newJob(c *batchv1.CronJob, at time.Time, zone *time.Location) *batchv1.Job 
 	}
 }
 
-// madeFor is the time for which the controller made the Job, unless it did not.
+// madeFor is the time for which the controller made the Job, unless it did not. It is in the
+// zone of the process, in which a schedule without one is computed.
 func madeFor(c *batchv1.CronJob, job *batchv1.Job) (time.Time, bool) {
 	at, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
-	return at, err == nil && job.Name == jobName(c, at)
+	return at.Local(), err == nil && job.Name == jobName(c, at)
 }
 
 // reference is how the status names a Job.

@@ -76,6 +76,7 @@ func TestDecide(t *testing.T) {
 			active: jobName(hourly(), hour(12)), events: unexpected + jobName(hourly(), hour(12))},
 		"one was forgotten a while ago": {c: hourly(last(hour(9)), forbid), jobs: []*batchv1.Job{job("a", made(hour(10)))}, next: "13:00:00.1", why: "1 previous jobs still run: " + jobName(hourly(), hour(10)),
 			active: jobName(hourly(), hour(10)), events: unexpected + jobName(hourly(), hour(10)) + "; Normal JobAlreadyActive: Not starting job because prior execution is running and concurrency policy is Forbid"},
+		"one was forgotten and has ended": {c: hourly(last(hour(11))), jobs: []*batchv1.Job{job("a", made(hour(12)), failed)}, next: "13:00:00.1", why: "no start is due"},
 		"the status is kept while it is deleted": {c: hourly(beingDeleted, lists("a", "b")), jobs: []*batchv1.Job{job("a"), job("b", failed)}, active: "a", why: "it is being deleted",
 			events: completed + "b, condition: Failed"},
 		"no history, no word of its end": {c: hourly(last(hour(12)), lists("a"), history(0, 0)), jobs: []*batchv1.Job{job("a", failed)}, next: "13:00:00.1", why: "no start is due"},

@@ -31,6 +31,11 @@ func deactivate(s *batchv1.CronJobStatus, uid types.UID) {
 // started enters a Job that was made for that time.
 func started(s *batchv1.CronJobStatus, job *batchv1.Job, at time.Time) {
 	s.Active = append(s.Active, reference(job))
+	scheduled(s, at)
+}
+
+// scheduled enters that a Job was made for that time.
+func scheduled(s *batchv1.CronJobStatus, at time.Time) {
 	if s.LastScheduleTime == nil || s.LastScheduleTime.Time.Before(at) {
 		s.LastScheduleTime = &metav1.Time{Time: at}
 	}
@@ -48,7 +53,12 @@ func (d *draft) follow(o observed) {
 			if at, ours := madeFor(o.cron, job); ours && job.DeletionTimestamp == nil {
 				started(&d.status, job, at)
 			}
-		case listed && end != "":
+		case !listed:
+			// The same, and the Job has ended meanwhile: its time is not due once more.
+			if at, ours := madeFor(o.cron, job); ours {
+				scheduled(&d.status, at)
+			}
+		case end != "":
 			deactivate(&d.status, job.UID)
 			d.record(corev1.EventTypeNormal, "SawCompletedJob", "Saw completed job: %s, condition: %s", job.Name, end)
 		}
