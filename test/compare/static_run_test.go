@@ -24,6 +24,12 @@ var (
 var leaderStories = []string{"deployment-rolling", "endpoints-follow-pods", "endpointslice-follow-pods", "namespace-emptied", "replicationcontroller-scale", "nodelifecycle-silent",
 	"hpa-cpu", "statefulset-rolling", "daemonset-rolling", "job-failure-policy", "job-max-failed-indexes"}
 
+// gatedStories bring forth controllers that are off by default.
+var gatedStories = []string{"storageversionmigrator-configmaps", "resourcepool-answered"}
+
+// queueNames is the label with the names of all queues.
+const queueNames = "workqueue_depth{name}"
+
 // levelPaths finds what a control plane of a test has for itself.
 var levelPaths = regexp.MustCompile(`/tmp/[^"]+|127\.0\.0\.1:\d+`)
 
@@ -50,6 +56,10 @@ func TestStatic(t *testing.T) {
 	c.table(KindMetric, ParseMetrics(theirs), ParseMetrics(ours))
 	c.findings = append(c.findings, CompareLabels(ParseLabels(theirs), ParseLabels(ours))...)
 	c.table(KindHealth, ParseHealth(get(t, c.both[0], "/healthz?verbose")), ParseHealth(get(t, c.both[1], "/healthz?verbose")))
+
+	for _, name := range gatedStories {
+		t.Run(name, func(t *testing.T) { c.queues(t, s, name) })
+	}
 
 	if n := s.accepted.Explain(c.findings); n > 0 && !*selfFlag {
 		t.Errorf("%d unexplained differences from the reference\n%s", n, unexplained(c.findings))
@@ -78,10 +88,7 @@ func (c *static) table(kind string, theirs, ours map[string]string) {
 // play puts a story under both binaries, which run as the setup says.
 func (c *static) play(t *testing.T, s setting, name string, setup scenarios.Setup) {
 	t.Helper()
-	story, err := scenarios.ParseFile(filepath.Join(s.root, "test", "scenarios", name+".txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	story := parsed(t, s, name)
 	story.Setup = setup
 	played := c.sides.play(t, story)
 	for _, f := range Compare(name, played.Reference, played.Ours) {
@@ -94,6 +101,31 @@ func (c *static) play(t *testing.T, s setting, name string, setup scenarios.Setu
 			t.Fatal("no manager has started")
 		}
 	}
+}
+
+// queues compares the queues that there are with the gates of a story.
+func (c *static) queues(t *testing.T, s setting, name string) {
+	story := parsed(t, s, name)
+	c.sides = newPair(t, s, story.APIServer)
+	c.play(t, s, name, scenarios.Setup{Flags: slices.Concat(leading, story.Setup.Flags)})
+	var names [2]map[string]string
+	for i, manager := range c.both {
+		names[i] = map[string]string{queueNames: ParseLabels(get(t, manager, "/metrics"))[queueNames]}
+	}
+	for _, f := range CompareLabels(names[0], names[1]) {
+		if !slices.ContainsFunc(c.findings, func(seen Finding) bool { return seen.key() == f.key() }) {
+			c.findings = append(c.findings, f)
+		}
+	}
+}
+
+func parsed(t *testing.T, s setting, name string) *scenarios.Story {
+	t.Helper()
+	story, err := scenarios.ParseFile(filepath.Join(s.root, "test", "scenarios", name+".txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return story
 }
 
 func run(t *testing.T, binary string, args ...string) string {

@@ -18,7 +18,7 @@ func storageMigrationControllers() []Controller {
 	return []Controller{
 		{Name: names.StorageVersionMigratorController, Gates: []featuregate.Feature{features.StorageVersionMigrator},
 			Needs:   of(storagemigrationv1beta1.SchemeGroupVersion, "storageversionmigrations"),
-			Account: "storage-version-migrator-controller", New: newStorageVersionMigrator},
+			Account: "storage-version-migrator-controller", QPS: 20, Burst: 100, New: newStorageVersionMigrator},
 	}
 }
 

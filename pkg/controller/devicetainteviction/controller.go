@@ -89,7 +89,7 @@ func New(in Informers, hand reconcile.Hand, o Options) (*Controller, error) {
 	}
 	c.rules = in.Rules.Informer().GetStore()
 	c.ruleLoop = reconcile.New(reconcile.Options[string]{
-		Runner: runner.Options[string]{Name: Name + "-rules", Synced: []toolscache.InformerSynced{pods.HasSynced, claims.HasSynced, slices.HasSynced}},
+		Runner: runner.Options[string]{Name: Name + "-rules", Queue: Name, Synced: []toolscache.InformerSynced{pods.HasSynced, claims.HasSynced, slices.HasSynced}},
 		Hand:   hand, Name: Name, Note: c.rememberRule,
 		Caches: reconcile.Caches{resourcev1beta2.Resource("devicetaintrules"): c.rules},
 	}, c.observeRule, planRule)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,9 +18,11 @@ import (
 )
 
 const (
-	name         = "storage-version-migrator-controller"
-	turnQueue    = "migration-runner-controller"
+	name = "storage-version-migrator-controller"
+	// versionQueue names the queues of the two loops before the objects, as in the original.
 	versionQueue = "resource-version-controller"
+	// workers is how many migrations write their objects at once, as in the original.
+	workers = 5
 )
 
 var resource = storagemigrationv1beta1.Resource("storageversionmigrations")
@@ -70,17 +73,17 @@ func New(migrations storagemigrationinformers.StorageVersionMigrationInformer, h
 	}
 	c := &Controller{
 		migrations: migrations.Informer().GetIndexer(), live: hand.Reader(),
-		discovery: o.Discovery, definitions: o.Definitions, places: places{of: map[string]*place{}},
+		discovery: o.Discovery, definitions: o.Definitions, places: places{of: map[string]*place{}, missed: map[string]time.Time{}},
 	}
-	options := func(loop string) reconcile.Options[string] {
+	options := func(loop, queue string, workers int) reconcile.Options[string] {
 		return reconcile.Options[string]{
-			Runner: runner.Options[string]{Name: loop}, Name: name, Hand: hand,
+			Runner: runner.Options[string]{Name: loop, Queue: queue, Workers: workers, FixedWorkers: true}, Name: name, Hand: hand,
 			Caches: reconcile.Caches{resource: c.migrations}, Note: c.note,
 		}
 	}
-	c.turns = reconcile.New(options(turnQueue), c.observeTurn, planTurn)
-	c.versions = reconcile.New(options(versionQueue), c.observeVersion, planVersion)
-	c.objects = reconcile.New(options(name), c.observePage, planPage)
+	c.turns = reconcile.New(options("migration-runner-controller", versionQueue, 1), c.observeTurn, planTurn)
+	c.versions = reconcile.New(options("resource-version-controller", versionQueue, 1), c.observeVersion, planVersion)
+	c.objects = reconcile.New(options(name, name, workers), c.observePage, planPage)
 	c.Group = runner.NewGroup(name, c.turns, c.versions, c.objects)
 	return c, errors.Join(
 		runner.Watch(c.turns.Runner, migrations.Informer(), c.wakeTurns),
@@ -122,6 +125,23 @@ func (c *Controller) note(key string, noted any) {
 type places struct {
 	mu sync.Mutex
 	of map[string]*place
+	// missed is since when discovery does not have the resource of a migration.
+	missed map[string]time.Time
+}
+
+// seen notes whether discovery has the resource of a migration, and returns since when it
+// has not.
+func (p *places) seen(name string, is bool, now time.Time) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if is {
+		delete(p.missed, name)
+		return time.Time{}
+	}
+	if _, known := p.missed[name]; !known {
+		p.missed[name] = now
+	}
+	return p.missed[name]
 }
 
 func (p *places) get(m *migration) *place {

@@ -92,6 +92,7 @@ func (w *world) reached(t *testing.T) *migration {
 
 func TestObjectsAreMigrated(t *testing.T) {
 	gone := apierrors.NewNotFound(things.GroupResource(), "a")
+	went := apierrors.NewConflict(things.GroupResource(), "a", errors.New("uid mismatch"))
 	expired := apierrors.NewResourceExpired("too old")
 	expired.ErrStatus.ListMeta.Continue = "later"
 	for name, tc := range map[string]struct {
@@ -107,7 +108,8 @@ func TestObjectsAreMigrated(t *testing.T) {
 		"none":                        {fine, []any{page("")}, 1, "", "Succeeded", "", false},
 		"page by page":                {fine, []any{page("x", thing("a", "1")), page("", thing("b", "2"))}, 2, "a b", "Succeeded", "", false},
 		"not those written since":     {fine, []any{page("", thing("a", "5"), thing("b", "6"))}, 1, "a", "Succeeded", "", false},
-		"one that went in between":    {func(string) error { return gone }, []any{page("", thing("a", "1"))}, 1, "a", "Succeeded", "", false},
+		"one that went in between":    {func(string) error { return went }, []any{page("", thing("a", "1"))}, 1, "a", "Succeeded", "", false},
+		"the resource is not found":   {func(string) error { return gone }, []any{page("", thing("a", "1"))}, 1, "a", "Running", messageRunning, true},
 		"a snapshot that has expired": {fine, []any{page("x", thing("a", "1")), expired, page("", thing("b", "1"))}, 3, "a b", "Succeeded", "", false},
 		"one that is refused fails all": {func(name string) error {
 			if name == "b" {
@@ -172,17 +174,20 @@ func TestAVersionThatCannotBeOrderedFailsTheMigration(t *testing.T) {
 
 func TestAResourceThatDoesNotCome(t *testing.T) {
 	for name, tc := range map[string]struct {
-		since  time.Duration
+		since  time.Duration // it runs
+		missed time.Duration // discovery has not had the resource
 		again  time.Duration
 		failed bool
 	}{
-		"is waited for":        {time.Second, discoverAgain, false},
-		"fails the migration":  {time.Minute, 0, true},
-		"also after a restart": {time.Hour, 0, true},
+		"is waited for":                       {time.Second, time.Second, discoverAgain, false},
+		"fails the migration":                 {time.Minute, time.Minute, 0, true},
+		"also a while after a restart":        {time.Hour, time.Minute, 0, true},
+		"is waited for once more by a leader": {time.Hour, 0, discoverAgain, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, made("m", tc.since, isRunning), fine)
 			w.client.Resources = nil
+			w.places.missed["m"] = w.turns.Clock().Now().Add(-tc.missed)
 			got := w.versions.Reconcile(t.Context(), "m")
 			if got.Err() != nil || got.After() != tc.again {
 				t.Errorf("got %v, %v", got.Err(), got.After())

@@ -55,13 +55,16 @@ const (
 	refused
 )
 
-// outcomeOf is what the answer to the patch of an object means. One that was
-// changed, deleted or made again since it was listed has been written since.
+// outcomeOf is what the answer to the patch of an object means. One that was changed,
+// deleted or made again since it was listed is a conflict, and has been written since. Not
+// found is the resource: by this API server, for a while, or by a proxy.
 func outcomeOf(err error) outcome {
 	var status apierrors.APIStatus
 	switch {
-	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
+	case err == nil, apierrors.IsConflict(err):
 		return migrated
+	case apierrors.IsNotFound(err):
+		return retry
 	case !errors.As(err, &status):
 		return retry // the request did not get through
 	case apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err),

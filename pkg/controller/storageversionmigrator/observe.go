@@ -44,7 +44,10 @@ func (c *Controller) observeVersion(ctx context.Context, key string) (observedVe
 	if err != nil || !wantsVersion(m) {
 		return o, err
 	}
-	if o.found, err = c.discover(m); err == nil && o.found != nil && unable(*o.found) == "" {
+	if o.found, err = c.discover(m); err == nil {
+		o.missed = c.places.seen(key, o.found != nil, c.turns.Clock().Now())
+	}
+	if err == nil && o.found != nil && unable(*o.found) == "" {
 		o.version, err = c.presentVersion(ctx, *o.found)
 	}
 	return o, err
@@ -60,6 +63,9 @@ func (c *Controller) observePage(ctx context.Context, key string) (observedPage,
 	}
 	if o.at = c.places.get(m); o.at == nil {
 		found, err := c.discover(m)
+		if err == nil {
+			o.missed = c.places.seen(key, found != nil, c.turns.Clock().Now())
+		}
 		if found == nil || err != nil {
 			return o, err
 		}

@@ -33,6 +33,8 @@ type observedPage struct {
 	m *migration
 	// at is nil while discovery does not have the resource.
 	at *place
+	// missed is since when it does not.
+	missed time.Time
 	// objects are those of the page, and next is where it goes on; nowhere if empty.
 	objects []metav1.PartialObjectMetadata
 	next    string
@@ -46,7 +48,7 @@ func planPage(o observedPage, now time.Time) act.Plan {
 	case !wantsObjects(o.m):
 		return act.Plan{Why: "no objects are to be migrated"}
 	case o.at == nil:
-		return missing(o.m, now)
+		return missing(o.m, o.missed, now)
 	case o.expired:
 		return o.goOn("the list has expired: it continues with the current objects", o.at.migrated)
 	}

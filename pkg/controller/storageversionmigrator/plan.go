@@ -99,6 +99,8 @@ type observedVersion struct {
 	// found is the resource, nil if discovery does not have it, and version its present one.
 	found   *target
 	version string
+	// missed is since when discovery does not have it.
+	missed time.Time
 }
 
 // planVersion writes down from which version on objects need no migration. A version that
@@ -108,7 +110,7 @@ func planVersion(o observedVersion, now time.Time) act.Plan {
 	case !wantsVersion(o.m):
 		return act.Plan{Why: "it does not wait for a resource version"}
 	case o.found == nil:
-		return missing(o.m, now)
+		return missing(o.m, o.missed, now)
 	}
 	if why := unable(*o.found); why != "" {
 		return act.Plan{Why: why, Stages: act.Stages(put(failure(o.m, now, why)))}
@@ -143,10 +145,13 @@ func unable(t target) string {
 	return ""
 }
 
-// missing looks again after a while for a resource that discovery does not have, and
-// fails the migration when it does not come.
-func missing(m *migration, now time.Time) act.Plan {
-	if left := runningSince(m).Add(untilUnknown).Sub(now); left > 0 {
+// missing looks again after a while for a resource that discovery does not have since then,
+// and fails the migration when it does not come. One answer without it is not enough.
+func missing(m *migration, since, now time.Time) act.Plan {
+	if began := runningSince(m); since.Before(began) {
+		since = began
+	}
+	if left := since.Add(untilUnknown).Sub(now); left > 0 {
 		return act.Plan{Why: messageUnknown, RequeueAfter: min(left, discoverAgain)}
 	}
 	return act.Plan{Why: messageUnknown, Stages: act.Stages(put(failure(m, now, messageUnknown)))}

@@ -206,7 +206,7 @@ func TestJudge(t *testing.T) {
 	}{
 		"written":                               {nil, migrated},
 		"changed by another, so written":        {apierrors.NewConflict(r, "a", errors.New("version")), migrated},
-		"gone":                                  {apierrors.NewNotFound(r, "a"), migrated},
+		"gone":                                  {apierrors.NewNotFound(r, "a"), retry},
 		"the connection broke":                  {&url.Error{Op: "Patch", URL: "x", Err: errors.New("reset")}, retry},
 		"too many requests":                     {apierrors.NewTooManyRequests("later", 1), retry},
 		"a webhook for conversion fails":        {apierrors.NewInternalError(errors.New("webhook")), retry},
