@@ -85,6 +85,7 @@ func New(namespaces coreinformers.NamespaceInformer, hand reconcile.Hand, o Opti
 			writes.Forget(change.Old.Name)
 			c.waiting.forget(change.Old.Name)
 		case terminating(change.New) && !underWay(change):
+			c.waiting.saw(change.New.Name, change.New.UID, c.Clock().Now())
 			wake.AddAfter(change.New.Name, settle)
 		}
 	})

@@ -18,7 +18,7 @@ import (
 
 func TestAnEmptyNamespaceCostsOneListAKind(t *testing.T) {
 	p := newPlace(t, ending(nil))
-	if got := p.pass(t.Context()); got.Err() != nil || got.After() != 0 {
+	if got := p.pass(t.Context()); got.Err() != nil || got.After() != settle {
 		t.Fatalf("got %v, look again after %v", got.Err(), got.After())
 	}
 	want := []string{"get namespaces", "update namespaces/status", "update namespaces/finalize", "list configmaps", "list pods", "list widgets"}

@@ -38,6 +38,9 @@ func (c *Controller) observe(ctx context.Context, key string) (observed, error) 
 		c.waiting.forget(key)
 		return observed{}, err
 	}
+	if left := c.waiting.settling(key, cached.UID, c.Clock().Now()); left > 0 {
+		return observed{cached: cached, settling: left}, nil
+	}
 	if c.waiting.doubts(key) {
 		c.waiting.settle(key, c.library.since(c.Clock().Now()))
 	}

@@ -27,6 +27,8 @@ type observed struct {
 	// found is what is known of what it holds, once a survey has been made.
 	found    findings
 	surveyed bool
+	// settling is how long it is left alone yet.
+	settling time.Duration
 	resync   time.Duration
 }
 
@@ -53,6 +55,8 @@ func plan(o observed, now time.Time) act.Plan {
 		return act.Plan{Why: o.looked.String(), Note: noting(notes{wake: o.looked.wake, probe: o.looked.blocked})}
 	case o.cached == nil:
 		return act.Plan{Why: "not terminating, or emptied already"}
+	case o.settling > 0:
+		return act.Plan{Why: "its deletion was seen a moment ago", RequeueAfter: o.settling}
 	case !o.surveyed:
 		return act.Plan{Why: "waiting for the next list of all resources", RequeueAfter: o.resync, Note: noting(notes{survey: true})}
 	case o.found.stale(now):
@@ -135,7 +139,8 @@ func (e emptying) finalize(so act.Results) act.Plan {
 }
 
 // finalizing takes the kubernetes finalizer off; the API server then removes the
-// namespace if no other is left.
+// namespace if no other is left. It is looked for once more: not found may be the answer of
+// a webhook.
 func finalizing(namespace *corev1.Namespace, tries int) act.Plan {
 	next := namespace.DeepCopy()
 	next.Spec.Finalizers = slices.DeleteFunc(next.Spec.Finalizers, func(f corev1.FinalizerName) bool {
@@ -143,7 +148,7 @@ func finalizing(namespace *corev1.Namespace, tries int) act.Plan {
 	})
 	p := act.Plan{
 		Why:    fmt.Sprintf("nothing is left: it is finalized, %d other finalizers stay", len(next.Spec.Finalizers)),
-		Stages: act.Stages(act.Update{Object: next, Subresource: "finalize"}), Retry: retried(&outcome{}),
+		Stages: act.Stages(act.Update{Object: next, Subresource: "finalize"}), RequeueAfter: settle, Retry: retried(&outcome{}),
 	}
 	if tries > 1 {
 		p.Afresh = func(o client.Object) act.Plan {

@@ -25,10 +25,38 @@ type waiting struct {
 	mu       sync.Mutex
 	waiters  map[string]*waiter
 	troubles map[schema.GroupVersionResource]*fault
+	// deleted is when the deletion of each namespace was seen.
+	deleted map[string]deleted
+}
+
+// deleted is when the deletion of a namespace was seen first.
+type deleted struct {
+	uid types.UID
+	at  time.Time
 }
 
 func newWaiting() *waiting {
-	return &waiting{waiters: map[string]*waiter{}, troubles: map[schema.GroupVersionResource]*fault{}}
+	return &waiting{waiters: map[string]*waiter{}, troubles: map[schema.GroupVersionResource]*fault{}, deleted: map[string]deleted{}}
+}
+
+// saw notes that the deletion of a namespace was seen now.
+func (w *waiting) saw(name string, uid types.UID, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.deleted[name].uid != uid {
+		w.deleted[name] = deleted{uid, now}
+	}
+}
+
+// settling is how long a namespace has to settle yet: the key may be woken for one that had
+// the name before.
+func (w *waiting) settling(name string, uid types.UID, now time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if d := w.deleted[name]; d.uid == uid {
+		return d.at.Add(settle).Sub(now)
+	}
+	return 0
 }
 
 // find returns what is known of a namespace, and false if it has to wait for
@@ -61,6 +89,7 @@ func (w *waiting) forget(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.waiters, name)
+	delete(w.deleted, name)
 	if len(w.waiters) == 0 {
 		clear(w.troubles)
 	}
