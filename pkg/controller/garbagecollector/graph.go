@@ -27,8 +27,8 @@ type node struct {
 	asked bool
 	// missed: a virtual node was looked for and not found.
 	missed bool
-	// twice: it was seen as objects of two resources, and may outlive one of them.
-	twice bool
+	// other is the kind of a second resource that shows the object too; nil for most.
+	other *kind
 	// looks counts how often a virtual node was found to exist.
 	looks uint8
 }
@@ -83,7 +83,7 @@ func (g *graph) upsert(k *kind, o metav1.Object) (e effects) {
 	if n.kind.resource.GroupResource() == k.resource.GroupResource() {
 		n.kind = k
 	} else {
-		n.twice = true
+		n.other = k
 	}
 	g.own(n, o.GetOwnerReferences(), &e)
 	before := n.state
@@ -230,7 +230,17 @@ func (g *graph) remove(k *kind, uid types.UID, certain bool) (e effects) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := g.nodes[uid]
-	if n == nil || n.virtual() || n.kind.resource.GroupResource() != k.resource.GroupResource() {
+	if n == nil || n.virtual() {
+		return e
+	}
+	switch gone := k.resource.GroupResource(); {
+	case n.kind.resource.GroupResource() != gone:
+		if n.other != nil && n.other.resource.GroupResource() == gone {
+			n.other = nil
+		}
+		return e
+	case n.other != nil:
+		n.kind, n.other = n.other, nil // the other resource shows it still
 		return e
 	}
 	owners := n.owners
@@ -240,9 +250,8 @@ func (g *graph) remove(k *kind, uid types.UID, certain bool) (e effects) {
 			g.release(n, owners[i].UID, &e)
 		}
 	}
-	certain = certain && !n.twice
 	was := n.kind
-	n.kind, n.asked, n.twice = nil, false, false
+	n.kind, n.asked = nil, false
 	switch {
 	case len(n.dependents) == 0:
 		delete(g.nodes, uid)

@@ -137,6 +137,9 @@ func (l *ledger) close(of schema.GroupResource) {
 	for _, a := range l.accounts {
 		a.mu.Lock()
 		delete(a.books, of)
+		if of == quota.DeviceClaims {
+			clear(a.claims) // a claim that goes now would not be missed
+		}
 		a.mu.Unlock()
 	}
 }

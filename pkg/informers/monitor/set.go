@@ -192,7 +192,7 @@ func (s *Set) follow(ctx context.Context, found catalog) map[schema.GroupResourc
 		wanted := s.wanted(resource)
 		id := resource.GroupResource()
 		old := s.find(id)
-		if len(wanted) == 0 || old != nil && old.resource.GroupVersionResource == resource.GroupVersionResource {
+		if len(wanted) == 0 || old != nil && same(old.resource, resource) {
 			continue
 		}
 		w, err := s.watch(ctx, resource, wanted)
@@ -224,6 +224,11 @@ func (s *Set) follow(ctx context.Context, found catalog) map[schema.GroupResourc
 		changed[id] = w.resource
 	}
 	return changed
+}
+
+// same reports whether a watch goes on. A definition may come back with another scope.
+func same(a, b Resource) bool {
+	return a.GroupVersionResource == b.GroupVersionResource && a.Kind == b.Kind && a.Namespaced == b.Namespaced
 }
 
 // wanted are the interests in a resource.
