@@ -15,6 +15,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -75,7 +76,7 @@ func (c *Controller) podChanged(change runner.Change[corev1.Pod], w wake) {
 func alike(a, b *corev1.Pod) bool {
 	return a.UID == b.UID && nodeOf(a) == nodeOf(b) && a.Status.Phase == b.Status.Phase &&
 		a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) &&
-		pods.Ready(a) == pods.Ready(b) && pods.ReadySince(a).Equal(pods.ReadySince(b)) &&
+		pods.Ready(a) == pods.Ready(b) && rejections.Accepted(a) == rejections.Accepted(b) && pods.ReadySince(a).Equal(pods.ReadySince(b)) &&
 		apiequality.Semantic.DeepEqual(a.OwnerReferences, b.OwnerReferences)
 }
 

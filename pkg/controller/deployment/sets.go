@@ -90,12 +90,15 @@ func divide(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) (newSet *appsv1.Rep
 func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	x, y := a.ObjectMeta, b.ObjectMeta
 	x.Labels, y.Labels = withoutHash(x.Labels), withoutHash(y.Labels)
-	return apiequality.Semantic.DeepEqual(&x, &y) &&
-		(sameBytes(&a.Spec, &b.Spec) || apiequality.Semantic.DeepEqual(&a.Spec, &b.Spec))
+	return same(&x, &y) && same(&a.Spec, &b.Spec)
 }
 
-// sameBytes reports whether two specs are encoded alike; some that mean the same are not.
-func sameBytes(a, b *corev1.PodSpec) bool {
+func same(a, b encodes) bool { return sameBytes(a, b) || apiequality.Semantic.DeepEqual(a, b) }
+
+type encodes interface{ Marshal() ([]byte, error) }
+
+// sameBytes reports whether two things are encoded alike; some that mean the same are not.
+func sameBytes(a, b encodes) bool {
 	x, err := a.Marshal()
 	if err != nil {
 		return false

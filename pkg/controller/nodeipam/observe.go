@@ -18,6 +18,8 @@ const (
 	page = 500
 	// listAgain is how long after a list that failed the next one is tried.
 	listAgain = time.Second
+	// listRetry is when it is tried at the latest.
+	listRetry = 10 * time.Second
 )
 
 // observed is a node and what it is to get.
@@ -34,7 +36,7 @@ type observed struct {
 }
 
 func (c *Controller) observe(ctx context.Context, name string) (observed, error) {
-	if err := c.list(ctx); err != nil {
+	if err := c.list(ctx, name); err != nil {
 		return observed{}, err
 	}
 	cached, err := reconcile.Cached[corev1.Node](c.nodes, name)
@@ -116,7 +118,7 @@ func (c *Controller) wake(names []string) {
 
 // list notes, once, what all nodes have, as the API server itself says: caches may miss
 // what was written last. No block is handed out before.
-func (c *Controller) list(ctx context.Context) error {
+func (c *Controller) list(ctx context.Context, name string) error {
 	c.start.Lock()
 	defer c.start.Unlock()
 	now := c.Clock().Now()
@@ -128,6 +130,7 @@ func (c *Controller) list(ctx context.Context) error {
 	}
 	found, err := c.all(ctx)
 	if err != nil {
+		c.AddAfter(name, listRetry) // sooner than the retries of the nodes, which grow
 		c.failed, c.failedAt = fmt.Errorf("list all nodes to see which blocks are used: %w", err), now
 		return c.failed
 	}

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
@@ -83,5 +84,6 @@ func refused(o observed, try int, results act.Results) act.Plan {
 }
 
 func tell(n *corev1.Node, reason string) act.Step {
-	return act.Event{On: n, Type: corev1.EventTypeNormal, Reason: reason, Message: fmt.Sprintf("Node %s status is now: %s", n.Name, reason)}
+	on := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: n.UID}} // no version: it is not about one
+	return act.Event{On: on, Type: corev1.EventTypeNormal, Reason: reason, Message: fmt.Sprintf("Node %s status is now: %s", n.Name, reason)}
 }

@@ -75,7 +75,11 @@ func TestWhatIsTold(t *testing.T) {
 		"CIDROutOfRange":   {node: aNode("10.9.0.0/24"), outside: errors.Join(errors.New("one"), errors.New("two"))},
 	} {
 		e := plan(o, time.Time{}).Stages[0].Steps[0].(act.Event)
-		want := act.Event{On: o.node, Type: "Normal", Reason: reason, Message: "Node a status is now: " + reason}
+		on, isNode := e.On.(*corev1.Node)
+		if !isNode || on.Name != o.node.Name || on.UID != o.node.UID || o.exhausted != nil && on.ResourceVersion != "" {
+			t.Errorf("told about %+v", e.On)
+		}
+		want := act.Event{On: e.On, Type: "Normal", Reason: reason, Message: "Node a status is now: " + reason}
 		if o.outside != nil {
 			want.Type, want.Message = "Warning", "Node has a pod CIDR that is not one of this cluster: one; two"
 		}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/component-helpers/node/topology"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
@@ -251,16 +253,27 @@ func TestTaintsComeOffInAFullDisruptionAndGoOnAfterIt(t *testing.T) {
 }
 
 func TestANodeThatChangesItsZoneIsEvictedOnce(t *testing.T) {
-	r := newRig(t, node("a", ready("False"), labels(corev1.LabelTopologyZone, "west")), node("b", ready("True")))
+	r := newRig(t, node("a", ready("False"), labels(corev1.LabelTopologyZone+"=west")), node("b", ready("True")))
+	counted := func(zone string) float64 {
+		n, err := testutil.GetCounterMetricValue(evictionsTotal.WithLabelValues(topology.GetZoneKey(node("in", labels(corev1.LabelTopologyZone+"="+zone)))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	west, north := counted("west"), counted("north")
 	if r.do(monitorPass, target{node: "a"}); !r.tainted("a") {
 		t.Fatal("it is not tainted")
 	}
 	r.refresh()
-	r.cache(node("a", ready("False"), labels(corev1.LabelTopologyZone, "north"), taints("node.kubernetes.io/not-ready:NoSchedule", "node.kubernetes.io/not-ready:NoExecute")))
+	r.cache(node("a", ready("False"), labels(corev1.LabelTopologyZone+"=north"), taints("node.kubernetes.io/not-ready:NoSchedule", "node.kubernetes.io/not-ready:NoExecute")))
 	r.clock.Step(10 * time.Second)
 	r.do(monitorPass, target{node: "a"})
 	if again := r.writes(); len(again) > 0 {
 		t.Errorf("it is written again: %v", again)
+	}
+	if west, north = counted("west")-west, counted("north")-north; west != 1 || north != 0 {
+		t.Errorf("%g evictions are counted in the zone it was in, %g where it is now; want 1 and 0", west, north)
 	}
 }
 

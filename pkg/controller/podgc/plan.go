@@ -239,14 +239,23 @@ func (s step) of(pod *corev1.Pod, why reason, now time.Time) act.Step {
 	}
 }
 
-// counts are the tries, also those that failed, and the failures.
+// counts are the tries, also those that failed, and the failures. What was held back was
+// not tried.
 func counts(tried []*corev1.Pod, why reason, results act.Results) []act.Count {
+	held := map[types.UID]bool{}
+	for _, r := range results {
+		if r.Became == act.OnHold {
+			held[r.Step.About().GetUID()] = true
+		}
+	}
 	var all []act.Count
 	for _, pod := range tried {
-		all = append(all, act.Count{Adds: tries.WithLabelValues(pod.Namespace, string(why)), Value: 1})
+		if !held[pod.UID] {
+			all = append(all, act.Count{Adds: tries.WithLabelValues(pod.Namespace, string(why)), Value: 1})
+		}
 	}
 	for _, r := range results {
-		if r.Err != nil {
+		if r.Err != nil && r.Became != act.OnHold {
 			all = append(all, act.Count{Adds: deleteErrors.WithLabelValues(r.Step.About().GetNamespace(), string(why)), Value: 1})
 		}
 	}

@@ -93,7 +93,7 @@ func New(in Caches, hand reconcile.Hand, o Options) (*Controller, error) {
 	c.Controller = reconcile.New(reconcile.Options[key]{
 		Runner: runner.Options[key]{
 			Name: controllerName, Queue: queueName, Workers: o.Workers, Writes: c.writes,
-			Order: runner.Fair(func(k key) string { return k.Namespace }),
+			Namespace: func(k key) string { return k.Namespace }, Order: runner.Fair(func(k key) string { return k.Namespace }),
 		},
 		Hand: hand,
 	}, c.observe, plan)

@@ -44,7 +44,7 @@ func counts(results act.Results) []act.Count {
 	for _, r := range results {
 		create, is := r.Step.(act.Create)
 		claim, isClaim := create.Object.(*resourceapi.ResourceClaim)
-		if !is || !isClaim || r.Became == act.NotBegun {
+		if !is || !isClaim || r.Became == act.NotBegun || r.Became == act.OnHold {
 			continue
 		}
 		status := "success"

@@ -3,6 +3,7 @@ package resourcepoolstatusrequest
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -99,6 +100,9 @@ func write(r *resourcev1alpha3.ResourcePoolStatusRequest, status *resourcev1alph
 		Stages:       act.Stages(act.Status{Of: r, Set: func(o client.Object) { o.(*resourcev1alpha3.ResourcePoolStatusRequest).Status = status }}),
 		RequeueAfter: keptAnswered,
 		Counts: func(results act.Results) []act.Count {
+			if slices.ContainsFunc(results, func(r act.Result) bool { return r.Became == act.OnHold }) {
+				return nil
+			}
 			counts := []act.Count{{Adds: processed.WithLabelValues(driver), Value: 1}, {Observes: processingSeconds.WithLabelValues(driver), Since: now}}
 			if _, err := results.Failed(); err != nil {
 				counts = append(counts, act.Count{Adds: processingErrors.WithLabelValues(driver), Value: 1})

@@ -90,11 +90,12 @@ func underWay(set *appsv1.StatefulSet, now appsv1.StatefulSetStatus) bool {
 	if old.ObservedGeneration != now.ObservedGeneration || old.CurrentRevision != now.CurrentRevision || old.UpdateRevision != now.UpdateRevision {
 		return false
 	}
-	rolling, shrinking := now.CurrentRevision != now.UpdateRevision, old.Replicas > want
+	updated := now.CurrentRevision == now.UpdateRevision || set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType ||
+		int(now.UpdatedReplicas) >= wanted(set)-partition(set)
+	rolling, shrinking := !updated, old.Replicas > want
 	if (now.ReadyReplicas < old.ReadyReplicas || now.AvailableReplicas < old.AvailableReplicas) && !rolling && !shrinking {
 		return false
 	}
-	updated := !rolling || int(now.UpdatedReplicas) >= wanted(set)-partition(set)
 	return now.Replicas != want || now.AvailableReplicas != want || !updated
 }
 
