@@ -114,6 +114,36 @@ func TestWhatFollowsFromAnAbsence(t *testing.T) {
 	}
 }
 
+// One object may be served as two resources, of which one goes.
+func TestAnObjectOfTwoResourcesOutlivesOneOfThem(t *testing.T) {
+	for name, tc := range map[string]struct {
+		gone []*kind
+		left int
+		want string // of the deletion of its owner
+	}{
+		"the first goes":  {[]*kind{boxes}, 2, "[d] [] 0"},
+		"the second goes": {[]*kind{globes}, 2, "[d] [] 0"},
+		"both go":         {[]*kind{boxes, globes}, 1, "[] [] 0"},
+		"in turn":         {[]*kind{globes, boxes}, 1, "[] [] 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGraph()
+			g.upsert(boxes, named("a", "o"))
+			g.upsert(boxes, named("a", "d", box("o")))
+			g.upsert(globes, named("a", "d", box("o")))
+			for _, k := range tc.gone {
+				g.remove(k, "d", false)
+			}
+			if len(g.nodes) != tc.left {
+				t.Errorf("%d nodes are left", len(g.nodes))
+			}
+			if got := told(g.remove(boxes, "o", true)); got != tc.want {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
 func TestWhomADeletedDependentWakes(t *testing.T) {
 	waits, idle := leaving(named("a", "o"), metav1.FinalizerDeleteDependents), named("a", "o")
 	plain, blocks := named("a", "d", box("o")), named("a", "d", blocking(box("o")))

@@ -30,6 +30,21 @@ func TestAnEmptyNamespaceCostsOneListAKind(t *testing.T) {
 	}
 }
 
+// A timer of a namespace before may wake the key.
+func TestANameThatIsUsedAgainSettles(t *testing.T) {
+	p := newPlace(t, ending(nil))
+	p.waiting.saw("team", "n-0", p.Clock().Now().Add(-time.Hour))
+	p.waiting.saw("team", "n-1", p.Clock().Now().Add(-time.Second))
+	if got := p.sync(t.Context(), "team"); got.Err() != nil || got.After() != settle-time.Second || len(p.requests()) != 0 {
+		t.Errorf("got %v, look again after %v, did %v", got.Err(), got.After(), p.requests())
+	}
+	p.waiting.forget("team")
+	p.waiting.saw("team", "n-1", p.Clock().Now().Add(-settle))
+	if got := p.pass(t.Context()); got.Err() != nil || len(p.requests()) == 0 {
+		t.Errorf("got %v, did nothing", got.Err())
+	}
+}
+
 func TestContentIsDeletedAndTheNamespaceFinalized(t *testing.T) {
 	p := newPlace(t, ending(nil), object("configmaps", "a"), object("configmaps", "b"), object("widgets", "w"))
 	if got := p.pass(t.Context()); got.Err() != nil {

@@ -22,6 +22,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
@@ -227,6 +228,7 @@ func TestTriesAreCountedAlsoThoseThatFail(t *testing.T) {
 		"a deletion":                      {pod("a", on(""), ending(30)), "", nil, 1, 0},
 		"a refused deletion":              {pod("a", on(""), ending(30)), "delete", errors.New("denied"), 1, 1},
 		"a pod that cannot fail":          {pod("a", on(""), ending(30)), "patch", errors.New("denied"), 1, 1},
+		"one that is held back":           {pod("a", on(""), ending(30)), "patch", &consistency.Withheld{Why: "paused"}, 0, 0},
 		"a pod that is gone":              {pod("a", on(""), ending(30)), "delete", apierrors.NewNotFound(corev1.Resource("pods"), "a"), 1, 0},
 		"a pod that only finalizers hold": {pod("a", on(""), ending(0), phase(corev1.PodFailed)), "", nil, 0, 0},
 	} {

@@ -40,6 +40,7 @@ func TestWhatIsCounted(t *testing.T) {
 		"one that was refused":       {act.Result{Step: plain, Became: act.Refused, Err: errors.New("no")}, "failure", "false"},
 		"one whose answer was lost":  {act.Result{Step: plain, Became: act.Uncertain, Err: errCut}, "failure", "false"},
 		"one that was not asked for": {act.Result{Step: plain, Became: act.NotBegun}, "", ""},
+		"one that is held back":      {act.Result{Step: plain, Became: act.OnHold, Err: errors.New("paused")}, "", ""},
 		"an event":                   {act.Result{Step: act.Event{}, Became: act.Done}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

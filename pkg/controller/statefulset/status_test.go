@@ -63,17 +63,22 @@ func TestWhatCanWait(t *testing.T) {
 		set      *appsv1.StatefulSet
 		waits    bool
 	}{
-		"one more of many":       {settled(1), settled(2), newSet(3), true},
-		"the last":               {settled(2), settled(3), newSet(3), false},
-		"a lost pod":             {settled(3), with(settled(3), func(s *status) { s.ReadyReplicas = 2 }), newSet(3), false},
-		"a loss of both":         {settled(3), with(settled(3), func(s *status) { s.ReadyReplicas, s.AvailableReplicas = 2, 2 }), newSet(3), false},
-		"one more, not ready":    {settled(3), with(settled(3), func(s *status) { s.Replicas = 4 }), newSet(6), true},
-		"while another is lost":  {settled(3), with(settled(3), func(s *status) { s.Replicas, s.ReadyReplicas = 4, 2 }), newSet(6), false},
-		"or is not available":    {settled(3), with(settled(3), func(s *status) { s.Replicas, s.AvailableReplicas = 4, 2 }), newSet(6), false},
-		"one that goes is there": {settled(5), with(settled(3), func(s *status) { s.Replicas = 4 }), newSet(3), true},
-		"one fewer of many":      {settled(5), settled(4), newSet(3), true},
-		"the last that goes":     {settled(4), settled(3), newSet(3), false},
-		"a step of a rollout":    {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.ReadyReplicas, s.AvailableReplicas = 2, 2 }), newSet(3), true},
+		"one more of many":                    {settled(1), settled(2), newSet(3), true},
+		"the last":                            {settled(2), settled(3), newSet(3), false},
+		"a lost pod":                          {settled(3), with(settled(3), func(s *status) { s.ReadyReplicas = 2 }), newSet(3), false},
+		"a loss of both":                      {settled(3), with(settled(3), func(s *status) { s.ReadyReplicas, s.AvailableReplicas = 2, 2 }), newSet(3), false},
+		"one more, not ready":                 {settled(3), with(settled(3), func(s *status) { s.Replicas = 4 }), newSet(6), true},
+		"while another is lost":               {settled(3), with(settled(3), func(s *status) { s.Replicas, s.ReadyReplicas = 4, 2 }), newSet(6), false},
+		"or is not available":                 {settled(3), with(settled(3), func(s *status) { s.Replicas, s.AvailableReplicas = 4, 2 }), newSet(6), false},
+		"one that goes is there":              {settled(5), with(settled(3), func(s *status) { s.Replicas = 4 }), newSet(3), true},
+		"one fewer of many":                   {settled(5), settled(4), newSet(3), true},
+		"the last that goes":                  {settled(4), settled(3), newSet(3), false},
+		"a step of a rollout":                 {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.ReadyReplicas, s.AvailableReplicas = 2, 2 }), newSet(3), true},
+		"a loss while it waits for deletions": {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.ReadyReplicas, s.AvailableReplicas = 2, 2 }), newSet(3, onDelete), false},
+		"a loss at the partition": {with(settled(3), func(s *status) { s.UpdateRevision, s.UpdatedReplicas = "r2", 1 }),
+			with(settled(3), func(s *status) {
+				s.UpdateRevision, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas = "r2", 1, 2, 2
+			}), newSet(3, partitioned(2)), false},
 		"a rollout begins":       {settled(3), with(settled(3), rolling), newSet(3), false},
 		"a new generation":       {settled(3), with(settled(4), func(s *status) { s.ObservedGeneration = 2 }), newSet(6), false},
 		"updated, not yet all":   {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.UpdatedReplicas = 1 }), newSet(3), true},

@@ -372,6 +372,22 @@ func TestAnotherVersionTakesOver(t *testing.T) {
 	}
 }
 
+func TestAnotherScopeIsWatchedAnew(t *testing.T) {
+	w := fruitWorld()
+	f, r := start(t, w, fruit...)
+	r.has(t, "+a1")
+	w.set(func() {
+		w.lists = []*metav1.APIResourceList{lists("g/v1", "apples", "pears")}
+		for i := range w.lists[0].APIResources {
+			w.lists[0].APIResources[i].Namespaced = false
+		}
+	})
+	fixture.Eventually(t, "the new scope is known", func() bool {
+		state, _ := f.State(schema.GroupResource{Group: "g", Resource: "apples"})
+		return state.Listed && !state.Resource.Namespaced
+	})
+}
+
 func TestUnreadAPIs(t *testing.T) {
 	w := fruitWorld()
 	down := func(group string) error {

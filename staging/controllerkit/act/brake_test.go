@@ -184,6 +184,28 @@ func TestDeletionsWaitForTheirTurn(t *testing.T) {
 	}
 }
 
+// A finalizer that goes long before its pod would lose what the pod does in between.
+func TestAPartWaitsForItsTurnAsAWhole(t *testing.T) {
+	r, b := brakedRig(t, nil, 60, "a", "b")
+	r.clock.Step(1100 * time.Millisecond) // one may go
+	free := func(name string) Part {
+		first := Patch{Of: pod(name), Type: types.MergePatchType, Data: []byte(`{"metadata":{"labels":{"free":"yes"}}}`)}
+		return Part{Of: pod(name), Stages: Stages(first, Delete{Of: pod(name)})}
+	}
+	var results Results
+	result := r.Do(t.Context(), web, observing(&results, EachInTurn(free("a"), free("b"))))
+	if consistency.WasWithheld(result.Err()) == nil || outcomes(results) != "done, done, on hold" {
+		t.Errorf("ended with %v: %s", result.Err(), outcomes(results))
+	}
+	if did := r.did(); strings.Contains(did, " b") || strings.Count(did, "delete") != 1 || b.waited != 1 {
+		t.Errorf("did %s", did)
+	}
+	r.clock.Step(time.Minute)
+	if result := r.Do(t.Context(), web, Plan{Stages: Stages(free("b"))}); result.Err() != nil || r.stored("b") != nil {
+		t.Errorf("a minute later: %v", result.Err())
+	}
+}
+
 func TestAnOptionalDeletionHoldsUpNothing(t *testing.T) {
 	r, _ := brakedRig(t, nil, 60, "a")
 	var results Results

@@ -203,3 +203,29 @@ func TestFixedNumbersOfWorkersStay(t *testing.T) {
 		}
 	}
 }
+
+func TestAWorkerThatWaitsIsReplaced(t *testing.T) {
+	hang, synced := make(chan struct{}), make(chan string, 10)
+	var r *Runner[string]
+	r = New(Options[string]{Name: "test", Workers: 1}, func(_ context.Context, key string) Result {
+		if key == "slow" {
+			r.Beside(func() { <-hang })
+		}
+		synced <- key
+		return Done()
+	})
+	run(t, r)
+	r.Add("slow")
+	eventually(t, "another worker is there", func() bool { return r.Snapshot().Workers == 2 })
+	r.Add("quick")
+	if key := <-synced; key != "quick" {
+		t.Errorf("%s came first", key)
+	}
+	close(hang)
+	if key := <-synced; key != "slow" {
+		t.Errorf("%s came second", key)
+	}
+	eventually(t, "there is one worker again", func() bool { return r.Snapshot().Workers == 1 })
+	r.Add("last")
+	<-synced
+}
