@@ -148,7 +148,10 @@ func finalizing(namespace *corev1.Namespace, tries int) act.Plan {
 	})
 	p := act.Plan{
 		Why:    fmt.Sprintf("nothing is left: it is finalized, %d other finalizers stay", len(next.Spec.Finalizers)),
-		Stages: act.Stages(act.Update{Object: next, Subresource: "finalize"}), RequeueAfter: settle, Retry: retried(&outcome{}),
+		Stages: act.Stages(act.Update{Object: next, Subresource: "finalize"}), Retry: retried(&outcome{}),
+		Then: func(act.Results) act.Plan {
+			return act.Plan{Why: "it is finalized", RequeueAfter: settle, Retry: retried(&outcome{})}
+		},
 	}
 	if tries > 1 {
 		p.Afresh = func(o client.Object) act.Plan {

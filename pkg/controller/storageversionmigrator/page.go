@@ -97,7 +97,7 @@ func (o observedPage) ended(so act.Results, now time.Time) act.Plan {
 	switch {
 	case again != nil:
 		p := o.goOn("some objects could not be written now", all)
-		p.Note, p.Retry = o.moved(o.at.next, all), func(act.Results) error { return again }
+		p.Note, p.Retry, p.RequeueAfter = o.moved(o.at.next, all), func(act.Results) error { return again }, 0
 		return p
 	case o.next != "":
 		return o.goOn("there are more objects", all)

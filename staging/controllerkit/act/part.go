@@ -38,16 +38,23 @@ func (s Part) next(results Results) []Stage {
 	return s.Then(results)
 }
 
-// deletion is the first deletion of the part that must wait its turn; nil if there is none.
+// deletion is the deletion that the part is for; nil if there is none, or may be others.
 func (s Part) deletion() *Delete {
+	var found *Delete
 	for _, stage := range s.Stages {
 		for _, step := range stage.Steps {
-			if d, is := step.(Delete); is && !d.Optional {
-				return &d
+			if d, is := step.(Delete); is {
+				if found != nil || d.Optional {
+					return nil
+				}
+				found = &d
 			}
 		}
 	}
-	return nil
+	if s.Then != nil || s.Last != nil {
+		return nil
+	}
+	return found
 }
 
 // part takes the stages of a part, and then its last step. One that deletes waits as a
