@@ -78,7 +78,7 @@ func (o *observed) settle(old []*appsv1.ControllerRevision, now time.Time) act.P
 	obsolete := revisions.Obsolete(old, keptRevisions(o.set), func(r *appsv1.ControllerRevision) bool { return d.hashes[r.Labels[hashLabel]] > 0 })
 	p := act.Plan{Why: d.explain(), Stages: d.steps(obsolete), Status: d.report, Note: d.noted}
 	if !d.look.IsZero() {
-		p.RequeueAfter = max(d.look.Sub(now), time.Millisecond)
+		p.RequeueAfter, p.Due = max(d.look.Sub(now), time.Millisecond), true
 	}
 	return p
 }

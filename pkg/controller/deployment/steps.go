@@ -85,7 +85,7 @@ func (f *draft) end(p act.Plan) act.Plan {
 	if len(removals) > 0 {
 		p.Stages = append(p.Stages, act.EachInTurn(removals...))
 	}
-	p.RequeueAfter, p.Status = f.look, f.reported
+	p.RequeueAfter, p.Due, p.Status = f.look, true, f.reported
 	return p
 }
 
@@ -147,7 +147,7 @@ func (f *draft) failed(r act.Results) act.Plan {
 	case act.Create:
 		return f.notCreated(r[i])
 	case act.Delete:
-		return act.Plan{Why: "its history could not be cleared", RequeueAfter: f.look, Status: f.reported}
+		return act.Plan{Why: "its history could not be cleared", RequeueAfter: f.look, Due: true, Status: f.reported}
 	case act.Update:
 		return act.Plan{Why: "it could not be rolled back"}
 	}
@@ -162,7 +162,7 @@ func (f *draft) notChanged(r act.Result) act.Plan {
 	p := act.Plan{Why: fmt.Sprintf("ReplicaSet %s could not be changed", set.GetName())}
 	old := slices.ContainsFunc(f.old, func(of *appsv1.ReplicaSet) bool { return of.UID == set.GetUID() })
 	if f.rolls && old && !apierrors.IsConflict(r.Err) {
-		p.RequeueAfter, p.Status = f.look, f.reported
+		p.RequeueAfter, p.Due, p.Status = f.look, true, f.reported
 	}
 	return p
 }

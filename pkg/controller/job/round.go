@@ -125,10 +125,10 @@ func (r round) note(results act.Results) act.Plan {
 	status := act.Status{Of: r.job, Set: put(t.status), Tell: t.events, MayWait: t.minor && !failing}
 	switch nothingToCount := t.conclusion == nil && len(t.release) == 0; {
 	case nothingToCount && !t.changed:
-		return act.Plan{Why: r.change.why, RequeueAfter: r.change.wait, Counts: r.counts(failing)}
+		return act.Plan{Why: r.change.why, RequeueAfter: r.change.wait, Due: true, Counts: r.counts(failing)}
 	case nothingToCount:
 		return act.Plan{
-			Why: r.change.why + "; " + t.why(), RequeueAfter: r.change.wait, Counts: r.counts(failing),
+			Why: r.change.why + "; " + t.why(), RequeueAfter: r.change.wait, Due: true, Counts: r.counts(failing),
 			Status: func(act.Results) act.Step { return status },
 		}
 	case !t.changed:
@@ -168,7 +168,7 @@ func (r round) count(t *tally, job *batchv1.Job, failing bool) act.Plan {
 		steps[i] = untrack(pod, false)
 	}
 	return act.Plan{
-		Why: why, Stages: []act.Stage{act.Together(steps...)}, RequeueAfter: r.change.wait,
+		Why: why, Stages: []act.Stage{act.Together(steps...)}, RequeueAfter: r.change.wait, Due: true,
 		Status: func(results act.Results) act.Step {
 			next, whole := t.counted(results[len(results)-len(steps):])
 			ended := whole && next.conclude()

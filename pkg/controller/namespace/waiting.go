@@ -25,26 +25,26 @@ type waiting struct {
 	mu       sync.Mutex
 	waiters  map[string]*waiter
 	troubles map[schema.GroupVersionResource]*fault
-	// deleted is when the deletion of each namespace was seen.
-	deleted map[string]deleted
+	// seen is when the deletion of each namespace was seen first.
+	seen map[string]sight
 }
 
-// deleted is when the deletion of a namespace was seen first.
-type deleted struct {
+// sight is when the deletion of a namespace was seen.
+type sight struct {
 	uid types.UID
 	at  time.Time
 }
 
 func newWaiting() *waiting {
-	return &waiting{waiters: map[string]*waiter{}, troubles: map[schema.GroupVersionResource]*fault{}, deleted: map[string]deleted{}}
+	return &waiting{waiters: map[string]*waiter{}, troubles: map[schema.GroupVersionResource]*fault{}, seen: map[string]sight{}}
 }
 
 // saw notes that the deletion of a namespace was seen now.
 func (w *waiting) saw(name string, uid types.UID, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.deleted[name].uid != uid {
-		w.deleted[name] = deleted{uid, now}
+	if w.seen[name].uid != uid {
+		w.seen[name] = sight{uid, now}
 	}
 }
 
@@ -53,8 +53,8 @@ func (w *waiting) saw(name string, uid types.UID, now time.Time) {
 func (w *waiting) settling(name string, uid types.UID, now time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if d := w.deleted[name]; d.uid == uid {
-		return d.at.Add(settle).Sub(now)
+	if s := w.seen[name]; s.uid == uid {
+		return s.at.Add(settle).Sub(now)
 	}
 	return 0
 }
@@ -89,7 +89,7 @@ func (w *waiting) forget(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.waiters, name)
-	delete(w.deleted, name)
+	delete(w.seen, name)
 	if len(w.waiters) == 0 {
 		clear(w.troubles)
 	}

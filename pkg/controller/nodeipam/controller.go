@@ -31,6 +31,8 @@ type Controller struct {
 	listed   bool
 	failed   error
 	failedAt time.Time
+	// retryAt is when the next try is planned.
+	retryAt time.Time
 }
 
 // New returns the controller, which is not running yet.

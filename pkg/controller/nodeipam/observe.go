@@ -130,7 +130,10 @@ func (c *Controller) list(ctx context.Context, name string) error {
 	}
 	found, err := c.all(ctx)
 	if err != nil {
-		c.AddAfter(name, listRetry) // sooner than the retries of the nodes, which grow
+		if !now.Before(c.retryAt) { // sooner than the retries of the nodes, which grow
+			c.retryAt = now.Add(listRetry)
+			c.AddAfter(name, listRetry)
+		}
 		c.failed, c.failedAt = fmt.Errorf("list all nodes to see which blocks are used: %w", err), now
 		return c.failed
 	}

@@ -45,7 +45,7 @@ func (c *Controller) perform(ctx context.Context, op operation) runner.Result {
 		}
 	}()
 	err := c.carryOut(ctx, op)
-	c.ledger.end(op, err != nil && op.Kind != recycles, c.clock.Now())
+	c.ledger.end(op, err != nil && consistency.WasWithheld(err) == nil && op.Kind != recycles, c.clock.Now())
 	ended = true
 	if err != nil {
 		return runner.Terminal(fmt.Errorf("%s: %w", op, err))

@@ -46,7 +46,8 @@ type plant struct {
 	*fixture.Rig
 	*Controller
 	disk     *pretendDisk
-	recycles error // what recycling ends with
+	recycles error  // what recycling ends with
+	during   func() // called while a volume is recycled or its backend deleted
 }
 
 func newPlant(t *testing.T, live []runtime.Object, cached ...runtime.Object) *plant {
@@ -58,6 +59,7 @@ func newPlant(t *testing.T, live []runtime.Object, cached ...runtime.Object) *pl
 		Disk: r.disk, ProvisionsHostPaths: true, Clock: r.Clock,
 		Recycle: func(_ context.Context, _ *recycle.Recycler, _ *corev1.PersistentVolume, say func(string, string)) error {
 			r.disk.did = append(r.disk.did, "recycle")
+			r.meanwhile()
 			say("Warning", "Recycler pod: slow")
 			return r.recycles
 		},
@@ -70,6 +72,12 @@ func newPlant(t *testing.T, live []runtime.Object, cached ...runtime.Object) *pl
 	r.Controller = c
 	r.Cache(t, cached...)
 	return r
+}
+
+func (r *plant) meanwhile() {
+	if r.during != nil {
+		r.during()
+	}
 }
 
 // runs carries out an operation, as the loop does that has begun it.
@@ -323,9 +331,16 @@ func TestToBeHeldBackIsNoFailureOfAnOperation(t *testing.T) {
 			if failed, _ := r.ledger.of("uid-pv", "uid-data"); failed != nil {
 				t.Errorf("told %v", failed)
 			}
-			r.ledger.run(op) // it comes back when it is let go
-			if r.ledger.begin(op, r.Clock.Now().Add(time.Hour)) {
-				t.Error("it begins a second time while it runs")
+			if r.ledger.pauses(op, r.Clock.Now()) {
+				t.Error("it pauses as after a failure")
+			}
+			r.during = func() {
+				if r.ledger.begin(op, r.Clock.Now()) {
+					t.Error("it begins a second time while it runs")
+				}
+			}
+			if err := r.perform(t.Context(), op).Err(); consistency.WasWithheld(err) == nil { // it is let go, and held once more
+				t.Errorf("ended with %v", err)
 			}
 		})
 	}

@@ -136,11 +136,17 @@ func (l *ledger) close(of schema.GroupResource) {
 	defer l.mu.RUnlock()
 	for _, a := range l.accounts {
 		a.mu.Lock()
-		delete(a.books, of)
-		if of == quota.DeviceClaims {
-			clear(a.claims) // a claim that goes now would not be missed
-		}
+		a.closeBook(of)
 		a.mu.Unlock()
+	}
+}
+
+// closeBook closes one book, and with it what is known of claims: one that goes while it is
+// closed would not be missed.
+func (a *account) closeBook(of schema.GroupResource) {
+	delete(a.books, of)
+	if of == quota.DeviceClaims {
+		clear(a.claims)
 	}
 }
 
@@ -154,7 +160,7 @@ func (a *account) prune() {
 			}
 		}
 		if len(scopes) == 0 {
-			delete(a.books, of)
+			a.closeBook(of)
 			delete(a.growth, of)
 			continue
 		}

@@ -32,9 +32,9 @@ type observedSecret struct {
 	taken bool
 }
 
-// planAccount deletes the tokens of a service account that is gone. Those that name no UID
-// are of another one that has the name now. A second deletion of the version that was looked
-// at is harmless.
+// planAccount deletes the tokens of a service account that is gone. If another account has
+// the name now, tokens without a UID are its. A second deletion of the version that was
+// looked at is harmless.
 func planAccount(o observedAccount, _ time.Time) act.Plan {
 	if o.there {
 		return act.Plan{Why: "the service account is there"}

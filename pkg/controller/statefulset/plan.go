@@ -99,7 +99,7 @@ func (o observed) from(update *appsv1.ControllerRevision, now time.Time) act.Pla
 func (o observed) proceed(now time.Time) act.Plan {
 	c := decide(o, now)
 	p := act.Plan{
-		Why: o.explain(c), Stages: o.stages(c), RequeueAfter: c.look, Prompt: c.ordered,
+		Why: o.explain(c), Stages: o.stages(c), RequeueAfter: c.look, Due: true, Prompt: c.ordered,
 		Status: func(r act.Results) act.Step { return o.report(c, r) },
 		Counts: func(r act.Results) []act.Count { return o.gauges(r, now) },
 	}
@@ -108,7 +108,7 @@ func (o observed) proceed(now time.Time) act.Plan {
 		return p
 	}
 	next := func(r act.Results) act.Plan {
-		after := act.Plan{RequeueAfter: c.look, Counts: p.Counts}
+		after := act.Plan{RequeueAfter: c.look, Due: true, Counts: p.Counts}
 		steps := revisions.Removals(past)
 		if report := o.report(c, r); report != nil {
 			steps = append([]act.Step{report}, steps...)

@@ -160,5 +160,6 @@ func (p *places) move(name string, to *place) {
 	p.of[name] = to
 	if to == nil {
 		delete(p.of, name)
+		delete(p.missed, name)
 	}
 }

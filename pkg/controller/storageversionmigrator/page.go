@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -72,10 +73,16 @@ func planPage(o observedPage, now time.Time) act.Plan {
 	}
 }
 
-// following takes one object after the other, up to the first that is refused for good.
+// following takes one object after the other, up to the first that is refused for good or
+// whose resource is not found.
 func following(todo []act.Step, so act.Results) []act.Stage {
-	if len(so) == len(todo) || len(so) > 0 && outcomeOf(so[len(so)-1].Err) == refused {
+	if len(so) == len(todo) {
 		return nil
+	}
+	if len(so) > 0 {
+		if last := so[len(so)-1].Err; apierrors.IsNotFound(last) || outcomeOf(last) == refused {
+			return nil
+		}
 	}
 	return act.Stages(todo[len(so)])
 }
@@ -97,7 +104,7 @@ func (o observedPage) ended(so act.Results, now time.Time) act.Plan {
 	switch {
 	case again != nil:
 		p := o.goOn("some objects could not be written now", all)
-		p.Note, p.Retry, p.RequeueAfter = o.moved(o.at.next, all), func(act.Results) error { return again }, 0
+		p.Note, p.Retry = o.moved(o.at.next, all), func(act.Results) error { return again }
 		return p
 	case o.next != "":
 		return o.goOn("there are more objects", all)

@@ -104,16 +104,22 @@ func (d *Drivers) scan(ctx context.Context) {
 			return
 		}
 	}
+	var each sync.WaitGroup
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
-		name, program := d.driverIn(entry.Name())
-		known, was := before[name]
-		if found, is := d.look(ctx, program, known, was); is {
-			now[name] = found
-		}
+		each.Go(func() {
+			name, program := d.driverIn(entry.Name())
+			known, was := before[name]
+			if found, is := d.look(ctx, program, known, was); is {
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				now[name] = found
+			}
+		})
 	}
+	each.Wait()
 	d.mu.Lock()
 	d.known = now
 	d.mu.Unlock()

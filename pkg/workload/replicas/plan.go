@@ -45,7 +45,7 @@ func (o Observed) scale(active []*corev1.Pod, now time.Time) act.Plan {
 	wanted := o.decide(active, now)
 	p := act.Plan{
 		Why:          wanted.Why,
-		RequeueAfter: act.Soonest(pods.NextAvailable(active, o.Set.MinReadySeconds, now), wanted.wait(now)),
+		RequeueAfter: act.Soonest(pods.NextAvailable(active, o.Set.MinReadySeconds, now), wanted.wait(now)), Due: true,
 		Status: func(r act.Results) act.Step {
 			status := statusOf(o, active, failureOf(r), now)
 			status.Conditions = withBackoff(status.Conditions, o.Allowance, wanted, now)

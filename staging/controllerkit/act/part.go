@@ -43,7 +43,10 @@ func (s Part) deletion() *Delete {
 	var found *Delete
 	for _, stage := range s.Stages {
 		for _, step := range stage.Steps {
-			if d, is := step.(Delete); is {
+			switch d := step.(type) {
+			case Part:
+				return nil
+			case Delete:
 				if found != nil || d.Optional {
 					return nil
 				}

@@ -38,6 +38,9 @@ type Plan struct {
 	RequeueAfter time.Duration
 	// RequeueAt asks for one at that time, however long the steps take; zero for none.
 	RequeueAt time.Time
+	// Due: that reconcile is asked for also when a step fails. It is for a time that matters
+	// by itself, such as a deadline, and not for one that comes again and again.
+	Due bool
 	// Await returns when to reconcile again in place of a retry with backoff, because what
 	// became of the steps shows that the caches are behind; 0 if it does not. It is pure.
 	Await func(Results) time.Duration

@@ -48,7 +48,11 @@ func Parallel(ctx context.Context, count int, do func(ctx context.Context, i int
 	for i := range count {
 		wg.Go(func() {
 			defer func() {
-				if p := recover(); p != nil {
+				switch p := recover().(type) {
+				case nil:
+				case *Panic: // of calls within this one
+					panicked.Store(p)
+				default:
 					panicked.Store(&Panic{Value: p, Stack: debug.Stack()})
 				}
 			}()

@@ -49,6 +49,10 @@ func TestSlowStartStopsAfterTheBatchThatFails(t *testing.T) {
 func TestAPanicReachesTheCaller(t *testing.T) {
 	for name, call := range map[string]func(do func(context.Context, int) error) error{
 		"side by side": func(do func(context.Context, int) error) error { _, err := Parallel(t.Context(), 3, do); return err },
+		"one in the other": func(do func(context.Context, int) error) error {
+			_, err := Parallel(t.Context(), 2, func(ctx context.Context, _ int) error { _, err := Parallel(ctx, 3, do); return err })
+			return err
+		},
 		"slow start": func(do func(context.Context, int) error) error {
 			_, err := SlowStart(t.Context(), 3, 1, do)
 			return err

@@ -27,7 +27,7 @@ func (t *Tracker[K]) Look(ctx context.Context, key K) error {
 
 // looksAtOnce bounds the looks for one key, so that a cache that is far behind does not
 // keep the workers and the API server busy. The others come at the next hold.
-const looksAtOnce = 20
+const looksAtOnce = 50
 
 // due returns the looks whose time has come, as many as are made at once.
 func (t *Tracker[K]) due(key K) []func(context.Context) error {

