@@ -12,8 +12,13 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	clientfeatures "k8s.io/client-go/features"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/featuregate"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/controller-manager/pkg/clientbuilder"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
@@ -143,6 +148,21 @@ func TestEveryControllerIsHeldBack(t *testing.T) {
 	}
 	if err := client.CoreV1().Pods("bank").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 		t.Errorf("a cloud cannot write into another: %v", err)
+	}
+}
+
+// Caches may be read as CBOR, which nobody here encodes.
+func TestNobodyWritesCBOR(t *testing.T) {
+	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, featuregate.Feature(clientfeatures.ClientsAllowCBOR), true)
+	cc, server := pausedTerm(t, "nobody")
+	cc.process.Kubeconfig.ContentType = kruntime.ContentTypeCBOR
+	hand, err := cc.handFor(t.Context(), Controller{Name: names.ReplicaSetController, Account: "replicaset-controller"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}
+	if err := hand.Client.Delete(t.Context(), pod); err != nil || server.all() == "" {
+		t.Errorf("a deletion is not sent: %v", err)
 	}
 }
 

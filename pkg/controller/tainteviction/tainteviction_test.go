@@ -153,19 +153,21 @@ func TestWhatWakesANode(t *testing.T) {
 	soft := corev1.Taint{Key: "s", Effect: corev1.TaintEffectNoSchedule}
 	for name, tc := range map[string]struct {
 		before, after *corev1.Node
-		want          bool
+		initial, want bool
 	}{
-		"a node without taints comes": {nil, node(), true},
-		"a new node with a taint":     {nil, node(soft, taint("a")), true},
-		"a taint of another effect":   {node(taint("a")), node(soft, taint("a")), false},
-		"a taint comes":               {node(soft), node(soft, taint("a")), true},
-		"a taint goes":                {node(taint("a"), taint("b")), node(taint("b")), true},
-		"one taint for another":       {node(taint("a")), node(taint("b")), true},
-		"a node that is gone":         {node(taint("a")), nil, false},
+		"a node without taints comes": {nil, node(), false, true},
+		"it was there at the start":   {nil, node(), true, false},
+		"a new node with a taint":     {nil, node(soft, taint("a")), false, true},
+		"it had it at the start":      {nil, node(taint("a")), true, true},
+		"a taint of another effect":   {node(taint("a")), node(soft, taint("a")), false, false},
+		"a taint comes":               {node(soft), node(soft, taint("a")), false, true},
+		"a taint goes":                {node(taint("a"), taint("b")), node(taint("b")), false, true},
+		"one taint for another":       {node(taint("a")), node(taint("b")), false, true},
+		"a node that is gone":         {node(taint("a")), nil, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var woken wakes
-			wakeNode(runner.Change[corev1.Node]{Old: tc.before, New: tc.after}, &woken)
+			wakeNode(runner.Change[corev1.Node]{Old: tc.before, New: tc.after, Initial: tc.initial}, &woken)
 			if got := len(woken) == 1; got != tc.want {
 				t.Errorf("woken: %v", woken)
 			}
