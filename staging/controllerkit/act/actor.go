@@ -136,11 +136,7 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		case p.TerminalIf != nil && p.Err == nil && failed != nil && p.TerminalIf(failed):
 			return runner.Terminal(failed)
 		}
-		ended := runner.Done(p.Err, failed).RequeueAfter(wait)
-		if p.Due {
-			ended = ended.Due()
-		}
-		return ended
+		return p.ended(failed, wait)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
 // Plan is what one reconcile wants, and why. The zero value wants nothing.
@@ -232,6 +234,15 @@ type Count struct {
 	Value    float64
 	// Since, if given, adds the seconds that have passed since then to Value.
 	Since time.Time
+}
+
+// ended is how a reconcile ends that neither waits nor is given up.
+func (p Plan) ended(failed error, wait time.Duration) runner.Result {
+	result := runner.Done(p.Err, failed).RequeueAfter(wait)
+	if p.Due {
+		return result.Due()
+	}
+	return result
 }
 
 func (p Plan) count(clock clock.PassiveClock, results Results) {

@@ -24,7 +24,7 @@ var (
 	conflict = apierrors.NewConflict(pods, "a", errors.New("changed"))
 	invalid  = apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "a", nil)
 	lost     = apierrors.NewTimeoutError("no answer", 0)
-	cut      = fmt.Errorf("post: %w", context.Canceled)
+	errCut   = fmt.Errorf("post: %w", context.Canceled)
 	exists   = apierrors.NewAlreadyExists(pods, "a")
 	ending   = func() error {
 		err := apierrors.NewForbidden(pods, "a", errors.New("being terminated"))
@@ -95,7 +95,7 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 		"made":                     {create("a"), nil, nil, Done, "Normal Made Made a", true},
 		"not made":                 {create("a"), nil, forbidden, Refused, "Warning NotMade Not made: " + forbidden.Error(), false},
 		"perhaps made":             {create("a"), nil, lost, Uncertain, "Warning NotMade Not made: " + lost.Error(), true},
-		"cut at the end":           {create("a"), nil, cut, Uncertain, "", true},
+		"cut at the end":           {create("a"), nil, errCut, Uncertain, "", true},
 		"there already":            {create("a"), pod("a"), exists, Refused, "Warning NotMade Not made: " + exists.Error(), false},
 		"there already, as good":   {mayExist, pod("a"), nil, Existed, "", false},
 		"there already, untold":    {untold, pod("a"), exists, Refused, "", false},
