@@ -172,8 +172,8 @@ func TestAFailureIsReportedAndTriedAgain(t *testing.T) {
 	}
 }
 
-// The caches give the pods in any order. What is told must not change with it: each change
-// of a status wakes its budget at once.
+// The caches return pods in random order. The message must not depend on it: each write of
+// the status wakes the budget again.
 func TestTheSamePodIsNamed(t *testing.T) {
 	pods := []runtime.Object{budget(maxUnavailable("1"))}
 	for i := range 20 {

@@ -114,7 +114,7 @@ func TestWhatFollowsFromAnAbsence(t *testing.T) {
 	}
 }
 
-// One object may be served as two resources, of which one goes.
+// The API may serve one object under two resources, and then stop serving one of them.
 func TestAnObjectOfTwoResourcesOutlivesOneOfThem(t *testing.T) {
 	for name, tc := range map[string]struct {
 		gone []*kind

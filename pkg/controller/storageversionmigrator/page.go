@@ -53,30 +53,30 @@ func planPage(o observedPage, now time.Time) act.Plan {
 	case o.expired:
 		return o.goOn("the list has expired: it continues with the current objects", o.at.migrated)
 	}
-	var todo []act.Step
+	var patches []act.Step
 	for i := range o.objects {
 		if object := &o.objects[i]; !stored(object, o.m.Status.ResourceVersion) {
-			todo = append(todo, act.Apply{
+			patches = append(patches, act.Apply{
 				Of: act.InResource(o.at.target.gvr, object.Namespace, object.Name), Configuration: emptyPatch(o.at.target, object),
 				Manager: name, Required: true,
 			})
 		}
 	}
-	if len(todo) == 0 {
+	if len(patches) == 0 {
 		return o.ended(nil, now)
 	}
 	then := func(so act.Results) act.Plan { return o.ended(so, so[len(so)-1].At) }
 	return act.Plan{
-		Why:    fmt.Sprintf("%d of %d objects of this page are migrated, %d were before", len(todo), len(o.objects), o.at.migrated),
-		Stages: act.Stages(act.Part{Of: act.InResource(o.at.target.gvr, "", ""), Then: func(so act.Results) []act.Stage { return following(todo, so) }}),
+		Why:    fmt.Sprintf("%d of %d objects of this page are migrated, %d were before", len(patches), len(o.objects), o.at.migrated),
+		Stages: act.Stages(act.Part{Of: act.InResource(o.at.target.gvr, "", ""), Then: func(so act.Results) []act.Stage { return following(patches, so) }}),
 		Then:   then, Else: then,
 	}
 }
 
 // following takes one object after the other, up to the first that is refused for good or
 // whose resource is not found.
-func following(todo []act.Step, so act.Results) []act.Stage {
-	if len(so) == len(todo) {
+func following(patches []act.Step, so act.Results) []act.Stage {
+	if len(so) == len(patches) {
 		return nil
 	}
 	if len(so) > 0 {
@@ -84,7 +84,7 @@ func following(todo []act.Step, so act.Results) []act.Stage {
 			return nil
 		}
 	}
-	return act.Stages(todo[len(so)])
+	return act.Stages(patches[len(so)])
 }
 
 // ended is what follows from what became of the objects of a page.

@@ -275,7 +275,7 @@ func TestADeletionOfAllIsWeighed(t *testing.T) {
 
 const uid = types.UID("of what was listed")
 
-// twoPages answers a list of which the first page is on its way out.
+// twoPages answers a list in two pages; all objects of the first are being deleted.
 func twoPages(list client.ObjectList, from string) error {
 	pods := []corev1.Pod{*pod("a"), *pod("b")}
 	for i := range pods {

@@ -107,15 +107,12 @@ func (h *hand) removeSome(ctx context.Context, s DeleteAll, most int) error {
 }
 
 func (h *hand) removeListed(ctx context.Context, s DeleteAll, listed client.Object) error {
-	of, uid := blank(s.Of), listed.GetUID()
+	of := blank(s.Of)
 	of.SetName(listed.GetName())
-	options := &client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
-	if s.Propagation != "" {
-		options.PropagationPolicy = &s.Propagation
-	}
-	err := h.client.Delete(asCounted(ctx), of, options)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // it has gone, or another has its name
+	of.SetUID(listed.GetUID())
+	err := h.remove(asCounted(ctx), Delete{Of: of, Propagation: s.Propagation, Listed: true}).Err
+	if apierrors.IsConflict(err) {
+		return nil // another object has its name
 	}
 	return err
 }
