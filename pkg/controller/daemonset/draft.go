@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/revisions"
@@ -202,12 +201,7 @@ func inTurn(after, a, b string) int {
 // noted is what is remembered of it all. A deletion that was held back is none.
 func (d *draft) noted(results act.Results) any {
 	n := noted{terms: d.terms, at: d.at, whole: d.whole, entries: d.entries, after: d.after}
-	held := map[types.UID]bool{}
-	for _, result := range results {
-		if result.Became == act.OnHold {
-			held[result.Step.About().GetUID()] = true
-		}
-	}
+	held := results.Held()
 	for _, r := range d.remove {
 		if r.why == failed && !held[r.pod.UID] && !(d.patient && rejections.Rejected(r.pod)) {
 			n.failed = append(n.failed, failures(d.set, r.node))

@@ -242,12 +242,7 @@ func (s step) of(pod *corev1.Pod, why reason, now time.Time) act.Step {
 // counts are the tries, also those that failed, and the failures. What was held back was
 // not tried.
 func counts(tried []*corev1.Pod, why reason, results act.Results) []act.Count {
-	held := map[types.UID]bool{}
-	for _, r := range results {
-		if r.Became == act.OnHold {
-			held[r.Step.About().GetUID()] = true
-		}
-	}
+	held := results.Held()
 	var all []act.Count
 	for _, pod := range tried {
 		if !held[pod.UID] {

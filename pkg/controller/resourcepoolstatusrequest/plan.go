@@ -3,7 +3,6 @@ package resourcepoolstatusrequest
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -100,7 +99,7 @@ func write(r *resourcev1alpha3.ResourcePoolStatusRequest, status *resourcev1alph
 		Stages:       act.Stages(act.Status{Of: r, Set: func(o client.Object) { o.(*resourcev1alpha3.ResourcePoolStatusRequest).Status = status }}),
 		RequeueAfter: keptAnswered,
 		Counts: func(results act.Results) []act.Count {
-			if slices.ContainsFunc(results, func(r act.Result) bool { return r.Became == act.OnHold }) {
+			if len(results.Held()) > 0 {
 				return nil
 			}
 			counts := []act.Count{{Adds: processed.WithLabelValues(driver), Value: 1}, {Observes: processingSeconds.WithLabelValues(driver), Since: now}}

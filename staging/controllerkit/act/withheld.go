@@ -4,6 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
@@ -47,4 +49,15 @@ func (p Plan) heldBack(results Results, wait time.Duration) (runner.Result, bool
 		wait = max(wait, idle)
 	}
 	return runner.Done(withheld).RequeueAfter(wait), true
+}
+
+// Held are the UIDs of the objects of the steps that are on hold.
+func (r Results) Held() map[types.UID]bool {
+	held := map[types.UID]bool{}
+	for _, result := range r {
+		if result.Became == OnHold {
+			held[result.Step.About().GetUID()] = true
+		}
+	}
+	return held
 }
