@@ -26,6 +26,8 @@ type cluster struct {
 	view  view
 	// braked: the brake is on.
 	braked bool
+	// allDown: the last pass found nodes, but no zone with a ready one.
+	allDown bool
 	// visited are the nodes of this pass.
 	visited []*memory
 	found   findings
@@ -95,8 +97,9 @@ func (c *cluster) visit(node *corev1.Node, leaseOf func(string) *coordinationv1.
 	if !r.known && r.status == corev1.ConditionUnknown {
 		c.found.pods = append(c.found.pods, node.Name)
 	}
-	if !known && r.tainted && c.round > 1 {
-		r.order = orderClear // what a node of that name has left behind
+	if r.tainted && r.order == noOrder && (!known && c.round > 1 || c.allDown && !r.excluded) {
+		// What a node of that name has left behind, or what was still on its way when all were ordered off.
+		r.order = orderClear
 	}
 	r.round = c.round
 	if r.see(node, leaseOf(r.leaseKey), c.now); r.probe.Equal(c.now) {
@@ -119,6 +122,9 @@ func (c *cluster) count(r *memory) {
 		} else {
 			z.notReady++
 		}
+	}
+	if c.braked && r.order == orderTaint {
+		r.order = noOrder // it gets another turn when the brake is off
 	}
 	c.queue(r, z)
 	if r.silent && r.status != corev1.ConditionUnknown || r.order != noOrder {
@@ -183,6 +189,7 @@ func (c *cluster) end() *findings {
 			r.hear(c.now)
 		}
 	}
+	c.allDown = allDown(c.zones)
 	for name, z := range c.zones {
 		if z.members == 0 {
 			delete(c.zones, name)

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	nodeutil "k8s.io/component-helpers/node/util"
 )
 
 const (
@@ -43,7 +44,7 @@ func conditionsOfSilence(node *corev1.Node, now time.Time) []corev1.NodeConditio
 	at := metav1.NewTime(now)
 	var set []corev1.NodeCondition
 	for _, of := range heartbeatConditions {
-		posted := condition(node, of)
+		_, posted := nodeutil.GetNodeCondition(&node.Status, of)
 		switch {
 		case posted == nil:
 			set = append(set, corev1.NodeCondition{
@@ -73,7 +74,7 @@ func inOrder(node *corev1.Node, set []corev1.NodeCondition) []conditionKey {
 		order = append(order, conditionKey{c.Type})
 	}
 	for _, c := range set {
-		if condition(node, c.Type) == nil {
+		if _, has := nodeutil.GetNodeCondition(&node.Status, c.Type); has == nil {
 			order = append(order, conditionKey{c.Type})
 		}
 	}

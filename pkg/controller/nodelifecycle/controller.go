@@ -182,11 +182,13 @@ type note struct {
 	// next is how long until the zones let another node through, if more wait.
 	next time.Duration
 	more bool
-	// node is what the rest is about: seen if it was read live, an order carried out, and the
-	// version whose report got no answer.
-	node       *corev1.Node
-	seen       bool
+	// node is what the rest is about.
+	node *corev1.Node
+	// seen: it was read live.
+	seen bool
+	// carriedOut is the order that was carried out.
 	carriedOut order
+	// unanswered is the version whose report got no answer.
 	unanswered string
 	// trouble: the API server could not take a write.
 	trouble bool

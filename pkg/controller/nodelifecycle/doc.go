@@ -43,10 +43,5 @@
 // be tainted; it writes nothing. All writes of one node are made under the key of that
 // node, from its latest cached state.
 //
-// Besides these looks it differs from the original in three things. A restart leaves the
-// NoExecute taints of lost nodes as they are; the original takes them off and puts them
-// on again, so that all waiting starts again. A rate of exactly 1 is set again after
-// a full disruption like any other. And NoExecute taints are swapped or taken
-// off with the NoSchedule taints, in one request at the event that says why,
-// and not up to a monitor period later.
+// docs/differences.md says where it differs from the original.
 package nodelifecycle

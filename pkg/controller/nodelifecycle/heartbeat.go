@@ -5,6 +5,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodeutil "k8s.io/component-helpers/node/util"
 )
 
 // graces are the times a node may be silent.
@@ -40,7 +41,7 @@ func (h *heartbeat) hear(now time.Time) { h.probe, h.proven = now, false }
 // counts as heard from now, so that a restart costs no node its grace period;
 // one without counts from its creation.
 func (h *heartbeat) see(node *corev1.Node, lease *coordinationv1.Lease, now time.Time) {
-	ready := condition(node, corev1.NodeReady)
+	_, ready := nodeutil.GetNodeCondition(&node.Status, corev1.NodeReady)
 	posted := ready != nil
 	switch {
 	case !h.known && !posted:
@@ -100,19 +101,9 @@ func (h *heartbeat) silent(g graces, now time.Time) bool {
 	return now.After(h.probe.Add(grace))
 }
 
-// condition finds a condition without copying it; nil if the node has none of this type.
-func condition(node *corev1.Node, of corev1.NodeConditionType) *corev1.NodeCondition {
-	for i := range node.Status.Conditions {
-		if node.Status.Conditions[i].Type == of {
-			return &node.Status.Conditions[i]
-		}
-	}
-	return nil
-}
-
 // readyStatus is the status of the Ready condition, empty if there is none.
 func readyStatus(node *corev1.Node) corev1.ConditionStatus {
-	if ready := condition(node, corev1.NodeReady); ready != nil {
+	if _, ready := nodeutil.GetNodeCondition(&node.Status, corev1.NodeReady); ready != nil {
 		return ready.Status
 	}
 	return ""

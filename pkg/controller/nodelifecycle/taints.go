@@ -149,10 +149,5 @@ func (p taintPlan) apply(node *corev1.Node, now time.Time) []corev1.Taint {
 }
 
 func has(node *corev1.Node, t taintID) bool {
-	for i := range node.Spec.Taints {
-		if node.Spec.Taints[i].Key == t.key && node.Spec.Taints[i].Effect == t.effect {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(node.Spec.Taints, func(on corev1.Taint) bool { return on.Key == t.key && on.Effect == t.effect })
 }

@@ -305,6 +305,30 @@ func TestTheBrake(t *testing.T) {
 	}
 }
 
+// A node may have been let through, and its taint be refused, when the brake is applied.
+func TestTheBrakeTakesTurnsBack(t *testing.T) {
+	w := newCacheWorld(100, 0.3)
+	last := w.nodes[99]
+	w.nodes[99] = node(last.Name, ready("False"))
+	w.run(t, 60)
+	equal(t, "let through", w.cluster.evict(w.now).through, []string{last.Name})
+	if f := w.run(t, 5); !slices.Equal(f.wake, []string{last.Name}) {
+		t.Fatalf("woken: %v, want the node until its taint is written", f.wake)
+	}
+	w.stop(60)
+	w.run(t, 40)
+	w.cluster.view.trouble = w.now
+	if f := w.run(t, 30); !w.cluster.braked || len(f.wake) > 0 || w.cluster.nodes[last.Name].order != noOrder {
+		t.Errorf("brake %v, woken: %v, order %d", w.cluster.braked, f.wake, w.cluster.nodes[last.Name].order)
+	}
+	if w.run(t, 50); w.cluster.braked {
+		t.Fatal("the brake is still on")
+	}
+	if through := w.cluster.evict(w.now).through; len(through) != 1 {
+		t.Errorf("let through when the brake is off: %v", through)
+	}
+}
+
 func TestWhatAppliesTheBrake(t *testing.T) {
 	kinds := map[rune]memory{
 		'.': {status: "True"},

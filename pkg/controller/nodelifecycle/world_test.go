@@ -11,6 +11,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	nodeutil "k8s.io/component-helpers/node/util"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
@@ -61,7 +62,7 @@ func (w *world) edit(name string, change func(*corev1.Node)) {
 
 func (w *world) setReady(name string, status corev1.ConditionStatus) {
 	w.edit(name, func(n *corev1.Node) {
-		c := condition(n, corev1.NodeReady)
+		_, c := nodeutil.GetNodeCondition(&n.Status, corev1.NodeReady)
 		c.Status, c.LastHeartbeatTime = status, metav1.NewTime(w.now)
 	})
 	w.write(name) // an event
@@ -144,7 +145,7 @@ func (w *world) write(name string) {
 	if set := memory.silence(n, w.now); len(set) > 0 {
 		w.edit(name, func(n *corev1.Node) {
 			for _, c := range set {
-				if old := condition(n, c.Type); old != nil {
+				if _, old := nodeutil.GetNodeCondition(&n.Status, c.Type); old != nil {
 					*old = c
 				} else {
 					n.Status.Conditions = append(n.Status.Conditions, c)
@@ -398,6 +399,44 @@ func TestANodeThatIsReadyLosesItsTurn(t *testing.T) {
 		t.Errorf("order %d is kept", got)
 	}
 	equal(t, "at its next turn", through(10*time.Second, node("a", ready("False")), well), []string{"a"})
+}
+
+// A taint may still be on its way to the cache when all taints are ordered off.
+func TestATaintThatComesLateIsClearedInAFullDisruption(t *testing.T) {
+	const taint = "node.kubernetes.io/not-ready:NoExecute"
+	down := node("b", ready("False"))
+	late := node("a", ready("False"), taints(taint))
+	for name, tc := range map[string]struct {
+		a, between *corev1.Node
+		want       order
+	}{
+		"on a node like others":                {a: late, want: orderClear},
+		"on a node that does not count":        {a: node("a", ready("False"), taints(taint), labels(labelExcludeDisruption+"=")), want: noOrder},
+		"not on this node":                     {a: node("a", ready("False")), want: noOrder},
+		"put on again after another was ready": {a: late, between: node("b", ready("True")), want: orderClear},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, through := lineup()
+			before := tc.a.DeepCopy()
+			before.Spec.Taints = nil
+			through(0, before, node("b", ready("True")))
+			c.carriedOut(before, orderTaint)
+			through(20*time.Second, before, down)
+			c.carriedOut(before, orderClear) // the cache did not show that there is anything to clear
+			if tc.between != nil {
+				through(30*time.Second, before, tc.between)
+				c.carriedOut(before, orderTaint)
+			}
+			c.begin(noon.Add(40 * time.Second))
+			for _, n := range []*corev1.Node{tc.a, down} {
+				c.visit(n, func(string) *coordinationv1.Lease { return nil })
+			}
+			c.answer(c.ask(), nil, nil, c.now)
+			if f := c.end(); c.nodes["a"].order != tc.want || slices.Contains(f.wake, "a") != (tc.want != noOrder) {
+				t.Errorf("order %d, want %d; woken: %v", c.nodes["a"].order, tc.want, f.wake)
+			}
+		})
+	}
 }
 
 func TestTheZoneThatIsNextSaysWhenToLookAgain(t *testing.T) {

@@ -117,3 +117,15 @@ func (z *zone) move(r rates, allAre, allWere bool, now time.Time) {
 	}
 	z.state = state
 }
+
+// allDown reports whether there are nodes to judge by, and no zone has a ready one.
+func allDown(zones map[string]*zone) bool {
+	down := false
+	for _, z := range zones {
+		if z.size() > 0 && z.state != stateFull {
+			return false
+		}
+		down = down || z.size() > 0
+	}
+	return down
+}
