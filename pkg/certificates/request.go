@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,19 +48,11 @@ func Decided(csr *certificatesv1.CertificateSigningRequest) bool {
 
 // Failed reports whether a signer has refused the request.
 func Failed(csr *certificatesv1.CertificateSigningRequest) bool {
-	for _, condition := range csr.Status.Conditions {
-		if condition.Type == certificatesv1.CertificateFailed && (condition.Status == "" || condition.Status == corev1.ConditionTrue) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
+		return c.Type == certificatesv1.CertificateFailed && (c.Status == "" || c.Status == corev1.ConditionTrue)
+	})
 }
 
 func has(csr *certificatesv1.CertificateSigningRequest, kind certificatesv1.RequestConditionType) bool {
-	for _, condition := range csr.Status.Conditions {
-		if condition.Type == kind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool { return c.Type == kind })
 }

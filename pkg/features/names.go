@@ -30,22 +30,14 @@ const (
 	HPAConfigurableTolerance featuregate.Feature = "HPAConfigurableTolerance"
 	// HPAScaleToZero lets an autoscaler scale to no replicas.
 	HPAScaleToZero featuregate.Feature = "HPAScaleToZero"
-	// JobManagedBy leaves Jobs alone that name another controller.
-	JobManagedBy featuregate.Feature = "JobManagedBy"
-	// JobPodReplacementPolicy lets a Job wait until a pod is gone before replacing it.
-	JobPodReplacementPolicy featuregate.Feature = "JobPodReplacementPolicy"
 	// MaxUnavailableStatefulSet lets a rolling update of a StatefulSet take down
 	// several pods at a time.
 	MaxUnavailableStatefulSet featuregate.Feature = "MaxUnavailableStatefulSet"
 	// MultiCIDRServiceAllocator makes the ServiceCIDR controller run.
 	MultiCIDRServiceAllocator featuregate.Feature = "MultiCIDRServiceAllocator"
-	// MutablePodResourcesForSuspendedJobs lets the resources of a suspended Job change.
-	MutablePodResourcesForSuspendedJobs featuregate.Feature = "MutablePodResourcesForSuspendedJobs"
 	// MutableSchedulingDirectivesForSuspendedJobs lets the scheduling directives
 	// of a suspended Job change.
 	MutableSchedulingDirectivesForSuspendedJobs featuregate.Feature = "MutableSchedulingDirectivesForSuspendedJobs"
-	// OrderedNamespaceDeletion deletes the pods of a namespace before the rest.
-	OrderedNamespaceDeletion featuregate.Feature = "OrderedNamespaceDeletion"
 	// PersistentVolumeClaimUnusedSinceTime reports since when a claim is unused.
 	PersistentVolumeClaimUnusedSinceTime featuregate.Feature = "PersistentVolumeClaimUnusedSinceTime"
 	// PodCertificateRequest makes the cleaner of PodCertificateRequests run.
@@ -54,14 +46,8 @@ const (
 	PodDeletionCost featuregate.Feature = "PodDeletionCost"
 	// PodLevelResources lets a pod have resources as a whole.
 	PodLevelResources featuregate.Feature = "PodLevelResources"
-	// PreferSameTrafficDistribution adds the hints of PreferSameZone and PreferSameNode.
-	PreferSameTrafficDistribution featuregate.Feature = "PreferSameTrafficDistribution"
-	// RecoverVolumeExpansionFailure lets a claim recover from a failed expansion.
-	RecoverVolumeExpansionFailure featuregate.Feature = "RecoverVolumeExpansionFailure"
 	// SELinuxChangePolicy makes the SELinux warning controller available.
 	SELinuxChangePolicy featuregate.Feature = "SELinuxChangePolicy"
-	// SeparateTaintEvictionController makes taint eviction a controller of its own.
-	SeparateTaintEvictionController featuregate.Feature = "SeparateTaintEvictionController"
 	// StatefulSetSemanticRevisionComparison compares revisions by meaning
 	// before it makes a new one.
 	StatefulSetSemanticRevisionComparison featuregate.Feature = "StatefulSetSemanticRevisionComparison"

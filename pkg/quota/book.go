@@ -71,9 +71,6 @@ func NewBook(of schema.GroupResource, growth Growth) *Book {
 	}
 }
 
-// Len is how many objects are in the book.
-func (b *Book) Len() int { return len(b.objects) }
-
 // Put notes what the object of that name uses now, and reports whether that
 // changed. A usage that will expire (Until) counts as changed.
 func (b *Book) Put(name string, u Usage) bool {

@@ -121,17 +121,3 @@ func (s *Source) attachable() *Source {
 	}
 	return s
 }
-
-// InTreePlugin is the name of the former in-tree plugin of a PersistentVolume and of the
-// CSI driver that is in its place; empty if it has none.
-func InTreePlugin(pv *corev1.PersistentVolume) (plugin, driver string) {
-	plugin, err := translator.GetInTreePluginNameFromSpec(pv, nil)
-	if err != nil {
-		return "", ""
-	}
-	driver, err = translator.GetCSINameFromInTreeName(plugin)
-	if err != nil {
-		return "", ""
-	}
-	return plugin, driver
-}

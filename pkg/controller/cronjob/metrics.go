@@ -13,10 +13,6 @@ var (
 		Help:    "How long after its time a Job of a CronJob was created.",
 		Buckets: metrics.ExponentialBuckets(1, 2, 10),
 	})
-
-	registerOnce sync.Once
 )
 
-func register() {
-	registerOnce.Do(func() { legacyregistry.MustRegister(creationSkew) })
-}
+var register = sync.OnceFunc(func() { legacyregistry.MustRegister(creationSkew) })

@@ -17,13 +17,9 @@ var (
 		Help:           "Reconciles that were skipped because the cache of this resource did not show the controller's own writes yet.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"group", "resource"})
-
-	registerOnce sync.Once
 )
 
-func registerMetrics() {
-	registerOnce.Do(func() { legacyregistry.MustRegister(staleSyncSkips) })
-}
+var registerMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(staleSyncSkips) })
 
 // countHeld counts each resource once for which a key had to wait.
 func countHeld(behind []consistency.Behind) {

@@ -16,10 +16,6 @@ var (
 		Subsystem: "ephemeral_volume_controller", Name: "create_failures_total", StabilityLevel: metrics.ALPHA,
 		Help: "Requests to create the claim of an ephemeral volume that failed.",
 	})
-
-	registerOnce sync.Once
 )
 
-func register() {
-	registerOnce.Do(func() { legacyregistry.MustRegister(creates, createFailures) })
-}
+var register = sync.OnceFunc(func() { legacyregistry.MustRegister(creates, createFailures) })

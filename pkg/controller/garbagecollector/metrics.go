@@ -12,10 +12,6 @@ var (
 		Subsystem: "garbagecollector_controller", Name: "resources_sync_error_total", StabilityLevel: metrics.ALPHA,
 		Help: "How often a resource could not be watched, or an API group could not be discovered.",
 	})
-
-	registerOnce sync.Once
 )
 
-func register() {
-	registerOnce.Do(func() { legacyregistry.MustRegister(syncErrors) })
-}
+var register = sync.OnceFunc(func() { legacyregistry.MustRegister(syncErrors) })

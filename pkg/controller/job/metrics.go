@@ -33,14 +33,11 @@ var (
 	createdPods      = counter("job_pods_creation_total", "Creations of pods for Jobs, by reason and status.", metrics.ALPHA, "reason", "status")
 	managedByOthers  = counter("jobs_by_external_controller_total", "Jobs that another controller manages (spec.managedBy).", metrics.ALPHA, "controller_name")
 	staleSyncSkips   = counter("stale_sync_skips_total", "Reconciles that were skipped because the cache of this resource did not show the controller's own writes yet.", metrics.ALPHA, "group", "resource")
-	registerOnce     sync.Once
 	registerableSelf = []metrics.Registerable{syncDuration, syncs, finishedJobs, finishedPods, finishedIndexes, handledFailures,
 		trackedEnded, createdPods, managedByOthers, staleSyncSkips}
 )
 
-func registerMetrics() {
-	registerOnce.Do(func() { legacyregistry.MustRegister(registerableSelf...) })
-}
+var registerMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(registerableSelf...) })
 
 func modeOf(job *batchv1.Job) string {
 	if indexed(job) {

@@ -32,13 +32,9 @@ var (
 		Subsystem: subsystem, Name: "cidrset_allocation_tries_per_request", StabilityLevel: metrics.ALPHA,
 		Help: "Used blocks that were passed over before a free one was found.", Buckets: metrics.ExponentialBuckets(1, 5, 5),
 	}, label)
-
-	registerOnce sync.Once
 )
 
-func register() {
-	registerOnce.Do(func() { legacyregistry.MustRegister(most, allocations, releases, usage, tries) })
-}
+var register = sync.OnceFunc(func() { legacyregistry.MustRegister(most, allocations, releases, usage, tries) })
 
 // counts are the metrics of the cluster CIDR of that name. Each is there when it has
 // something to say; how many blocks there are is known from the start.

@@ -38,15 +38,11 @@ var (
 		Subsystem: subsystem, Name: "desired_replicas", StabilityLevel: metrics.ALPHA,
 		Help: "The number of pods that an autoscaler wants.",
 	}, []string{"namespace", "hpa_name"})
-
-	registerOnce sync.Once
 )
 
-func register() {
-	registerOnce.Do(func() {
-		legacyregistry.MustRegister(reconciliations, reconciliationTook, computations, computationTook, autoscalers, desiredReplicas)
-	})
-}
+var register = sync.OnceFunc(func() {
+	legacyregistry.MustRegister(reconciliations, reconciliationTook, computations, computationTook, autoscalers, desiredReplicas)
+})
 
 func blame(failed, user bool) string {
 	switch {

@@ -18,10 +18,6 @@ var (
 		Subsystem: subsystem, Name: "force_delete_pod_errors_total", StabilityLevel: metrics.ALPHA,
 		Help: "Failed attempts to delete a pod without a grace period, by reason.",
 	}, []string{"namespace", "reason"})
-
-	registerOnce sync.Once
 )
 
-func register() {
-	registerOnce.Do(func() { legacyregistry.MustRegister(tries, deleteErrors) })
-}
+var register = sync.OnceFunc(func() { legacyregistry.MustRegister(tries, deleteErrors) })

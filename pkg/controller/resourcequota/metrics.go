@@ -14,12 +14,10 @@ var (
 		Name: "kcm_frozen_quotas", StabilityLevel: metrics.ALPHA,
 		Help: "Resource quotas whose usage of a resource is not updated, because the resource cannot be read.",
 	}, []string{"group", "resource"})
-
-	registerOnce sync.Once
 	frozenQuotas = &frozenCount{by: map[schema.GroupResource]map[types.NamespacedName]bool{}}
 )
 
-func register() { registerOnce.Do(func() { legacyregistry.MustRegister(frozenGauge) }) }
+var register = sync.OnceFunc(func() { legacyregistry.MustRegister(frozenGauge) })
 
 // frozenCount counts quotas by what they cannot count.
 type frozenCount struct {

@@ -28,7 +28,6 @@ type source struct {
 
 // observed is a pod and the volumes that it mounts.
 type observed struct {
-	key key
 	// pod is nil when it is gone or has ended.
 	pod    *corev1.Pod
 	mounts []mount
@@ -54,7 +53,7 @@ type other struct {
 }
 
 func (c *Controller) observe(_ context.Context, k key) (observed, error) {
-	o := observed{key: k, before: c.book.of(k)}
+	o := observed{before: c.book.of(k)}
 	pod, err := reconcile.Cached[corev1.Pod](c.pods, k)
 	switch {
 	case errors.Is(err, reconcile.ErrAbsent):

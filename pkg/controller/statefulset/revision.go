@@ -3,6 +3,7 @@ package statefulset
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -91,12 +92,7 @@ func (o observed) wantedRevision(place int) revision {
 // needsCurrent reports whether a pod is to be made at the current revision.
 func (o observed) needsCurrent() bool {
 	places, _ := o.lineUp()
-	for i := range places[:min(bound(o.set), len(places))] {
-		if places[i].pod == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(places[:min(bound(o.set), len(places))], func(p place) bool { return p.pod == nil })
 }
 
 // partition is the place from which on an update goes.

@@ -13,10 +13,6 @@ var (
 		Help:    "How long after its time a Job that has ended was deleted.",
 		Buckets: metrics.ExponentialBuckets(0.1, 2, 14),
 	})
-
-	registerOnce sync.Once
 )
 
-func register() {
-	registerOnce.Do(func() { legacyregistry.MustRegister(deletionDuration) })
-}
+var register = sync.OnceFunc(func() { legacyregistry.MustRegister(deletionDuration) })

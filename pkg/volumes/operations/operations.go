@@ -19,14 +19,10 @@ var (
 		Help:    "How long an operation on a volume took, by volume plugin, operation and result.",
 		Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600},
 	}, []string{"volume_plugin", "operation_name", "status", "migrated"})
-
-	registerOnce sync.Once
 )
 
 // Register registers the metric, once.
-func Register() {
-	registerOnce.Do(func() { legacyregistry.MustRegister(duration) })
-}
+var Register = sync.OnceFunc(func() { legacyregistry.MustRegister(duration) })
 
 // Operation is what is done to a volume.
 type Operation struct {

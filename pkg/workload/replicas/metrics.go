@@ -29,13 +29,9 @@ var (
 		Help:           "Reconciles that were skipped because the cache of this resource did not show the controller's own writes yet.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"group", "resource"})
-
-	registerOnce sync.Once
 )
 
-func registerMetrics() {
-	registerOnce.Do(func() { legacyregistry.MustRegister(deletionAgeRatio, staleSyncSkips) })
-}
+var registerMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(deletionAgeRatio, staleSyncSkips) })
 
 // onHeld counts the keys of ReplicaSets that wait, and no others.
 func onHeld(kind Kind) func([]consistency.Behind) {

@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"errors"
+	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -117,10 +118,5 @@ func (h *hand) forShadow(stage Stage) Stage {
 // shadowed reports whether a shadow has taken any of the steps, so that nothing
 // follows from them.
 func (r Results) shadowed() bool {
-	for _, result := range r {
-		if result.Became == Shadowed {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r, func(result Result) bool { return result.Became == Shadowed })
 }

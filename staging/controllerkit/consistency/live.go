@@ -57,22 +57,15 @@ func (t *Tracker[K]) DeleteAnswered(ctx context.Context, key K, resource schema.
 		}
 		return Failed, err
 	}
-	gone, failed := t.Gone(ctx, resource, obj, err)
+	live, failed := t.Still(ctx, resource, obj, err)
 	if failed != nil {
 		return Failed, failed
 	}
-	if !gone {
+	if live != nil {
 		return Failed, err
 	}
 	t.Deleted(key, resource, obj)
 	return WasGone, nil
-}
-
-// Gone reports by a live read whether obj, whose write was answered with
-// refusal, is gone, replaced by another of its name, or on its way out.
-func (t *Tracker[K]) Gone(ctx context.Context, resource schema.GroupResource, obj metav1.Object, refusal error) (bool, error) {
-	live, err := t.Still(ctx, resource, obj, refusal)
-	return live == nil && err == nil, err
 }
 
 // Still reads live the metadata of obj, whose write was answered with
@@ -102,19 +95,6 @@ func (t *Tracker[K]) There(ctx context.Context, resource schema.GroupResource, o
 		return nil, nil
 	}
 	return live, nil
-}
-
-// UnlessGone returns the error of a request about obj, or nil when obj was not
-// found and a live read shows too that it is gone: not found may be the answer of
-// a webhook or of a proxy.
-func (t *Tracker[K]) UnlessGone(ctx context.Context, resource schema.GroupResource, obj metav1.Object, err error) error {
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	if gone, failed := t.Gone(ctx, resource, obj, err); gone || failed != nil {
-		return failed
-	}
-	return err
 }
 
 // live reads one object; nil if there is none of that name.

@@ -248,29 +248,6 @@ func TestWhatHasVanishedIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestUnlessGone(t *testing.T) {
-	there := []metav1.PartialObjectMetadata{*object("a", "1", "9")}
-	for name, tc := range map[string]struct {
-		answer, down, want error
-		live               []metav1.PartialObjectMetadata
-		reads              int
-	}{
-		"no error":                          {live: there},
-		"a conflict":                        {answer: conflict, want: conflict},
-		"not found, and gone":               {answer: notFound, reads: 1},
-		"not found by something in between": {answer: notFound, want: notFound, live: there, reads: 1},
-		"the live read fails":               {answer: notFound, want: io.EOF, down: io.EOF, reads: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, object("a", "1", "9"))
-			r.server, r.down = tc.live, tc.down
-			if got := r.UnlessGone(t.Context(), pods, object("a", "1", "9"), tc.answer); !errors.Is(got, tc.want) || r.reads != tc.reads {
-				t.Errorf("got %v after %d reads", got, r.reads)
-			}
-		})
-	}
-}
-
 func TestALiveLookEndsTheWaitForWhatDidNotHappen(t *testing.T) {
 	owner := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "owner", UID: "o"}}
 	child := func(version string) metav1.PartialObjectMetadata {

@@ -3,6 +3,7 @@ package options
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -201,12 +202,7 @@ func (o *KubeControllerManagerOptions) Validate(all, disabledByDefault []string,
 func (o *KubeControllerManagerOptions) enabled(disabledByDefault []string, aliases map[string]string) func(...string) bool {
 	chosen, off := names.Canonical(o.Generic.Controllers, aliases), sets.NewString(disabledByDefault...)
 	return func(controllers ...string) bool {
-		for _, controller := range controllers {
-			if genericapp.IsControllerEnabled(controller, off, chosen) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(controllers, func(controller string) bool { return genericapp.IsControllerEnabled(controller, off, chosen) })
 	}
 }
 
