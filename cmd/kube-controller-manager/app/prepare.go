@@ -14,8 +14,8 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 )
 
-// prepare reads the configuration file, makes take effect what all that follows depends
-// on, and does what ends the process where a flag asks for that.
+// prepare reads the configuration file, settles the gates, versions and logging, and
+// carries out the flags after which the process ends.
 func prepare(cmd *cobra.Command, o *options.KubeControllerManagerOptions) (ended bool, err error) {
 	err = problems(o)
 	if o.ValidateConfig {
@@ -41,9 +41,9 @@ func prepare(cmd *cobra.Command, o *options.KubeControllerManagerOptions) (ended
 	return false, nil
 }
 
-// problems settles the options and returns what is wrong with them: all of it when it is
-// asked for, or something is wrong with the file or with what is settled; else the check
-// of all the rest is left to the start.
+// problems reads the file, settles the options and returns what is wrong with both. With
+// a fault in the file, or --validate-config, it checks everything else too; otherwise the
+// start does that.
 func problems(o *options.KubeControllerManagerOptions) error {
 	inFile := o.ReadConfigFile()
 	if errors.Is(inFile, options.ErrUnreadable) {

@@ -244,9 +244,9 @@ func (b *book) settle(name string, n *nodeRecord) {
 	}
 }
 
-// nodeSeen notes an event of a node and returns whether it has just become managed and the
-// volumes that wait for it: all if something of it has changed, or else those that it
-// holds up only by not having been seen.
+// nodeSeen notes an event of a node. It returns whether the node has just become managed,
+// and which of the volumes that wait for it to wake: all if the node has changed, otherwise
+// only those that wait for the node to be seen.
 func (b *book) nodeSeen(name string, managed, changed bool) (became bool, waiting []volumes.Name, has bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -26,8 +26,8 @@ type volumeView struct {
 	attachable bool
 	// plugged: there is a plugin for the name of the volume.
 	plugged bool
-	// sources are what it is to the pods of a node: objects that mean one volume may say
-	// different things of it.
+	// sources says, by node, how the pods there describe the volume: objects that mean one
+	// volume may describe it differently.
 	sources map[string]*volumes.Source
 	// wants are the live pods that want it, by node.
 	wants map[string][]*corev1.Pod
@@ -39,7 +39,7 @@ type volumeView struct {
 
 // nodeFacts is what a volume needs to know of a node.
 type nodeFacts struct {
-	there, ready, outOfService bool
+	ready, outOfService bool
 	// inUse: the node says that it has the volume in use, or the last one of its name did.
 	inUse bool
 	// seen counts the events of the node, done the changes of its status. Failed is the last
@@ -126,7 +126,7 @@ func (c *Controller) facts(name volumes.Name, node string) nodeFacts {
 	if err != nil {
 		return f
 	}
-	f.there, f.ready, f.outOfService = true, ready(cached), outOfService(cached)
+	f.ready, f.outOfService = ready(cached), outOfService(cached)
 	f.inUse = slices.Contains(cached.Status.VolumesInUse, name)
 	return f
 }

@@ -34,8 +34,8 @@ type pair struct {
 	pods   []podName
 	// gone is since when no pod wants it.
 	gone time.Time
-	// leaving: it is not to stand in the status of the node, whatever its state. The node
-	// has been written when it has done as much as left says.
+	// leaving: it must go from the status of the node, whatever its state. It has gone when
+	// as many changes of that status are done as left says.
 	leaving bool
 	left    uint64
 	// waits: its detach waits for something of the node, which had been seen so often then.

@@ -30,7 +30,7 @@ func of(change ...func(*volumeView)) *volumeView {
 	v := &volumeView{
 		name: nameOf(0), record: record{source: source, pairs: map[string]pair{}, backoffs: map[string]backoff{}}, attachable: true, plugged: true,
 		wants: map[string][]*corev1.Pod{}, attachments: map[string]*storagev1.VolumeAttachment{}, options: Options{SyncPeriod: time.Minute},
-		nodes: map[string]nodeFacts{"n1": {there: true, ready: true, seen: 5, done: 3}, "n2": {there: true, ready: true, seen: 5, done: 3}},
+		nodes: map[string]nodeFacts{"n1": {ready: true, seen: 5, done: 3}, "n2": {ready: true, seen: 5, done: 3}},
 	}
 	for _, c := range change {
 		c(v)

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// terms are what is known of the nodes depends on, besides nodes and pods. With
-// other terms all of it is void.
+// terms are what the facts about nodes depend on, besides the nodes and pods. When they
+// change, all these facts are void.
 type terms struct {
 	uid        types.UID
 	generation int64
@@ -257,9 +257,9 @@ func (b *book) besides(nodes []string) elsewhere {
 	return e
 }
 
-// inTurn returns up to n of the nodes that wait, or that are left, but for those given,
-// which are sorted, with how the set stands to them: from the one on that comes after
-// the last one that was taken, so that one whose pod stays holds up no other.
+// inTurn returns up to n nodes of a list, with how the set stands to them, without those
+// in but, which are sorted. It begins after the node that was taken last, so that a node
+// whose pod stays holds up no other.
 func (b *book) inTurn(n int, from func(*book) names, but []string) (nodes []entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -39,11 +39,12 @@ type observed struct {
 	// found, missed: an owner that is only heard of is, or is not, where a dependent
 	// looks for it.
 	found, missed bool
-	// shown is how many dependents are said to be gone, and their watch shows them;
-	// unread is why there may be others that are not known, and more: some came meanwhile.
-	shown  int
+	// shown is how many dependents a read says are gone while their watch still shows them.
+	shown int
+	// unread is why there may be dependents that are not known.
 	unread error
-	more   bool
+	// more: dependents came meanwhile.
+	more bool
 	// err is why it is not known what became of the object, or of its owners.
 	err error
 }

@@ -27,9 +27,9 @@ func (c *Controller) observeOrphan(_ context.Context, key Key) (orphan, error) {
 	return orphan{pod, c.jobOf(pod)}, nil
 }
 
-// planOrphan takes the finalizer off a pod that no Job is going to count. A Job that
-// the cache does not show may be one that it does not show yet; its pods keep the
-// finalizer until they are deleted, as the garbage collector does when it is gone.
+// planOrphan takes the finalizer off a pod that no Job is going to count. When the cache
+// does not show the Job it may only be behind: the pods keep the finalizer until somebody
+// deletes them. If the Job is gone, the garbage collector does.
 func planOrphan(o orphan, _ time.Time) act.Plan {
 	ref := metav1.GetControllerOfNoCopy(o.pod)
 	switch {

@@ -78,8 +78,8 @@ type Controller struct {
 	pool   *pool
 	ledger *ledger
 	timers *timers
-	// loud are the claims whose events are to be sent again, and own the versions of claims
-	// that are our own writes, for which nothing is.
+	// loud are claims whose events are sent once more. own are the versions of claims that
+	// this controller wrote itself: they are no reason to send an event again.
 	loud set
 	own  sync.Map
 	// borrowed is the volume that the key of a claim works on.

@@ -91,8 +91,8 @@ func (c *Controller) volumeGone(pv *corev1.PersistentVolume) {
 	}
 }
 
-// wakeFor wakes, without further events, a pending claim that a volume may be for: the
-// one that it names, those that name it, and of the others that it fits the first.
+// wakeFor wakes, without further events, the pending claims that a volume may be for: the
+// one that it names, those that name it, and the first of the others that it fits.
 func (c *Controller) wakeFor(pv *corev1.PersistentVolume) {
 	if isReleased(pv) {
 		return

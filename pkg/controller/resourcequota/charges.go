@@ -21,9 +21,9 @@ const (
 )
 
 // charges follows what is charged to one quota. The API server charges it before
-// an object is made, and the two are seen in any order. What was charged less
-// what the objects grew by is under way, and nobody may take that back; whatever
-// else the usage has more than the objects use was given back.
+// an object is made, and the two are seen in any order. What was charged, less
+// what the objects grew by, is under way and must stay in the usage. Anything else
+// that the usage has beyond what the objects use has been given back.
 type charges struct {
 	// quota is the version up to which charges are known.
 	quota *corev1.ResourceQuota

@@ -34,7 +34,7 @@ type move struct {
 	// needs are flags, or files, without which it does not start or does something else.
 	needs string
 	// forgets is what it holds in memory, and what follows when that is gone. It is empty
-	// if nothing does that shows.
+	// if nothing visible follows.
 	forgets string
 }
 
