@@ -206,10 +206,22 @@ func (s *server) update(a clienttesting.CreateAction) (runtime.Object, error) {
 	if finished(changed) && changed.Status.Active+*changed.Status.Terminating > 0 {
 		s.wrong = "the Job ended before its pods"
 	}
+	if finished(changed) && changed.Status.StartTime == nil {
+		s.wrong = "the Job ended without a start"
+	}
+	if n := changed.Status; overlap(n) {
+		s.wrong = "an index has succeeded and failed: " + written(n)
+	}
 	if n := changed.Status; n.Succeeded < s.job.Status.Succeeded || n.Failed < s.job.Status.Failed || n.Active < 0 || *n.Ready < 0 || *n.Ready > n.Active {
 		s.wrong = "numbers that cannot be: " + written(n)
 	}
 	return s.putJob(changed), nil
+}
+
+// overlap reports whether an index counts as done and as failed, which the API server refuses.
+func overlap(s batchv1.JobStatus) bool {
+	const all = 1 << 20
+	return parseIndexes(s.CompletedIndexes, all).common(parseIndexes(ptr.Deref(s.FailedIndexes, ""), all)) > 0
 }
 
 func (s *server) create(a clienttesting.CreateAction) (runtime.Object, error) {

@@ -257,6 +257,9 @@ func (t *tally) conclude() bool {
 		return false
 	}
 	end := t.conclusion.condition(t.conclusion.terminal(), t.view.now)
+	if t.status.StartTime == nil && ptr.Deref(t.view.job.Spec.Completions, 1) > 0 {
+		t.status.StartTime = &end.LastTransitionTime // it was suspended meanwhile; the API server refuses an end without a start
+	}
 	t.status.Conditions, _ = withCondition(t.status.Conditions, end)
 	if t.conclusion.success {
 		t.status.CompletionTime = &end.LastTransitionTime

@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -109,6 +110,10 @@ func TestCounting(t *testing.T) {
 		"per index: nor does it before it has been counted": {job: newJob(3, limitPerIndex(0), maxFailed(0), counted(0, 1), givenIndexes("0"), noted(nil, []types.UID{"b"}), announced(batchv1.JobFailureTarget, "R", "m"), ending(1)),
 			pods: []*corev1.Pod{newPodOf("b", index(1), failures(0, 0), goingAway)}, did: carried{conclusion: &conclusion{false, "R", "m"}}, release: 1,
 			second: "0 active 0 ready 1 terminating, 0 succeeded 2 failed; failed indexes 0; FailureTarget"},
+		"per index: an index that has succeeded does not fail any more": {job: newJob(2, limitPerIndex(1), doneIndexes("0"), counted(1, 0), active(1), func(j *batchv1.Job) { j.Status.FailedIndexes = ptr.To("") }),
+			pods: []*corev1.Pod{newPodOf("b", broken, index(0), failures(1, 0))}, release: 1,
+			first:  "0 active 0 ready 0 terminating, 1 succeeded 0 failed; noted [][b]; indexes 0; failed indexes ",
+			second: "0 active 0 ready 0 terminating, 1 succeeded 1 failed; indexes 0; failed indexes "},
 		"a Job that is deleted lets go of all": {job: newJob(3, leaving, active(2)), pods: []*corev1.Pod{newPodOf("a", success), newPodOf("b")}, release: 2,
 			first:  "1 active 1 ready 0 terminating, 0 succeeded 0 failed; noted [a][]",
 			second: "1 active 1 ready 0 terminating, 1 succeeded 0 failed"},
@@ -192,6 +197,27 @@ func TestAConditionChangesWithAllThatItSays(t *testing.T) {
 			check(t, news, tc.news)
 			check(t, len(got), 1)
 			check(t, got[0], tc.now)
+		})
+	}
+}
+
+// The API server refuses the end of a Job that has not started.
+func TestWhatEndsHasAStart(t *testing.T) {
+	started, neverRan := noon.Add(-time.Hour), func(j *batchv1.Job) { j.Status.StartTime, j.Spec.Completions = nil, ptr.To(int32(0)) }
+	for name, tc := range map[string]struct {
+		job  *batchv1.Job
+		want *time.Time
+	}{
+		"that of its start": {newJob(1, func(j *batchv1.Job) { j.Status.StartTime = ptr.To(metav1.NewTime(started)) }), &started},
+		"that of its end, when it was suspended meanwhile": {newJob(1, suspend, func(j *batchv1.Job) { j.Status.StartTime = nil }), &noon},
+		"none without anything to run":                     {newJob(1, suspend, neverRan), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tally := begin(look(tc.job, nil, streak{}, noon), carried{ending: true, conclusion: &conclusion{false, "R", "m"}})
+			check(t, tally.conclude(), true)
+			if got := tally.status.StartTime; (got == nil) != (tc.want == nil) || got != nil && !got.Time.Equal(*tc.want) {
+				t.Errorf("started %v, want %v", got, tc.want)
+			}
 		})
 	}
 }

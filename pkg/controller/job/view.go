@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -99,6 +100,7 @@ func (v *view) lookAtIndexes() {
 	v.done = v.reported.with(done...)
 	v.succeeded = v.done.total()
 	if perIndex(v.job) {
+		given = slices.DeleteFunc(given, v.done.has) // another pod of the index has succeeded, and that stands
 		v.given = parseIndexes(ptr.Deref(v.job.Status.FailedIndexes, ""), v.completions()).with(given...)
 		v.held = v.heldPods()
 	}
