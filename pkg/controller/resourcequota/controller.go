@@ -121,7 +121,7 @@ func New(in Informers, set *monitor.Set, hand reconcile.Hand, o Options) (*Contr
 	return c, c.watch(in)
 }
 
-// watch wakes quotas by their own changes, and those that count devices by changes to the classes.
+// watch wakes quotas by their own changes, and by those of what classes of devices offer.
 func (c *Controller) watch(in Informers) error {
 	if err := runner.Watch(c.primary.Runner, in.Quotas.Informer(), c.quotaChanged); err != nil {
 		return err
@@ -129,13 +129,18 @@ func (c *Controller) watch(in Informers) error {
 	if in.DeviceClasses == nil {
 		return nil
 	}
-	return runner.Watch(c.changes, in.DeviceClasses.Informer(), func(ch runner.Change[resourceapi.DeviceClass], wake runner.Wake[change]) {
-		if ch.Old != nil && ch.New != nil && offered(ch.Old) == offered(ch.New) {
-			return
-		}
-		c.ledger.close(quota.DeviceClaims)
-		wake.Add(change{of: quota.DeviceClaims})
-	})
+	return runner.Watch(c.changes, in.DeviceClasses.Informer(), c.classChanged)
+}
+
+// classChanged wakes the quotas that count devices, and those that count pods: no claim
+// counted towards a name that no class offered.
+func (c *Controller) classChanged(ch runner.Change[resourceapi.DeviceClass], wake runner.Wake[change]) {
+	if ch.Old != nil && ch.New != nil && offered(ch.Old) == offered(ch.New) {
+		return
+	}
+	c.ledger.close(quota.DeviceClaims)
+	wake.Add(change{of: quota.DeviceClaims})
+	wake.Add(change{of: quota.Pods})
 }
 
 // quotaChanged queues a quota: ahead of the others when users wait for its status.

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
@@ -28,6 +29,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
@@ -206,6 +208,44 @@ func TestClassesThatOfferAResource(t *testing.T) {
 	}
 	if !c.isOffered("example.com/gpu") || c.isOffered("example.com/disk") {
 		t.Error("the classes offer gpu alone")
+	}
+}
+
+// woken are the changes that a rule has queued.
+type woken []change
+
+func (w *woken) Add(c change)                       { *w = append(*w, c) }
+func (w *woken) AddAfter(c change, _ time.Duration) { w.Add(c) }
+
+func TestWhomAClassWakes(t *testing.T) {
+	plain, gpu := &resourceapi.DeviceClass{}, &resourceapi.DeviceClass{Spec: resourceapi.DeviceClassSpec{ExtendedResourceName: new("example.com/gpu")}}
+	for name, tc := range map[string]struct {
+		change runner.Change[resourceapi.DeviceClass]
+		want   int
+	}{
+		"it begins to offer a resource": {runner.Change[resourceapi.DeviceClass]{Old: plain, New: gpu}, 2},
+		"it is new":                     {runner.Change[resourceapi.DeviceClass]{New: gpu}, 2},
+		"it offers what it did":         {runner.Change[resourceapi.DeviceClass]{Old: gpu, New: gpu}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rig := fixture.New(fake.NewClientset(), noon)
+			core := rig.In.Core().V1()
+			c, err := New(Informers{Quotas: core.ResourceQuotas(), Pods: core.Pods()}, monitor.New(monitor.Options{}), rig.Hand(), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			// No class offered the resource that the first one limits: no claim counted.
+			c.ledger.register(types.NamespacedName{Namespace: "ns", Name: "extended"}, reader{counts: map[schema.GroupResource]bool{quota.Pods: true}})
+			c.ledger.register(types.NamespacedName{Namespace: "ns", Name: "devices"}, reader{counts: map[schema.GroupResource]bool{quota.DeviceClaims: true}})
+			var w woken
+			c.classChanged(tc.change, &w)
+			for _, ch := range w {
+				c.wake(t.Context(), ch)
+			}
+			if got := c.primary.Len(); got != tc.want {
+				t.Errorf("%d quotas are woken, want %d", got, tc.want)
+			}
+		})
 	}
 }
 

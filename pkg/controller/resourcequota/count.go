@@ -61,6 +61,6 @@ func offered(class *resourceapi.DeviceClass) string {
 
 // sameQuota reports whether nothing that matters here differs between two versions.
 func sameQuota(a, b *corev1.ResourceQuota) bool {
-	return a.UID == b.UID && quota.Same(a.Spec.Hard, b.Spec.Hard) &&
+	return a.UID == b.UID && quota.Same(a.Spec.Hard, b.Spec.Hard) && quota.ScopeOf(&a.Spec).Same(quota.ScopeOf(&b.Spec)) &&
 		quota.Same(a.Status.Hard, b.Status.Hard) && quota.Same(a.Status.Used, b.Status.Used)
 }

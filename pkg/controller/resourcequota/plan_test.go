@@ -179,6 +179,7 @@ func TestWhichVersionsOfAQuotaAreTheSame(t *testing.T) {
 		"other limits":              {limits("pods=6", "pods=5", "pods=1"), "", false},
 		"other limits are in force": {limits("pods=5", "pods=6", "pods=1"), "", false},
 		"another usage":             {limits("pods=5", "pods=5", "pods=2"), "", false},
+		"another scope":             {scoped(limits("pods=5", "pods=5", "pods=1"), "high"), "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.after.ResourceVersion = "6"
@@ -190,6 +191,13 @@ func TestWhichVersionsOfAQuotaAreTheSame(t *testing.T) {
 			}
 		})
 	}
+}
+
+// scoped is the quota for the pods of a priority class.
+func scoped(q *corev1.ResourceQuota, class string) *corev1.ResourceQuota {
+	q.Spec.ScopeSelector = &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{{
+		ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: corev1.ScopeSelectorOpIn, Values: []string{class}}}}
+	return q
 }
 
 func TestUrgent(t *testing.T) {
