@@ -201,7 +201,7 @@ func (o owners) find(ctx context.Context, uid types.UID, at coordinates) (standi
 	if err != nil {
 		return solid, err
 	}
-	if _, known := o.absent.Get(absentOwner{uid, place}); known {
+	if _, known := o.absent.Get(absentOwner{uid, place}); known && !o.graph.shows(uid, at) {
 		return dangling, nil
 	}
 	live, err := o.reads.get(ctx, o.live, place)

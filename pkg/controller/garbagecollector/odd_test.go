@@ -146,10 +146,22 @@ func TestAnObjectThatIsSaidToBeGoneIsLookedAtAgain(t *testing.T) {
 }
 
 func TestAnOwnerThatItsWatchShowsIsThere(t *testing.T) {
+	for name, tc := range map[string]struct{ remembered bool }{
+		"and was not looked for before": {},
+		"and was not there before":      {remembered: true},
+	} {
+		t.Run(name, func(t *testing.T) { anOwnerThatItsWatchShows(t, tc.remembered) })
+	}
+}
+
+func anOwnerThatItsWatchShows(t *testing.T, remembered bool) {
 	s, c := lone()
 	gone, there := s.create(boxes, "a", "gone"), s.create(boxes, "a", "there")
 	child := s.create(boxes, "a", "child", ref(boxes, gone), ref(boxes, there))
 	s.put(location{boxes.resource, "a", "gone"}, nil)
+	if remembered {
+		c.owners.absent.Add(absentOwner{there.UID, location{boxes.resource, "a", "there"}}, nil)
+	}
 	lie := true
 	s.odd = func(_ string, o *metav1.PartialObjectMetadata) error {
 		if lie && o.UID == there.UID {
