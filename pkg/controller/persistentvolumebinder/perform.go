@@ -82,26 +82,30 @@ func (c *Controller) released(ctx context.Context, op operation) (*corev1.Persis
 	return pv, plugin
 }
 
-// deleteVolume deletes the backend of a volume, and then the volume.
+// deleteVolume deletes the backend of a volume, and then the volume. The backend waits for
+// the turn of the volume: a brake or a pause that came after the data would save nothing.
 func (c *Controller) deleteVolume(ctx context.Context, op operation) error {
 	pv, plugin := c.released(ctx, op)
 	if plugin == nil {
 		return nil
 	}
-	err := plugin.Delete(ctx, pv)
-	if err == nil {
-		err = c.unprotect(ctx, op)
-	}
+	var err error
+	backend := act.Call{Of: pv, What: "delete the backend of", Do: func(ctx context.Context) (any, error) {
+		if err = plugin.Delete(ctx, pv); err == nil {
+			err = c.unprotect(ctx, op)
+		}
+		return nil, err
+	}}
+	taken := c.actor.Take(ctx, op, act.Part{Of: pv, Stages: act.Stages(backend, act.Delete{Of: pv, MayRepeat: true})})
 	switch {
-	case consistency.WasWithheld(err) != nil:
-		return err // it is no failure to wait
+	case consistency.WasWithheld(taken.Err) != nil:
+		return taken.Err // it is no failure to wait
 	case err != nil:
 		countError(plugin.Name, deletes)
 		c.report(op, pv, failure{failedDelete, err.Error()})
 		return err
-	}
-	if err := c.actor.Take(ctx, op, act.Delete{Of: pv, MayRepeat: true}).Err; err != nil {
-		klog.FromContext(ctx).Error(err, "The backend of a volume is deleted and the volume is not; the next look at it tries again", "volume", pv.Name)
+	case taken.Err != nil:
+		klog.FromContext(ctx).Error(taken.Err, "The backend of a volume is deleted and the volume is not; the next look at it tries again", "volume", pv.Name)
 	}
 	return nil
 }

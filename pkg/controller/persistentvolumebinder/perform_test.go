@@ -20,6 +20,7 @@ import (
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/volumes/recycle"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
@@ -48,14 +49,16 @@ type plant struct {
 	disk     *pretendDisk
 	recycles error  // what recycling ends with
 	during   func() // called while a volume is recycled or its backend deleted
+	limits   *act.Limits
 }
 
 func newPlant(t *testing.T, live []runtime.Object, cached ...runtime.Object) *plant {
 	t.Helper()
-	r := &plant{Rig: fixture.New(fake.NewClientset(live...), noon), disk: &pretendDisk{}}
-	core := r.In.Core().V1()
+	r := &plant{Rig: fixture.New(fake.NewClientset(live...), noon), disk: &pretendDisk{}, limits: &act.Limits{}}
+	core, hand := r.In.Core().V1(), r.Hand()
+	hand.Limits = r.limits
 	c, err := New(Caches{Volumes: core.PersistentVolumes(), Claims: core.PersistentVolumeClaims(), Pods: core.Pods(), Nodes: core.Nodes(),
-		Classes: r.In.Storage().V1().StorageClasses()}, r.Hand(), Options{Workers: 1, Period: time.Second, Provisions: true, Plugins: BuiltIn(BuiltInOptions{
+		Classes: r.In.Storage().V1().StorageClasses()}, hand, Options{Workers: 1, Period: time.Second, Provisions: true, Plugins: BuiltIn(BuiltInOptions{
 		Disk: r.disk, ProvisionsHostPaths: true, Clock: r.Clock,
 		Recycle: func(_ context.Context, _ *recycle.Recycler, _ *corev1.PersistentVolume, say func(string, string)) error {
 			r.disk.did = append(r.disk.did, "recycle")
@@ -346,6 +349,25 @@ func TestToBeHeldBackIsNoFailureOfAnOperation(t *testing.T) {
 	}
 }
 
+// The data must not be gone before the brake lets its volume go.
+func TestABackendWaitsForTheTurnOfItsVolume(t *testing.T) {
+	pv := toReclaim(deletePolicy)
+	pv.Finalizers = []string{deletionProtection}
+	r := newPlant(t, []runtime.Object{pv}, pv)
+	quiet := func(act.DeleteRate) {}
+	r.limits.Brake = act.NewBrake(r.Clock, []act.DeleteRate{{PerMinute: 60}}, quiet, quiet)
+	if err := r.runs(t, deletion); consistency.WasWithheld(err) == nil || len(r.disk.did) > 0 || r.writes() != "" {
+		t.Fatalf("ended with %v, deleted %v, wrote %s", err, r.disk.did, r.writes())
+	}
+	if failed, _ := r.ledger.of("uid-pv", "uid-data"); failed != nil || r.ledger.pauses(deletion, r.Clock.Now()) {
+		t.Errorf("told %v, and pauses as after a failure", failed)
+	}
+	r.Clock.Step(5 * time.Second)
+	if err := r.perform(t.Context(), deletion).Err(); err != nil || len(r.disk.did) != 1 || r.writes() != "update persistentvolumes, delete persistentvolumes" {
+		t.Errorf("when it is its turn: %v, deleted %v, wrote %s", err, r.disk.did, r.writes())
+	}
+}
+
 func TestAnOperationRunsOnceAtATimeAndPausesEverLonger(t *testing.T) {
 	l := newLedger()
 	if !l.begin(deletion, noon) || l.begin(deletion, noon) {
@@ -529,6 +551,8 @@ func TestAVolumeThatCannotBeCreatedLeavesNothingBehind(t *testing.T) {
 			"Warning ProvisioningFailed Error creating provisioned PV object for claim ns/data: no. Deleting the volume.; " +
 				"Warning ProvisioningCleanupFailed Error cleaning provisioned volume for claim ns/data: busy. Please delete manually.",
 			"make" + strings.Repeat(", delete /tmp/hostpath_pv/u", 5)},
+		"it is held back for longer than five tries": {8, func(*plant) error { return &consistency.Withheld{Why: "paused"} },
+			nil, "Normal ProvisioningSucceeded Successfully provisioned volume pvc-uid-data using kubernetes.io/host-path", "make"},
 		"it was created and the answer is lost": {1, func(r *plant) error {
 			_ = r.Client.Tracker().Add(volume("pvc-uid-data", of("data", "uid-data")))
 			return apierrors.NewInternalError(errors.New("lost"))

@@ -11,6 +11,7 @@ import (
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
@@ -122,10 +123,16 @@ func (c *Controller) create(ctx context.Context, op operation, claim *corev1.Per
 	return refused
 }
 
-// retry tries five times, with a pause between two tries.
+// retry tries five times, with a pause between two tries. One that was held back does not count.
 func (c *Controller) retry(ctx context.Context, try func() error) error {
 	err := try()
-	for n := 1; n < tries && err != nil; n++ {
+	for n := 1; err != nil; {
+		if consistency.WasWithheld(err) == nil {
+			n++
+		}
+		if n > tries {
+			break
+		}
 		timer := c.clock.NewTimer(pauseBetween)
 		select {
 		case <-ctx.Done():
