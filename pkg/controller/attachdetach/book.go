@@ -142,7 +142,7 @@ func (b *book) standing(name volumes.Name, node string) nodeFacts {
 	if n == nil {
 		return nodeFacts{}
 	}
-	return nodeFacts{seen: n.seen, done: n.done, failed: n.failed, inUse: n.gone && n.inUse[name]}
+	return nodeFacts{seen: n.seen, done: n.done, failed: n.failed, inUse: n.gone && n.inUse[name], leaves: n.seen > 0 && !n.gone}
 }
 
 // put replaces the record of a volume, and returns the nodes whose status has to follow.

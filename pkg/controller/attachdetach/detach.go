@@ -151,6 +151,8 @@ func (d *draft) beginDetach(node string, f force) {
 	stages := []act.Stage{act.InTurn(look)}
 	if then != nil {
 		stages = append(stages, act.InTurn(then))
+	} else {
+		d.wake(d.now.Add(attachWait)) // its VolumeAttachment is going already: no event may come
 	}
 	d.say(node, "not wanted; detaching")
 	d.steps = append(d.steps, act.Part{Of: nodeNamed(node), Stages: stages})

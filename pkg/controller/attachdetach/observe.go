@@ -40,6 +40,9 @@ type volumeView struct {
 // nodeFacts is what a volume needs to know of a node.
 type nodeFacts struct {
 	ready, outOfService bool
+	// leaves: the last event of the node did not say that it is gone. When the cache does not
+	// show it any more, that event, with what the node had in use, is still to come.
+	leaves bool
 	// inUse: the node says that it has the volume in use, or the last one of its name did.
 	inUse bool
 	// seen counts the events of the node, done the changes of its status. Failed is the last
@@ -124,6 +127,7 @@ func (c *Controller) facts(name volumes.Name, node string) nodeFacts {
 	f := c.book.standing(name, node)
 	cached, err := reconcile.Cached[corev1.Node](c.nodes, node)
 	if err != nil {
+		f.inUse = f.inUse || f.leaves
 		return f
 	}
 	f.ready, f.outOfService = ready(cached), outOfService(cached)

@@ -199,7 +199,7 @@ func TestPlansOfAVolume(t *testing.T) {
 			"", "n1 attached leaving", "no longer lists it", 0},
 		"the status does not list it": {of(has("n1", unused), cached("n1", there, false)),
 			"check Node n1, delete VolumeAttachment n1", "n1 attached leaving volume_detach", "detaching", 0},
-		"its object is going already": {of(has("n1", maybe), cached("n1", there, true)), "check Node n1", "n1 uncertain leaving volume_detach", "detaching", 0},
+		"its object is going already": {of(has("n1", maybe), cached("n1", there, true)), "check Node n1", "n1 uncertain leaving volume_detach", "detaching", attachWait},
 		"its object is not cached":    {of(has("n1", maybe)), "check Node n1, check VolumeAttachment n1", "n1 uncertain leaving volume_detach", "detaching", 0},
 		"the driver detaches": {of(has("n1", pair{state: attached, leaving: true, op: detaches(time.Second)}), cached("n1", there, true)),
 			"", "n1 attached leaving volume_detach", "detach under way", attachWait - time.Second},

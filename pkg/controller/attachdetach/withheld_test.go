@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
@@ -112,6 +113,29 @@ func TestWhatIsTakenToBeInUseEndsWithTheNode(t *testing.T) {
 	b.nodeGone("n1", []corev1.UniqueVolumeName{"b"})
 	if f := b.standing("a", "n1"); f.seen == p.seen || f.inUse {
 		t.Errorf("without the node %+v", f)
+	}
+}
+
+// A node may be out of the cache before its last event has said what it had in use.
+func TestANodeThatHasJustLeftTheCache(t *testing.T) {
+	for name, tc := range map[string]struct {
+		hear func(*book)
+		want bool
+	}{
+		"was never seen":        {func(*book) {}, false},
+		"is not known as gone":  {func(b *book) { b.nodeSeen("n1", true, true) }, true},
+		"is gone, had it":       {func(b *book) { b.nodeGone("n1", []corev1.UniqueVolumeName{"a"}) }, true},
+		"is gone, had it not":   {func(b *book) { b.nodeGone("n1", []corev1.UniqueVolumeName{"b"}) }, false},
+		"is gone, and was seen": {func(b *book) { b.nodeSeen("n1", true, true); b.nodeGone("n1", nil) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &Controller{book: newBook(noon), nodes: cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)}
+			c.book.put("a", at(pair{state: attached}))
+			tc.hear(c.book)
+			if got := c.facts("a", "n1").inUse; got != tc.want {
+				t.Errorf("in use: %v", got)
+			}
+		})
 	}
 }
 
