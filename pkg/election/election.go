@@ -145,7 +145,8 @@ func (e *Elections) runWithLock(ctx context.Context, held *lock, l Lease, watchd
 // false when ctx ended before the lease was won. The library looks at a lease
 // that another process holds every two retry periods or so. An attempt ends when
 // a watch shows that the holder let go, or that it has not renewed the lease for as
-// long as it lasts, and the next one begins, so that a standby acts at once.
+// long as it lasts, and the next one begins, so that a standby acts at once. It does not
+// for a lease that somebody else has deleted: two processes would lead.
 func (e *Elections) compete(ctx, renewing context.Context, config leaderelection.LeaderElectionConfig, held *lock, l Lease) bool {
 	waiting, won := context.WithCancel(ctx)
 	stopped := func() {}
@@ -156,7 +157,8 @@ func (e *Elections) compete(ctx, renewing context.Context, config leaderelection
 	look := func(lease *coordinationv1.Lease) {
 		held.watched(lease)
 		switch {
-		case lease == nil, e.mayTake(ptr.Deref(lease.Spec.HolderIdentity, "")):
+		case lease == nil: // its holder works on, and makes it again when it renews next
+		case e.mayTake(ptr.Deref(lease.Spec.HolderIdentity, "")):
 			held.interrupt()
 		case !e.Coordinated: // else the API server names the next holder
 			expiry.renewed(recordOf(lease), held.expired)

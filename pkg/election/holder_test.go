@@ -49,7 +49,19 @@ func TestAStandbyKnowsTheHolder(t *testing.T) {
 		}
 		return holds("third")()
 	})
-	if err := client.CoordinationV1().Leases(testLease.Namespace).Delete(ctx, testLease.Name, metav1.DeleteOptions{}); err != nil {
+	leases := client.CoordinationV1().Leases(testLease.Namespace)
+	// Deleted by somebody, while its holder works on and makes it again.
+	if err := leases.Delete(ctx, testLease.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	fixture.Eventually(t, "nobody holds it", holds(""))
+	if _, err := leases.Create(ctx, lease, metav1.CreateOptions{}); err != nil {
+		t.Fatal("it was made before its holder could: ", err)
+	}
+	fixture.Eventually(t, "the holder has made it again", holds("other"))
+	released := lease.DeepCopy()
+	released.Spec.HolderIdentity = ptr.To("")
+	if _, err := leases.Update(ctx, released, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	<-leads
