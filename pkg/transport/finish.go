@@ -26,10 +26,16 @@ type finisher struct {
 }
 
 // Finishing returns a copy of the configuration whose writes under way are not cut off
-// at a stop, and which sends no write while fence returns an error.
+// at a stop, and which sends no write while fence returns an error. A configuration that
+// is finishing already is not made so twice: a write would be waited for twice.
 func Finishing(config *rest.Config, fence func() error) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &finisher{next, answerGrace, fence} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		if _, already := next.(*finisher); already {
+			return next
+		}
+		return &finisher{next, answerGrace, fence}
+	})
 	return config
 }
 

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/rest"
 )
 
 // slowServer answers when it is let.
@@ -107,6 +109,17 @@ func TestAWriteThatIsNeverAnsweredEndsAfterTheGrace(t *testing.T) {
 }
 
 func open() error { return nil }
+
+func TestAConfigurationFinishesOnce(t *testing.T) {
+	config := Finishing(Finishing(&rest.Config{}, open), open)
+	outer, is := config.WrapTransport(http.DefaultTransport).(*finisher)
+	if !is {
+		t.Fatal("it does not finish")
+	}
+	if _, twice := outer.next.(*finisher); twice {
+		t.Error("a write is waited for twice")
+	}
+}
 
 func TestBehindTheFenceOnlyReadsLeaveTheProcess(t *testing.T) {
 	var got []string

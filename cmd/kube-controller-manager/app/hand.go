@@ -31,6 +31,7 @@ func (cc ControllerContext) handFor(ctx context.Context, c Controller) (reconcil
 	if config.ContentType == runtime.ContentTypeCBOR {
 		config.ContentType = runtime.ContentTypeProtobuf // the writer encodes no CBOR; the caches read it
 	}
+	config.WarningHandlerWithContext = rest.NoWarnings{} // else the writer logs each one
 	connections, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return reconcile.Hand{}, fmt.Errorf("make the connections of %s: %w", c.Account, err)
