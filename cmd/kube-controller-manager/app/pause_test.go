@@ -21,6 +21,7 @@ import (
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/controller-manager/pkg/clientbuilder"
 
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/options"
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
@@ -63,7 +64,7 @@ func pausedTerm(t *testing.T, paused ...string) (ControllerContext, *sentTo) {
 	}
 	p.Client = client
 	root := clientbuilder.SimpleControllerClientBuilder{ClientConfig: p.Kubeconfig}
-	cc := ControllerContext{process: p, Clients: root, RootClients: root, limits: &act.Limits{}, term: newRunning(0)}
+	cc := ControllerContext{Config: options.DefaultComponentConfig(), process: p, Clients: root, RootClients: root, limits: &act.Limits{}, term: newRunning(0)}
 	cc.limits.Pause(func(controller, namespace string) string {
 		for _, name := range paused {
 			if name == controller || name == namespace && name != "" {

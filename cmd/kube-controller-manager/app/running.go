@@ -71,7 +71,11 @@ func (cc ControllerContext) Go(ctx context.Context, loop Loop) {
 	cc.term.loops[cc.name] = append(cc.term.loops[cc.name], loop)
 	cc.term.mu.Unlock()
 	cc.process.crews.join(cc.name, loop)
-	cc.term.run(cc.name, func() { loop.Run(cc.process.shadowed(ctx)) })
+	cc.term.run(cc.name, func() {
+		if cc.pause(ctx) == nil {
+			loop.Run(cc.process.shadowed(ctx))
+		}
+	})
 }
 
 // run ends most InitFuncs: it runs the controller that was made, unless making it failed.

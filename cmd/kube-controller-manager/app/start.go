@@ -66,7 +66,7 @@ func (cc ControllerContext) enabled(name string) bool {
 // start runs one InitFunc and records what became of it.
 func (cc ControllerContext) start(ctx context.Context, name string, init InitFunc) error {
 	logger := klog.FromContext(ctx)
-	if err := cc.pause(ctx); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	cc.name = name
@@ -91,8 +91,8 @@ func (cc ControllerContext) start(ctx context.Context, name string, init InitFun
 	return nil
 }
 
-// pause waits for a jittered start interval, so that a large cluster's API
-// server does not meet all lists at once.
+// pause waits for a jittered start interval, each controller by itself, so that they do
+// not all begin at once.
 func (cc ControllerContext) pause(ctx context.Context) error {
 	interval := cc.Config.Generic.ControllerStartInterval.Duration
 	if interval <= 0 {

@@ -8,10 +8,13 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 	"github.com/kube-kcm/kube-controller-manager/pkg/election"
@@ -148,6 +151,44 @@ func TestStartControllersStopsBetweenTwoStarts(t *testing.T) {
 	if left := cc.term.wait(deadline); len(left) > 0 {
 		t.Errorf("still running: %v", left)
 	}
+}
+
+// The interval is each controller's own: the last one must not wait for all before it.
+func TestAllControllersWaitForTheStartIntervalAtOnce(t *testing.T) {
+	var got starts
+	cc, clock := testContext(t, "*"), clocktesting.NewFakeClock(time.Now())
+	cc.Clock, cc.Config.Generic.ControllerStartInterval.Duration = clock, 10*time.Second
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var running atomic.Int32
+	waits := func(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+		cc.Go(ctx, &startedLoop{&pretendLoop{name: cc.name}, &running})
+		return got.ok(cc.name)(ctx, cc)
+	}
+	if err := StartControllers(ctx, cc, nil, map[string]InitFunc{names.CronJobController: waits, names.JobController: waits}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "all wait", func() bool { return clock.Waiters() == 4 })
+	if clock.Step(10*time.Second - 1); running.Load() > 0 {
+		t.Error("one begins before the interval is over")
+	}
+	clock.Step(10 * time.Second)
+	eventually(t, "all run", func() bool { return running.Load() == 2 })
+	stop()
+	if left := cc.term.wait(deadline); len(left) > 0 {
+		t.Errorf("still running: %v", left)
+	}
+}
+
+// startedLoop counts those that run.
+type startedLoop struct {
+	*pretendLoop
+	running *atomic.Int32
+}
+
+func (l *startedLoop) Run(ctx context.Context) {
+	l.running.Add(1)
+	l.pretendLoop.Run(ctx)
 }
 
 func TestAStartedControllerHasChecksAndADebugHandler(t *testing.T) {
