@@ -96,7 +96,7 @@ func (cc ControllerContext) start(ctx context.Context, name string, init InitFun
 func (cc ControllerContext) pause(ctx context.Context) error {
 	interval := cc.Config.Generic.ControllerStartInterval.Duration
 	if interval <= 0 {
-		return ctx.Err()
+		return nil
 	}
 	timer := cc.Clock.NewTimer(wait.Jitter(interval, startJitter))
 	defer timer.Stop()
