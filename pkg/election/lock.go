@@ -159,21 +159,28 @@ func (l *lock) notToBeHad() {
 
 // Create writes the first record.
 func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.write(ctx, record, func() error { return l.Interface.Create(ctx, record) })
+	return l.write(ctx, record, func(ctx context.Context) error { return l.Interface.Create(ctx, record) })
 }
 
 // Update replaces the record.
 func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.write(ctx, record, func() error { return l.Interface.Update(ctx, record) })
+	return l.write(ctx, record, func(ctx context.Context) error { return l.Interface.Update(ctx, record) })
 }
 
+// renewGrace is how long a renewal may still be answered after its end: cut off by a stop
+// it would be logged as an error.
+const renewGrace = time.Second
+
 // write holds interruptions off while an attempt writes; renewals do not.
-func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, do func() error) error {
+func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, do func(context.Context) error) error {
 	sent := l.fence.now()
 	l.mu.Lock()
 	if l.acquired {
 		l.mu.Unlock()
-		err := l.note(do())
+		renewing, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		defer cancel()
+		defer context.AfterFunc(ctx, func() { time.AfterFunc(renewGrace, cancel) })()
+		err := l.note(do(renewing))
 		if err == nil {
 			l.fence.renewedAt(sent)
 			l.noteHolder(record.HolderIdentity, record.PreferredHolder)
@@ -184,7 +191,7 @@ func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	err := l.note(do())
+	err := l.note(do(ctx))
 	if err == nil {
 		l.acquired = true
 		l.fence.renewedAt(sent)
