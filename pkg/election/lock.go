@@ -167,8 +167,8 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.write(ctx, record, func(ctx context.Context) error { return l.Interface.Update(ctx, record) })
 }
 
-// renewGrace is how long a renewal may still be answered after its end: cut off by a stop
-// it would be logged as an error.
+// renewGrace is how long a renewal may still be answered after a stop, within its deadline:
+// cut off by the stop it would be logged as an error.
 const renewGrace = time.Second
 
 // write holds interruptions off while an attempt writes; renewals do not.
@@ -179,6 +179,10 @@ func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 		l.mu.Unlock()
 		renewing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		defer cancel()
+		if deadline, limited := ctx.Deadline(); limited {
+			renewing, cancel = context.WithDeadline(renewing, deadline)
+			defer cancel()
+		}
 		defer context.AfterFunc(ctx, func() { time.AfterFunc(renewGrace, cancel) })()
 		err := l.note(do(renewing))
 		if err == nil {

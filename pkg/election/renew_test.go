@@ -2,6 +2,7 @@ package election
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -22,6 +23,16 @@ func (c *cut) Update(ctx context.Context, _ resourcelock.LeaderElectionRecord) e
 		return ctx.Err()
 	case <-c.let:
 		return ctx.Err()
+	}
+}
+
+// A renewal has no more time than the elector gives it.
+func TestARenewalEndsWithItsDeadline(t *testing.T) {
+	l := &lock{fence: newFence(15 * time.Second), Interface: &cut{sent: make(chan struct{}), let: make(chan struct{})}, acquired: true}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := l.Update(ctx, resourcelock.LeaderElectionRecord{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("ended with %v", err)
 	}
 }
 
