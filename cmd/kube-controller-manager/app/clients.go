@@ -72,8 +72,8 @@ func controllerClients(ctx context.Context, p *process, root clientbuilder.Contr
 	return &patientClients{each, tokens, ctx}
 }
 
-// patientClients makes clients of service accounts. To make one it asks the API server,
-// again and again while that refuses for now.
+// patientClients makes clients of service accounts. To make one it asks the API server, and
+// retries while that is overloaded or away.
 type patientClients struct {
 	clientbuilder.ControllerClientBuilder
 	tokens *tokens
