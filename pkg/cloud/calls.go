@@ -2,9 +2,7 @@ package cloud
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -158,11 +156,4 @@ func (c *calls) show(s Snapshot, of string) Snapshot {
 		}
 	}
 	return s
-}
-
-func writeJSON(w http.ResponseWriter, value any) {
-	w.Header().Set("Content-Type", "application/json")
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(value)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
 
 // Loop runs one controller of the library like those of this program.
@@ -53,5 +55,5 @@ func (l *Loop) Check(*http.Request) error { return l.calls.stuck(stuckAfter) }
 // ServeHTTP shows the calls on their way and the last ones, or with ?key= those about one
 // Service or node.
 func (l *Loop) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	writeJSON(w, l.calls.show(Snapshot{Name: l.name, Provider: l.provider, Started: l.Started()}, req.URL.Query().Get("key")))
+	debug.WriteJSON(w, http.StatusOK, l.calls.show(Snapshot{Name: l.name, Provider: l.provider, Started: l.Started()}, req.URL.Query().Get("key")))
 }

@@ -2,10 +2,11 @@ package shadow
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
 
 // What a comparison may come to.
@@ -152,8 +153,5 @@ func (l *Ledger) Report() Report {
 
 // ServeHTTP serves the report.
 func (l *Ledger) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(l.Report())
+	debug.WriteJSON(w, http.StatusOK, l.Report())
 }

@@ -1,10 +1,11 @@
 package why
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"github.com/munnerz/goautoneg"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
 
 // ServeHTTP answers the question of a request: as a page to who asks for HTML before
@@ -26,9 +27,9 @@ func (w *World) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	case html:
 		pageOf(asked, answer.Process, w.names(), answer, nil).write(rw, http.StatusOK)
 	case problem != nil:
-		writeJSON(rw, problem.Code, problem)
+		debug.WriteJSON(rw, problem.Code, problem)
 	default:
-		writeJSON(rw, http.StatusOK, answer)
+		debug.WriteJSON(rw, http.StatusOK, answer)
 	}
 }
 
@@ -74,12 +75,4 @@ func (w *World) form(rw http.ResponseWriter, asked Asked) {
 		return
 	}
 	pageOf(asked, by, w.names(), nil, nil).write(rw, http.StatusOK)
-}
-
-func writeJSON(w http.ResponseWriter, status int, value any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(value)
 }

@@ -1,13 +1,13 @@
 package garbagecollector
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -48,10 +48,7 @@ func (c *Controller) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case req.URL.Query().Has("key"):
 		c.Group.ServeHTTP(w, req)
 	default:
-		w.Header().Set("Content-Type", "application/json")
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		_ = encoder.Encode(c.page())
+		debug.WriteJSON(w, http.StatusOK, c.page())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -205,6 +206,15 @@ func TestACacheThatIsBehindHoldsNothingUp(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A 404 of something in front of the API server says nothing of the pod.
+func TestAPodIsNotGoneBecauseAProxySaysSo(t *testing.T) {
+	r := newRig(t)
+	r.Fail("get", "pods", apierrors.NewGenericServerResponse(http.StatusNotFound, "get", corev1.Resource("pods"), podName, "<html>", 0, true))
+	if outcome := r.look(t.Context(), types.NamespacedName{Namespace: "default", Name: podName}, "pod-1"); outcome.Over {
+		t.Errorf("it is over: %v", outcome.Err)
 	}
 }
 

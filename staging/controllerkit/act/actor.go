@@ -229,36 +229,33 @@ func (h *hand) stages(ctx context.Context, stages []Stage) Results {
 }
 
 func (h *hand) stage(ctx context.Context, stage Stage, of Results) {
-	take := func(ctx context.Context, i int) error {
+	take := func(i int) bool {
 		of[i] = h.take(ctx, of[i].Step)
-		if !of[i : i+1].complete() {
-			return errEndsStage
-		}
-		return nil
+		return of[i : i+1].complete()
 	}
 	switch stage = h.forShadow(stage); stage.way {
 	case together:
-		_, _ = batch.Parallel(ctx, len(of), take)
+		batch.Parallel(len(of), take)
 	case slowStart:
-		_, _ = batch.SlowStart(ctx, len(of), 1, take)
+		batch.SlowStart(len(of), take)
 	case each:
-		_, _ = batch.SlowStart(ctx, len(of), 1, func(ctx context.Context, i int) error {
-			_ = take(ctx, i)
-			return nil
+		batch.SlowStart(len(of), func(i int) bool {
+			take(i)
+			return true
 		})
 	case abreast:
 		for from := 0; from < len(of); from += stage.most {
-			_, _ = batch.Parallel(ctx, min(stage.most, len(of)-from), func(ctx context.Context, i int) error { return take(ctx, from+i) })
+			batch.Parallel(min(stage.most, len(of)-from), func(i int) bool { return take(from + i) })
 		}
 	case inTurn:
 		for i := range of {
-			if take(ctx, i) != nil {
+			if !take(i) {
 				return
 			}
 		}
 	case eachInTurn:
 		for i := range of {
-			if _ = take(ctx, i); of[i].Became == Ending {
+			if take(i); of[i].Became == Ending {
 				return
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -229,6 +230,7 @@ func TestADeletionOfAllIsWeighed(t *testing.T) {
 		"more than is said":        {time.Hour, func(l client.ObjectList) error { l.SetContinue("more"); return nil }, OnHold, "[list 1, list 500, list 500, delete c, delete d]"},
 		"what cannot be counted":   {time.Hour, func(client.ObjectList) error { return forbidden }, Done, "[list 1, delete 0]"},
 		"nor may it be deleted":    {0, func(client.ObjectList) error { return forbidden }, OnHold, "[list 1]"},
+		"a count that fails":       {time.Hour, func(client.ObjectList) error { return apierrors.NewInternalError(errors.New("etcd")) }, Refused, "[list 1]"},
 		"it is no failure to wait": {2 * time.Second, andMore(2), OnHold, "[list 1, list 500, list 500, delete c]"},
 	} {
 		t.Run(name, func(t *testing.T) {

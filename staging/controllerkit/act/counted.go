@@ -2,10 +2,12 @@ package act
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,18 +57,21 @@ func (h *hand) mayDelete(like client.Object, most int) (int, error) {
 const counting = 10 * time.Second
 
 // mayDeleteAll returns how many objects of a kind in a namespace may be deleted now, 0 for
-// no limit, and why that is not all; 0 with a reason is none. What cannot be counted
-// counts as one.
+// no limit, and why that is not all; 0 with a reason is none. What nobody can list counts
+// as one.
 func (h *hand) mayDeleteAll(ctx context.Context, of client.Object) (limit int, rest error) {
 	if h.limits == nil || !h.limits.Brake.Brakes(h.resource(of)) || h.dryRun {
 		return 0, nil
 	}
 	there, err := h.count(ctx, of)
-	if err != nil {
+	switch {
+	case err == nil:
+		return h.mayDelete(of, max(there, 1))
+	case apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err), notThere(err):
 		_, rest = h.mayDelete(of, 1)
 		return 0, rest
 	}
-	return h.mayDelete(of, max(there, 1))
+	return 0, fmt.Errorf("count what is to be deleted: %w", err)
 }
 
 // count returns how many objects of a kind there are in a namespace. Where the API server

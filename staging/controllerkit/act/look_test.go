@@ -120,6 +120,7 @@ func TestACheckIsOfWhatIsThereLive(t *testing.T) {
 		"none is there":      {nil, nil, wrong, wrong, ""},
 		"none, and all well": {nil, nil, nil, nil, ""},
 		"it cannot be read":  {pod("a"), forbidden, nil, forbidden, ""},
+		"a proxy has none":   {pod("a"), unrouted, nil, unrouted, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var there []client.Object
@@ -159,6 +160,7 @@ func TestACheckOfAWholeObject(t *testing.T) {
 		"gone, as it may be":    {sees: "none", became: Done},
 		"gone, as it must not":  {says: odd, sees: "none", became: Refused, err: "odd"},
 		"it cannot be read now": {there: pod("a"), answer: conflict, became: Refused, err: "read the object live"},
+		"a proxy has none":      {there: pod("a"), answer: unrouted, became: Refused, err: "read the object live"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var objects []client.Object

@@ -8,10 +8,16 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
 // errUnseen fails a look for objects that caches do not show.
 var errUnseen = errors.New("waiting until the caches show an object that exists")
+
+// notThere reports whether the API server itself says that there is no such object. A 404
+// of something in front of it says nothing.
+func notThere(err error) bool { return apierrors.IsNotFound(err) && !consistency.OutcomeUnknown(err) }
 
 // look looks live for what an owner may have that the caches do not show.
 func (h *hand) look(ctx context.Context, s Look) Result {
@@ -36,7 +42,7 @@ func (h *hand) check(ctx context.Context, s Check) Result {
 	case err == nil:
 		result.Object = live
 		err = s.Is(live)
-	case apierrors.IsNotFound(err):
+	case notThere(err):
 		err = s.Is(nil)
 	}
 	if err != nil {
@@ -52,7 +58,7 @@ func (h *hand) checkWhole(ctx context.Context, s Check) Result {
 	switch {
 	case err == nil:
 		err = s.IsWhole(live)
-	case apierrors.IsNotFound(err):
+	case notThere(err):
 		result.Object = nil
 		err = s.IsWhole(nil)
 	default:
@@ -73,7 +79,7 @@ func (h *hand) afresh(ctx context.Context, p Plan, results Results, next func(Re
 	}
 	live := blank(results[i].Step.About())
 	switch err := h.client.Get(ctx, client.ObjectKeyFromObject(live), live); {
-	case apierrors.IsNotFound(err):
+	case notThere(err):
 		results[i].Became, results[i].Err = WasGone, nil
 		return func(Results) Plan { return Plan{Why: "the object is gone"} }
 	case err != nil:

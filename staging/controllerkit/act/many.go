@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
 // List reads live what there is of a kind in a namespace, page by page, for what is
@@ -58,6 +60,9 @@ func (h *hand) removeAll(ctx context.Context, s DeleteAll) Result {
 		return Result{Became: Refused, Err: errNoNamespace}
 	}
 	may, rest := h.mayDeleteAll(ctx, s.Of)
+	if rest != nil && consistency.WasWithheld(rest) == nil {
+		return Result{Became: Refused, Err: rest} // of a count: nothing was written
+	}
 	if rest != nil {
 		if err := h.removeSome(ctx, s, may); err != nil {
 			return h.failed(Events{}, err)

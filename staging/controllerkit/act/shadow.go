@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -93,7 +92,7 @@ func (h *hand) asRead(ctx context.Context, s Patch) (Patch, Result) {
 	} else {
 		live, err := h.metadata(ctx, s.Of)
 		switch {
-		case apierrors.IsNotFound(err), err == nil && live.UID != s.Of.GetUID():
+		case notThere(err), err == nil && live.UID != s.Of.GetUID():
 			return s, Result{Became: WasGone}
 		case err != nil:
 			return s, Result{Became: Refused, Err: err}

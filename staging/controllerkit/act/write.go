@@ -2,7 +2,6 @@ package act
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -18,9 +17,6 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
-
-// errEndsStage ends a stage whose step did not succeed; what was said is in the result.
-var errEndsStage = errors.New("a step did not succeed")
 
 // carryOut takes a step, whatever it is.
 func (h *hand) carryOut(ctx context.Context, step Step) Result {

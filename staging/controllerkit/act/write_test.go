@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ import (
 
 var (
 	notFound = apierrors.NewNotFound(pods, "a")
+	unrouted = apierrors.NewGenericServerResponse(http.StatusNotFound, "get", pods, "a", "<html>", 0, true) // of a proxy
 	conflict = apierrors.NewConflict(pods, "a", errors.New("changed"))
 	invalid  = apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "a", nil)
 	lost     = apierrors.NewTimeoutError("no answer", 0)

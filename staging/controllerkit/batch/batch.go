@@ -3,30 +3,27 @@
 package batch
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
 
-// SlowStart calls do count times, with indexes 0 to count-1, in parallel batches
-// of initial, 2*initial, 4*initial ... calls. When a call fails, the batch it is
-// in ends and no further batch starts: a create that a quota refuses costs a few
-// requests and not hundreds. It returns how many calls succeeded and the joined
-// errors of those that failed.
-func SlowStart(ctx context.Context, count, initial int, do func(ctx context.Context, i int) error) (int, error) {
-	succeeded := 0
-	for start, size := 0, min(count, max(initial, 1)); size > 0; size = min(2*size, count-start) {
-		done, err := Parallel(ctx, size, func(ctx context.Context, i int) error { return do(ctx, start+i) })
-		succeeded += done
-		if err != nil {
-			return succeeded, err
+// most calls are made at once, as with the controllers of Kubernetes.
+const most = 500
+
+// SlowStart calls do count times, with indexes 0 to count-1, in parallel batches of
+// 1, 2, 4 ... 500 calls. When a call fails, the batch it is in ends and no further batch
+// starts: a create that a quota refuses costs a few requests and not hundreds. It
+// reports whether all calls were made and succeeded, as do does of one.
+func SlowStart(count int, do func(i int) bool) bool {
+	for start, size := 0, min(count, 1); size > 0; size = min(2*size, most, count-start) {
+		if !Parallel(size, func(i int) bool { return do(start + i) }) {
+			return false
 		}
 		start += size
 	}
-	return succeeded, nil
+	return true
 }
 
 // Panic is the panic of a call, carried to the goroutine that waits for it.
@@ -38,11 +35,10 @@ type Panic struct {
 // String is the value and the stack.
 func (p *Panic) String() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
 
-// Parallel calls do count times at once and waits for all. It returns how many
-// calls succeeded and the joined errors of those that failed. When calls panic, it
-// panics with the [Panic] of one of them.
-func Parallel(ctx context.Context, count int, do func(ctx context.Context, i int) error) (int, error) {
-	errs := make([]error, count)
+// Parallel calls do count times at once, waits for all, and reports whether all
+// succeeded. When calls panic, it panics with the [Panic] of one of them.
+func Parallel(count int, do func(i int) bool) bool {
+	var failed atomic.Bool
 	var panicked atomic.Pointer[Panic]
 	var wg sync.WaitGroup
 	for i := range count {
@@ -56,18 +52,14 @@ func Parallel(ctx context.Context, count int, do func(ctx context.Context, i int
 					panicked.Store(&Panic{Value: p, Stack: debug.Stack()})
 				}
 			}()
-			errs[i] = do(ctx, i)
+			if !do(i) {
+				failed.Store(true)
+			}
 		})
 	}
 	wg.Wait()
 	if p := panicked.Load(); p != nil {
 		panic(p)
 	}
-	succeeded := 0
-	for _, err := range errs {
-		if err == nil {
-			succeeded++
-		}
-	}
-	return succeeded, errors.Join(errs...)
+	return !failed.Load()
 }

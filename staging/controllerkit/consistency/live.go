@@ -53,7 +53,7 @@ func (t *Tracker[K]) DeleteAnswered(ctx context.Context, key K, resource schema.
 		return Deleted, nil
 	case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
 		if OutcomeUnknown(err) {
-			t.deleted(key, resource, obj, true)
+			t.deleted(key, resource, obj, deletion{uncertain: true})
 		}
 		return Failed, err
 	}
@@ -129,16 +129,7 @@ func (t *Tracker[K]) CreateLost(key K, resource schema.GroupResource, owner meta
 // waits until the cache does not show it any more, on its way out or not: what was
 // decided by that it is gone must not be decided again by that it is there.
 func (t *Tracker[K]) Vanished(key K, resource schema.GroupResource, obj metav1.Object) {
-	if t.stores[resource] == nil {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	r := t.record(key)
-	if r.deleted[resource] == nil {
-		r.deleted[resource] = map[types.UID]deletion{}
-	}
-	r.deleted[resource][obj.GetUID()] = deletion{namespace: obj.GetNamespace(), name: obj.GetName(), at: t.clock.Now(), vanished: true}
+	t.deleted(key, resource, obj, deletion{vanished: true})
 }
 
 // lostCreate is where an object may be that nobody knows of.

@@ -113,10 +113,10 @@ func (t *Tracker[K]) Wrote(key K, resource schema.GroupResource, obj metav1.Obje
 // Deleted records that key asked for the deletion of obj, as it was cached, and
 // that the API server agreed.
 func (t *Tracker[K]) Deleted(key K, resource schema.GroupResource, obj metav1.Object) {
-	t.deleted(key, resource, obj, false)
+	t.deleted(key, resource, obj, deletion{})
 }
 
-func (t *Tracker[K]) deleted(key K, resource schema.GroupResource, obj metav1.Object, uncertain bool) {
+func (t *Tracker[K]) deleted(key K, resource schema.GroupResource, obj metav1.Object, d deletion) {
 	if t.stores[resource] == nil {
 		return
 	}
@@ -126,7 +126,8 @@ func (t *Tracker[K]) deleted(key K, resource schema.GroupResource, obj metav1.Ob
 	if r.deleted[resource] == nil {
 		r.deleted[resource] = map[types.UID]deletion{}
 	}
-	r.deleted[resource][obj.GetUID()] = deletion{namespace: obj.GetNamespace(), name: obj.GetName(), at: t.clock.Now(), uncertain: uncertain}
+	d.namespace, d.name, d.at = obj.GetNamespace(), obj.GetName(), t.clock.Now()
+	r.deleted[resource][obj.GetUID()] = d
 }
 
 // Behind reports what key wrote that the caches have not shown yet, in a stable

@@ -100,7 +100,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	rest := strings.TrimPrefix(req.URL.Path, r.prefix)
 	name, _, _ := strings.Cut(rest, "/")
 	if name == "" {
-		writeJSON(w, http.StatusOK, r.List())
+		WriteJSON(w, http.StatusOK, r.List())
 		return
 	}
 	controller, handler := r.Find(name)
@@ -108,13 +108,14 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case handler != nil:
 		handler.ServeHTTP(w, req)
 	case controller.Name != "" && rest == name:
-		writeJSON(w, http.StatusOK, controller)
+		WriteJSON(w, http.StatusOK, controller)
 	default:
 		http.NotFound(w, req)
 	}
 }
 
-func writeJSON(w http.ResponseWriter, status int, value any) {
+// WriteJSON answers with a value, indented for people to read.
+func WriteJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)

@@ -24,7 +24,8 @@ type Claims[T metav1.Object] struct {
 	Release []T
 }
 
-// Claim decides for each child. An owner that is being deleted keeps what it
+// Claim decides for each child. One of another namespace is none, whatever it says of its
+// owner. An owner that is being deleted keeps what it
 // has and neither adopts nor releases: its children belong to the garbage
 // collector. A child that is being deleted is never adopted.
 func Claim[T metav1.Object](owner metav1.Object, selector labels.Selector, children []T) Claims[T] {
@@ -33,14 +34,14 @@ func Claim[T metav1.Object](owner metav1.Object, selector labels.Selector, child
 		ref := metav1.GetControllerOfNoCopy(child)
 		matches := selector.Matches(labels.Set(child.GetLabels()))
 		switch {
-		case ref != nil && ref.UID != owner.GetUID():
+		case child.GetNamespace() != owner.GetNamespace(), ref != nil && ref.UID != owner.GetUID():
 		case ref != nil && matches:
 			c.Owned = append(c.Owned, child)
 		case owner.GetDeletionTimestamp() != nil:
 			// Nothing is adopted or released on the way out.
 		case ref != nil:
 			c.Release = append(c.Release, child)
-		case matches && child.GetDeletionTimestamp() == nil && child.GetNamespace() == owner.GetNamespace():
+		case matches && child.GetDeletionTimestamp() == nil:
 			c.Adopt = append(c.Adopt, child)
 		}
 	}

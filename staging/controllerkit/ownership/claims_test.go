@@ -52,6 +52,8 @@ func TestClaim(t *testing.T) {
 		"an orphan that is being deleted is ignored":        {owner("1"), pod("web", deleted), ""},
 		"an orphan of another namespace is ignored":         {owner("1"), pod("web", elsewhere), ""},
 		"another's child is ignored though it matches":      {owner("1"), pod("web", ownedBy(owner("2"))), ""},
+		"its own of another namespace is no child":          {owner("1"), pod("web", ownedBy(owner("1")), elsewhere), ""},
+		"nor is it released when it does not match":         {owner("1"), pod("db", ownedBy(owner("1")), elsewhere), ""},
 		"a dying owner keeps what matches":                  {dying, pod("web", ownedBy(dying)), "owned"},
 		"a dying owner adopts nothing":                      {dying, pod("web"), ""},
 		"a dying owner releases nothing":                    {dying, pod("db", ownedBy(dying)), ""},

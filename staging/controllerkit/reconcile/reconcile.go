@@ -69,8 +69,9 @@ type Hand struct {
 	Clock clock.WithTicker
 }
 
-// Reader is what a controller looks at live with, where a cache is not enough.
-func (h Hand) Reader() client.Reader { return h.Client }
+// Reader is what a controller looks at live with, where a cache is not enough. What it does
+// not find is not there: a 404 of a proxy is another error.
+func (h Hand) Reader() client.Reader { return reader{h.Client} }
 
 // Controller reconciles the keys of one controller.
 type Controller[K comparable] struct {

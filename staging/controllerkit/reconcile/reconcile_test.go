@@ -3,11 +3,13 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
@@ -53,6 +56,30 @@ func TestAKeyIsObservedPlannedAndActedOn(t *testing.T) {
 			}
 			if made := server.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "a"}, &corev1.Pod{}) == nil; made != tc.made {
 				t.Errorf("made: %t", made)
+			}
+		})
+	}
+}
+
+func TestOnlyTheAPIServerSaysThatThereIsNoObject(t *testing.T) {
+	pods := corev1.Resource("pods")
+	for name, tc := range map[string]struct {
+		answer error
+		none   bool
+	}{
+		"the API server has none": {apierrors.NewNotFound(pods, "a"), true},
+		"a proxy has none":        {apierrors.NewGenericServerResponse(http.StatusNotFound, "get", pods, "a", "<html>", 0, true), false},
+		"it may not be read":      {apierrors.NewForbidden(pods, "a", errors.New("no")), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithInterceptorFuncs(interceptor.Funcs{
+				Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+					return tc.answer
+				},
+			}).Build()
+			err := Hand{Client: server}.Reader().Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "a"}, &corev1.Pod{})
+			if err == nil || apierrors.IsNotFound(err) != tc.none {
+				t.Errorf("got %v", err)
 			}
 		})
 	}

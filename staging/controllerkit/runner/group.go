@@ -2,13 +2,13 @@ package runner
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
 
 // Loop is a runner of any key.
@@ -93,16 +93,13 @@ func (g *Group) Check(req *http.Request) error {
 
 // ServeHTTP shows the snapshots of all loops, or with ?key= what each knows of the key.
 func (g *Group) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
 	printed := req.URL.Query().Get("key")
 	if printed == "" {
 		snapshots := make([]Snapshot, 0, len(g.loops))
 		for _, loop := range g.loops {
 			snapshots = append(snapshots, loop.Snapshot())
 		}
-		_ = encoder.Encode(snapshots)
+		debug.WriteJSON(w, http.StatusOK, snapshots)
 		return
 	}
 	known, unknown := map[string]KeySnapshot{}, map[string]KeySnapshot{}
@@ -114,8 +111,8 @@ func (g *Group) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		}
 	}
 	if len(known) == 0 {
-		w.WriteHeader(http.StatusNotFound)
-		known = unknown
+		debug.WriteJSON(w, http.StatusNotFound, unknown)
+		return
 	}
-	_ = encoder.Encode(known)
+	debug.WriteJSON(w, http.StatusOK, known)
 }

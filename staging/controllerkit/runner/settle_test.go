@@ -29,8 +29,8 @@ func TestAFailureIsLoggedOnceWithItsKey(t *testing.T) {
 		"a planned look":   {func() Result { return Done().RequeueAfter(time.Second) }, 0, 0, nil},
 		"one retry of one": {func() Result { return Done(errBroken) }, 1, 1, []string{"Reconcile failed; retrying"}},
 		"a panic of a step": {func() Result {
-			_, err := batch.Parallel(t.Context(), 2, func(context.Context, int) error { panic("boom") })
-			return Done(err)
+			batch.Parallel(2, func(int) bool { panic("boom") })
+			return Done()
 		}, 0, 1, []string{"panic in reconcile of ns/a: boom", "settle_test.go"}},
 		"an error of a panic": {func() Result { panic(errBroken) }, 0, 1, []string{"broken"}},
 	} {

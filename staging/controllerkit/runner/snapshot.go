@@ -1,12 +1,12 @@
 package runner
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/debug"
 )
 
 // maxListed bounds the failing keys a snapshot lists.
@@ -156,16 +156,14 @@ func rounded(d time.Duration) string { return d.Round(time.Millisecond).String()
 
 // ServeHTTP shows the snapshot as JSON, or with ?key= what is known of one key.
 func (r *Runner[K]) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
 	if printed := req.URL.Query().Get("key"); printed != "" {
+		status := http.StatusOK
 		known, ok := r.Key(printed)
 		if !ok {
-			w.WriteHeader(http.StatusNotFound)
+			status = http.StatusNotFound
 		}
-		_ = encoder.Encode(known)
+		debug.WriteJSON(w, status, known)
 		return
 	}
-	_ = encoder.Encode(r.Snapshot())
+	debug.WriteJSON(w, http.StatusOK, r.Snapshot())
 }
