@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 )
 
 // pod measures what the containers ask for together, as the scheduler reckons.
@@ -14,7 +16,7 @@ func (r Rules) pod(pod *corev1.Pod, now time.Time) Usage {
 	stored := corev1.ResourceList{countName(Pods): one()}
 	usage := Usage{Used: stored, Traits: podTraits(pod)}
 	overdue, ends := overdueAt(pod)
-	if ended(pod) || ends && now.After(overdue) {
+	if pods.Terminal(pod) || ends && now.After(overdue) {
 		return usage
 	}
 	usage.Used = r.podResources(pod)
@@ -23,10 +25,6 @@ func (r Rules) pod(pod *corev1.Pod, now time.Time) Usage {
 		usage.Until, usage.Then = overdue, stored
 	}
 	return usage
-}
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
 // overdueAt is when a pod that is being deleted no longer counts, though its

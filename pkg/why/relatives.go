@@ -67,7 +67,7 @@ func controlled[O, T any](kind schema.GroupKind) func(*look, *O) []relative {
 		if indexer == nil || !ok {
 			return nil
 		}
-		found, err := cache.Lookup[T](indexer, cache.ByController, string(o.GetUID()))
+		found, err := cache.Controlled[T](indexer, o.GetNamespace(), o.GetUID())
 		return relativesOf(kind, found, err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/revisions"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/staleness"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
@@ -106,7 +107,7 @@ func New(sets appsinformers.DaemonSetInformer, history appsinformers.ControllerR
 	}
 	c.daemons = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
-			Name: Name + "-sets", Queue: queue, Workers: o.Workers, Writes: c.writes, OnHeld: countHeld, Object: c.object,
+			Name: Name + "-sets", Queue: queue, Workers: o.Workers, Writes: c.writes, OnHeld: staleness.Count(staleSyncSkips), Object: c.object,
 			Synced: []toolscache.InformerSynced{nodes.Informer().HasSynced}, // without nodes all pods would seem too many
 		},
 		Hand: hand, Name: Name, Reports: c.reports, Note: c.note,

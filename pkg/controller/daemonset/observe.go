@@ -29,12 +29,14 @@ var byNode = cache.NewIndex("daemonSetNode", func(object any) ([]string, error) 
 		return nil, nil
 	}
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && ref.Kind == kind.Kind {
-		return []string{onNode(ref.UID, nodeOf(pod))}, nil
+		return []string{onNode(pod.Namespace, ref.UID, nodeOf(pod))}, nil
 	}
 	return nil, nil
 })
 
-func onNode(set types.UID, node string) string { return string(set) + "/" + node }
+func onNode(namespace string, set types.UID, node string) string {
+	return namespace + "/" + string(set) + "/" + node
+}
 
 // observed is what the plan is made of.
 type observed struct {
@@ -124,7 +126,7 @@ func (c *Controller) past(o *observed, b *book) (hash string, err error) {
 	}
 	l := lineageOf(o.data, slices.Concat(o.revisions.Owned, o.revisions.Adopt))
 	if len(l.duplicates) > 0 {
-		o.members, err = cache.Lookup[corev1.Pod](c.pods, cache.ByController, string(o.set.UID))
+		o.members, err = cache.Controlled[corev1.Pod](c.pods, o.set.Namespace, o.set.UID)
 	}
 	switch {
 	case l.current != nil:
@@ -224,7 +226,7 @@ func (c *Controller) view(o *observed, names []string, now time.Time) ([]view, e
 		if err != nil {
 			return nil, err
 		}
-		here, err := cache.Lookup[corev1.Pod](c.pods, byNode, onNode(o.set.UID, name))
+		here, err := cache.Lookup[corev1.Pod](c.pods, byNode, onNode(o.set.Namespace, o.set.UID, name))
 		if err != nil {
 			return nil, err
 		}
@@ -235,7 +237,7 @@ func (c *Controller) view(o *observed, names []string, now time.Time) ([]view, e
 
 // viewAll reads all nodes, those that pods name, and those given.
 func (c *Controller) viewAll(o *observed, names []string, now time.Time) ([]string, error) {
-	all, err := cache.Lookup[corev1.Pod](c.pods, cache.ByController, string(o.set.UID))
+	all, err := cache.Controlled[corev1.Pod](c.pods, o.set.Namespace, o.set.UID)
 	if err != nil {
 		return nil, err
 	}

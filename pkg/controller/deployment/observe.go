@@ -66,7 +66,7 @@ func (c *Controller) podsOfOld(d *appsv1.Deployment, selector labels.Selector, s
 	_, old := divide(d, sets)
 	found := make(map[types.UID][]*corev1.Pod, len(old))
 	for _, set := range old {
-		pods, err := cache.Lookup[corev1.Pod](c.pods, cache.ByController, string(set.UID))
+		pods, err := cache.Controlled[corev1.Pod](c.pods, set.Namespace, set.UID)
 		if err != nil {
 			return nil, err
 		}

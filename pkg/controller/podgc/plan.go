@@ -12,7 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/nodes"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
@@ -63,13 +64,7 @@ func beingDeleted(pods []*corev1.Pod) []*corev1.Pod {
 // outOfReach reports whether the pods of a node will not end by themselves: it was
 // taken out of service by hand, and it is not ready.
 func outOfReach(node *corev1.Node) bool {
-	tainted := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Key == corev1.TaintNodeOutOfService
-	})
-	ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
-	return tainted && !ready
+	return nodes.OutOfService(node) && !nodes.Ready(node)
 }
 
 // absent returns the nodes that pods are bound to and that do not exist, in order.
@@ -96,7 +91,7 @@ type step struct {
 // the deletion of one that only its finalizers hold.
 func stepFor(pod *corev1.Pod) step {
 	forced := pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
-	return step{Fail: !cache.Terminated(pod), Delete: !forced}
+	return step{Fail: !pods.Terminal(pod), Delete: !forced}
 }
 
 // failPatch is the status patch that fails a pod, with the condition that says

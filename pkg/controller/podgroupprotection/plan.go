@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/protection"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
@@ -40,7 +40,7 @@ func plan(o observed, _ time.Time) act.Plan {
 
 // needs reports whether a pod of the group holds it. One that has ended for good
 // is not scheduled again.
-func needs(pod *corev1.Pod) bool { return !cache.Terminated(pod) }
+func needs(pod *corev1.Pod) bool { return !pods.Terminal(pod) }
 
 // waking reports whether a change of a pod, which may have been the last of its
 // group, can set the group free.

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
@@ -107,7 +108,7 @@ func (c *Controller) wakeUsers(claim key, wake runner.Wake[key]) {
 // wakes reports whether a pod is to be judged: it is new, or it is gone or has ended.
 func wakes(change runner.Change[corev1.Pod]) bool {
 	before, after := change.Old, change.New
-	return before == nil || after == nil || before.UID != after.UID || cache.Terminated(before) != cache.Terminated(after)
+	return before == nil || after == nil || before.UID != after.UID || pods.Terminal(before) != pods.Terminal(after)
 }
 
 // newlyBound reports whether a claim has got its volume.

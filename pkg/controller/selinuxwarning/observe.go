@@ -10,8 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
@@ -60,7 +60,7 @@ func (c *Controller) observe(_ context.Context, k key) (observed, error) {
 		return o, nil
 	case err != nil:
 		return o, err
-	case cache.Terminated(pod):
+	case pods.Terminal(pod):
 		return o, nil
 	}
 	o.pod = pod

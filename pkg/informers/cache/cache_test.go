@@ -206,11 +206,12 @@ func names(pods []*corev1.Pod) map[string]bool {
 }
 
 func TestOwnedFindsChildrenAndOrphans(t *testing.T) {
-	child, orphan, others, elsewhere := usual("child"), usual("orphan"), usual("others"), usual("elsewhere")
+	child, orphan, others, elsewhere, stranger := usual("child"), usual("orphan"), usual("others"), usual("elsewhere"), usual("stranger")
 	child.OwnerReferences = []metav1.OwnerReference{{UID: "me", Controller: new(true)}}
 	others.OwnerReferences = []metav1.OwnerReference{{UID: "you", Controller: new(true)}}
-	elsewhere.Namespace = "other"
-	got, err := Owned[corev1.Pod](indexed(t, child, orphan, others, elsewhere), "me", "ns")
+	elsewhere.Namespace, stranger.Namespace = "other", "other"
+	stranger.OwnerReferences = child.OwnerReferences // anybody may write this there
+	got, err := Owned[corev1.Pod](indexed(t, child, orphan, others, elsewhere, stranger), "me", "ns")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,10 +55,28 @@ func NewFactory(client kubernetes.Interface, resync time.Duration, options ...in
 }
 
 func newFactory(client kubernetes.Interface, resync time.Duration, namespace string, some internalinterfaces.TweakListOptionsFunc, options ...informers.SharedInformerOption) *Factory {
+	some = both(some, Latest)
 	options = append(options, informers.WithNamespace(namespace), informers.WithTweakListOptions(some))
 	return &Factory{
 		SharedInformerFactory: informers.NewSharedInformerFactoryWithOptions(client, resync, options...),
 		namespace:             namespace, some: some, asked: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{},
+	}
+}
+
+// Latest has a list show the latest state. A cache whose first read is no watch asks for any
+// state that an API server has: without what a leader before this one has just written.
+func Latest(o *metav1.ListOptions) {
+	if o.ResourceVersion == "0" {
+		o.ResourceVersion = ""
+	}
+}
+
+func both(a, b internalinterfaces.TweakListOptionsFunc) internalinterfaces.TweakListOptionsFunc {
+	return func(o *metav1.ListOptions) {
+		if a != nil {
+			a(o)
+		}
+		b(o)
 	}
 }
 

@@ -81,3 +81,26 @@ func TestNarrowInformersAskForLess(t *testing.T) {
 		})
 	}
 }
+
+// The caches of a new leader would lack what the leader before has just written.
+func TestTheFirstListIsOfTheLatestState(t *testing.T) {
+	for name, made := range map[string]func(*fake.Clientset) *Factory{
+		"all":        func(client *fake.Clientset) *Factory { return NewFactory(client, 0) },
+		"of a label": func(client *fake.Clientset) *Factory { return Labelled("ns", "app", "a")(client, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset()
+			factory := made(client)
+			factory.Core().V1().Secrets().Informer()
+			ctx, stop := context.WithCancel(t.Context())
+			factory.StartWithContext(ctx)
+			factory.WaitForCacheSyncWithContext(ctx)
+			stop()
+			factory.Shutdown()
+			list, is := client.Actions()[0].(clienttesting.ListActionImpl)
+			if !is || list.ListOptions.ResourceVersion != "" {
+				t.Errorf("asked for %+v", client.Actions()[0])
+			}
+		})
+	}
+}

@@ -25,10 +25,11 @@ type Index struct {
 func NewIndex(name string, of toolscache.IndexFunc) Index { return Index{name, of} }
 
 var (
-	// ByController finds objects by the UID of their controlling owner.
-	ByController = Index{"controllerUID", func(object any) ([]string, error) {
+	// ByController finds objects by their namespace and the UID of their controlling owner;
+	// see Controlled.
+	ByController = Index{"controller", func(object any) ([]string, error) {
 		if ref := controllerOf(object); ref != nil {
-			return []string{string(ref.UID)}, nil
+			return []string{inNamespace(object.(metav1.Object).GetNamespace(), ref.UID)}, nil
 		}
 		return nil, nil
 	}}
@@ -89,9 +90,17 @@ func Lookup[T any](indexer toolscache.Indexer, index Index, value string) ([]*T,
 	return found, nil
 }
 
+// Controlled returns the objects that owner controls, in the index ByController. An owner
+// has nothing in other namespaces, whatever is said of it there.
+func Controlled[T any](indexer toolscache.Indexer, namespace string, owner types.UID) ([]*T, error) {
+	return Lookup[T](indexer, ByController, inNamespace(namespace, owner))
+}
+
+func inNamespace(namespace string, uid types.UID) string { return namespace + "/" + string(uid) }
+
 // Owned returns the objects that owner controls and, for adoption, the orphans of its namespace.
 func Owned[T any](indexer toolscache.Indexer, owner types.UID, namespace string) ([]*T, error) {
-	owned, err := Lookup[T](indexer, ByController, string(owner))
+	owned, err := Controlled[T](indexer, namespace, owner)
 	if err != nil {
 		return nil, err
 	}

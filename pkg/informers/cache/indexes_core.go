@@ -5,6 +5,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/nodes"
 )
 
 // Yes is the only value of the indexes that hold a subset of a resource.
@@ -54,20 +56,8 @@ var (
 		return pod.DeletionTimestamp != nil && pod.Spec.NodeName == ""
 	})
 	// OutOfServiceNodes finds the nodes under Yes that carry the out-of-service taint.
-	OutOfServiceNodes = subset("outOfServiceNodes", func(node *corev1.Node) bool {
-		for i := range node.Spec.Taints {
-			if node.Spec.Taints[i].Key == corev1.TaintNodeOutOfService {
-				return true
-			}
-		}
-		return false
-	})
+	OutOfServiceNodes = subset("outOfServiceNodes", nodes.OutOfService)
 )
-
-// Terminated reports whether the pod has ended for good.
-func Terminated(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
 
 // CountsAsTerminated reports whether the pod is in none of the phases before its end. One
 // in a phase that nobody knows counts as well.

@@ -225,7 +225,8 @@ func (w *world) refuse(action clienttesting.Action) (bool, error) {
 	return false, nil
 }
 
-func start(t *testing.T, w *world, objects ...runtime.Object) (*Followed, *recorder) {
+// newSet returns a set that reads the world, and does not run yet.
+func newSet(t *testing.T, w *world, objects ...runtime.Object) *Set {
 	scheme := fake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -239,12 +240,23 @@ func start(t *testing.T, w *world, objects ...runtime.Object) (*Followed, *recor
 		refused, err := w.refuse(action)
 		return refused, nil, err
 	})
-	s := New(Options{
+	return New(Options{
 		Discover: w.discover, Metadata: client, Period: w.period, Clock: &w.clock,
 		Whole: func(Resource) (cache.SharedIndexInformer, bool) { return nil, false },
 	})
-	r := &recorder{}
-	f := s.Follow(Interest{Name: "test", Wants: func(r Resource) bool { return r.Can("list", "watch") }, Changed: r.changed, Missing: r.missing, Served: func() { r.served.Add(1) }})
+}
+
+// start runs a set with one follower.
+func start(t *testing.T, w *world, objects ...runtime.Object) (*Followed, *recorder) {
+	s, r := newSet(t, w, objects...), &recorder{}
+	f := s.Follow(Interest{Name: "test", Wants: watchable, Changed: r.changed, Missing: r.missing, Served: func() { r.served.Add(1) }})
+	run(t, s)
+	return f, r
+}
+
+func watchable(r Resource) bool { return r.Can("list", "watch") }
+
+func run(t *testing.T, s *Set) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -255,7 +267,6 @@ func start(t *testing.T, w *world, objects ...runtime.Object) (*Followed, *recor
 		cancel()
 		<-done
 	})
-	return f, r
 }
 
 var fruit = []runtime.Object{object("g/v1", "Apple", "a1"), object("g/v1", "Pear", "p1")}
@@ -369,6 +380,28 @@ func TestAnotherVersionTakesOver(t *testing.T) {
 	r.has(t, "+new", "?old")
 	if r.saw("-old") {
 		t.Error("what the list of another version lacks was told to be deleted")
+	}
+}
+
+// A quota counts what has a name: the object that has it now would be counted out with
+// the one that had it before.
+func TestAnotherVersionShowsWhoHasANameNow(t *testing.T) {
+	w := fruitWorld()
+	anew := object("g/v2", "Apple", "a")
+	anew.UID = "another"
+	s, byUID, byName := newSet(t, w, object("g/v1", "Apple", "a"), object("g/v1", "Apple", "gone"), anew), &recorder{}, &recorder{}
+	s.Follow(Interest{Name: "uid", Wants: watchable, Changed: byUID.changed, Missing: byUID.missing})
+	s.Follow(Interest{Name: "name", Wants: watchable, Changed: byName.changed})
+	run(t, s)
+	byName.has(t, "+a", "+gone")
+	w.set(func() {
+		w.groups = []*metav1.APIGroup{group("g", "v2")}
+		w.lists = []*metav1.APIResourceList{lists("g/v2", "apples")}
+	})
+	byUID.has(t, "?a", "?gone")
+	byName.has(t, "~a", "-gone")
+	if byName.saw("-a") {
+		t.Error("the object that has the name now was told to be deleted")
 	}
 }
 

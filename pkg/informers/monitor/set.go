@@ -219,7 +219,7 @@ func (s *Set) follow(ctx context.Context, found catalog) map[schema.GroupResourc
 		w.stop()
 		showState(State{Resource: w.resource})
 		for _, object := range append(w.before, w.objects()...) {
-			w.miss(object)
+			w.miss(object, nil)
 		}
 		changed[id] = w.resource
 	}

@@ -24,6 +24,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
 var apples, pears, plums = schema.GroupResource{Group: "g", Resource: "apples"},
@@ -351,6 +353,37 @@ func TestWhatReadsOfMetadataSay(t *testing.T) {
 				t.Errorf("it fails with %v", err)
 			}
 		})
+	}
+}
+
+// asked is a client that tells what its first list asks for, and has no answers.
+type asked struct {
+	metadata.Interface
+	metadata.Getter
+	first chan string
+}
+
+func (a asked) Resource(schema.GroupVersionResource) metadata.Getter { return a }
+func (a asked) Namespace(string) metadata.ResourceInterface          { return a }
+func (a asked) IsWatchListSemanticsUnSupported() bool                { return true }
+
+func (a asked) List(_ context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	select {
+	case a.first <- o.ResourceVersion:
+	default:
+	}
+	return nil, errors.New("webhook")
+}
+
+// A set of a new leader would not know what the leader before has just written.
+func TestTheFirstListOfMetadataIsOfTheLatestState(t *testing.T) {
+	w, client := fruitWorld(), asked{first: make(chan string, 1)}
+	s := New(Options{Discover: w.discover, Metadata: client, Whole: func(Resource) (cache.SharedIndexInformer, bool) { return nil, false }})
+	s.Follow(Interest{Name: "test", Wants: watchable, Changed: (&recorder{}).changed})
+	run(t, s)
+	fixture.Eventually(t, "a list", func() bool { return len(client.first) > 0 })
+	if version := <-client.first; version != "" {
+		t.Errorf("it asked for version %q", version)
 	}
 }
 

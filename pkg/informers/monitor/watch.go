@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	caches "github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 )
 
 // resourceWatch is the watch of one resource.
@@ -57,7 +59,7 @@ func (s *Set) watch(ctx context.Context, r Resource, wanted []Interest) (*resour
 func (w *resourceWatch) watchMetadata(ctx context.Context, s *Set) error {
 	client := heard{s.o.Metadata, w.health}
 	w.informer = metadatainformer.NewFilteredMetadataInformer(client, w.resource.GroupVersionResource,
-		metav1.NamespaceAll, 0, byNamespace, nil).Informer()
+		metav1.NamespaceAll, 0, byNamespace, caches.Latest).Informer()
 	w.health.version = w.informer.LastSyncResourceVersion
 	if err := w.informer.SetTransform(slim); err != nil {
 		return err
@@ -94,7 +96,7 @@ func (w *resourceWatch) listen() (err error) {
 		UpdateFunc: func(before, now any) { w.call(before, now, false) },
 		DeleteFunc: func(before any) {
 			if tombstone, ok := before.(cache.DeletedFinalStateUnknown); ok {
-				w.miss(tombstone.Obj)
+				w.miss(tombstone.Obj, nil)
 				return
 			}
 			w.call(before, nil, false)
@@ -114,8 +116,9 @@ func (w *resourceWatch) call(before, now any, initial bool) {
 	}
 }
 
-// miss calls the rules with an object whose deletion was not seen.
-func (w *resourceWatch) miss(last any) {
+// miss calls the rules with an object whose deletion was not seen; now is the one
+// that has its name since, if any.
+func (w *resourceWatch) miss(last any, now metav1.Object) {
 	object := asObject(last)
 	if object == nil {
 		return
@@ -126,7 +129,7 @@ func (w *resourceWatch) miss(last any) {
 				i.Missing(w.resource, object)
 				return
 			}
-			i.Changed(w.resource, object, nil, false)
+			i.Changed(w.resource, object, now, false)
 		})
 	}
 }
@@ -152,6 +155,10 @@ func asObject(object any) metav1.Object {
 		return nil
 	}
 	return accessor
+}
+
+func nameOf(object metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
 // listed reports whether all that existed was delivered.
@@ -182,13 +189,13 @@ func (w *resourceWatch) release() {
 		return
 	}
 	w.health.replaced()
-	here := map[types.UID]bool{}
+	here := map[types.NamespacedName]metav1.Object{}
 	for _, object := range w.objects() {
-		here[object.GetUID()] = true
+		here[nameOf(object)] = object
 	}
 	for _, object := range w.before {
-		if !here[object.GetUID()] {
-			w.miss(object)
+		if now := here[nameOf(object)]; now == nil || now.GetUID() != object.GetUID() {
+			w.miss(object, now)
 		}
 	}
 	w.before = nil

@@ -134,3 +134,14 @@ func NewestFirst(a, b time.Time) int {
 	}
 	return b.Compare(a)
 }
+
+// FalseFirst orders what is not so before what is.
+func FalseFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}

@@ -55,10 +55,11 @@ func Rejected(pod *corev1.Pod) bool {
 
 // Accepted reports whether a container of the pod ever ran.
 func Accepted(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.ContainerStatuses, ran) || slices.ContainsFunc(pod.Status.InitContainerStatuses, ran)
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, Ran) || slices.ContainsFunc(pod.Status.InitContainerStatuses, Ran)
 }
 
-func ran(c corev1.ContainerStatus) bool {
+// Ran reports whether the container has run at some time.
+func Ran(c corev1.ContainerStatus) bool {
 	return c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil || c.RestartCount > 0
 }
 

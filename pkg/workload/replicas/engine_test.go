@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
@@ -509,6 +510,36 @@ func TestWhichSetsAPodWakes(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// heard is a cache that keeps the rule that watches it.
+type heard struct {
+	toolscache.SharedInformer
+	rule toolscache.ResourceEventHandler
+}
+
+func (i *heard) AddEventHandler(rule toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+	i.rule = rule
+	return i.SharedInformer.AddEventHandler(rule)
+}
+
+// The watch may tell the end of a set when the next one of its name has made pods.
+func TestTheEndOfASetForgetsNoWritesOfTheNext(t *testing.T) {
+	b := newBench(t, fake.NewClientset())
+	watched := &heard{SharedInformer: b.sets}
+	if err := WatchSets[appsv1.ReplicaSet](b.Engine, watched); err != nil {
+		t.Fatal(err)
+	}
+	made := pod("a", owned)
+	made.ResourceVersion = "7"
+	b.writes.Wrote(key, corev1.Resource("pods"), made)
+	watched.rule.OnDelete(replicaSet(1))
+	if b.Len() != 1 || len(b.writes.Behind(key)) != 1 {
+		t.Errorf("%d sets to look at, which wait for %v", b.Len(), b.writes.Behind(key))
+	}
+	if err := b.Reconcile(t.Context(), key).Err(); err != nil || len(b.writes.Behind(key)) > 0 {
+		t.Errorf("got %v; that there is no next one leaves %v", err, b.writes.Behind(key))
 	}
 }
 

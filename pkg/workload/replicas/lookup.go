@@ -21,7 +21,7 @@ func SiblingsIn[T any, P interface {
 	if owner == nil {
 		return nil, nil
 	}
-	siblings, err := cache.Lookup[T](sets, cache.ByController, string(owner.UID))
+	siblings, err := cache.Controlled[T](sets, set.Object.GetNamespace(), owner.UID)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/staleness"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
@@ -23,12 +24,7 @@ var (
 	})
 	// staleSyncSkips counts the reconciles of ReplicaSets put off until the caches have
 	// caught up. The original never puts off a ReplicationController.
-	staleSyncSkips = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem:      subsystem,
-		Name:           "stale_sync_skips_total",
-		Help:           "Reconciles that were skipped because the cache of this resource did not show the controller's own writes yet.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"group", "resource"})
+	staleSyncSkips = staleness.Skips(subsystem)
 )
 
 var registerMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(deletionAgeRatio, staleSyncSkips) })
@@ -38,14 +34,5 @@ func onHeld(kind Kind) func([]consistency.Behind) {
 	if kind.Resource() != appsv1.Resource("replicasets") {
 		return nil
 	}
-	return countHeld
-}
-
-// countHeld counts each resource once for which a key had to wait.
-func countHeld(behind []consistency.Behind) {
-	for i, b := range behind {
-		if i == 0 || behind[i-1].Resource != b.Resource {
-			staleSyncSkips.WithLabelValues(b.Resource.Group, b.Resource.Resource).Inc()
-		}
-	}
+	return staleness.Count(staleSyncSkips)
 }

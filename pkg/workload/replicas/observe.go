@@ -47,7 +47,7 @@ func (e *Engine) observe(_ context.Context, key Key) (Observed, error) {
 	if set.Check() != nil {
 		return o, nil
 	}
-	owned, err := cache.Lookup[corev1.Pod](e.pods, cache.ByController, string(set.Object.GetUID()))
+	owned, err := cache.Controlled[corev1.Pod](e.pods, set.Object.GetNamespace(), set.Object.GetUID())
 	if err != nil {
 		return o, err
 	}
@@ -86,7 +86,7 @@ func (e *Engine) crowding(set *Set) (map[string]int, error) {
 	}
 	onNode := map[string]int{}
 	for _, uid := range siblings {
-		related, err := cache.Lookup[corev1.Pod](e.pods, cache.ByController, string(uid))
+		related, err := cache.Controlled[corev1.Pod](e.pods, set.Object.GetNamespace(), uid)
 		if err != nil {
 			return nil, err
 		}

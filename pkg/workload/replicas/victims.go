@@ -72,9 +72,9 @@ func (r ranking) candidateOf(pod *corev1.Pod) candidate {
 // order of their UIDs, so that the same pods always give the same choice.
 func (r ranking) compare(a, b candidate) int {
 	return cmp.Or(
-		falseFirst(a.scheduled, b.scheduled),
+		pods.FalseFirst(a.scheduled, b.scheduled),
 		cmp.Compare(a.phase, b.phase),
-		falseFirst(a.ready, b.ready),
+		pods.FalseFirst(a.ready, b.ready),
 		cmp.Compare(a.cost, b.cost),
 		cmp.Compare(b.neighbors, a.neighbors),
 		r.youngerFirst(a.readySince, b.readySince, a, b),
@@ -104,16 +104,6 @@ func magnitude(age time.Duration) int {
 		return -1
 	}
 	return int(math.Log2(float64(age)))
-}
-
-func falseFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // deletionCost is the int32 of the pod-deletion-cost annotation. What the API

@@ -20,11 +20,7 @@ func WatchSets[T any](e *Engine, informer toolscache.SharedInformer) error {
 		if !ok {
 			return
 		}
-		key := Key{Namespace: set.GetNamespace(), Name: set.GetName()}
-		if c.New == nil {
-			e.writes.Forget(key)
-		}
-		wake.Add(key)
+		wake.Add(Key{Namespace: set.GetNamespace(), Name: set.GetName()})
 	})
 }
 

@@ -21,7 +21,7 @@ func Indexes() []cache.Index {
 // Claims reads the revisions of the owner from the cache, and those it could
 // adopt, and sorts out which are its own.
 func Claims(indexer toolscache.Indexer, owner metav1.Object, selector labels.Selector) (ownership.Claims[*appsv1.ControllerRevision], error) {
-	owned, err := cache.Lookup[appsv1.ControllerRevision](indexer, cache.ByController, string(owner.GetUID()))
+	owned, err := cache.Controlled[appsv1.ControllerRevision](indexer, owner.GetNamespace(), owner.GetUID())
 	if err != nil {
 		return ownership.Claims[*appsv1.ControllerRevision]{}, err
 	}
