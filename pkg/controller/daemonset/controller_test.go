@@ -502,6 +502,44 @@ func TestAnAdoptedPodWakesASetThatHasNoBook(t *testing.T) {
 	check(t, slices.Contains(w, web), true)
 }
 
+// Anybody may write the name and the UID of a set on a pod of a namespace of theirs.
+func TestAPodOfAnotherNamespaceIsNoneOfTheSet(t *testing.T) {
+	r := newRig(t, daemon(), node("a"), pod("p"), pod("stranger", func(p *corev1.Pod) { p.Namespace = "other" }))
+	o := &observed{set: daemon()}
+	one, err := r.view(o, []string{"a"}, noon)
+	if _, err2 := r.viewAll(o, nil, noon); err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	for how, views := range map[string][]view{"one node": one, "all nodes": o.views} {
+		if len(views) != 1 || len(views[0].pods) != 1 || views[0].pods[0].Name != "p" {
+			t.Errorf("%s: %+v", how, views)
+		}
+	}
+}
+
+func TestARevisionThatIsTakenAwayWakesTheSetThatHadIt(t *testing.T) {
+	had := revisionOf(daemon(), 1)
+	letGo, another := had.DeepCopy(), had.DeepCopy()
+	letGo.ResourceVersion, letGo.OwnerReferences, letGo.Labels = "2", nil, nil
+	another.ResourceVersion, another.OwnerReferences[0].UID, another.OwnerReferences[0].Name = "2", "o", "other"
+	other := types.NamespacedName{Namespace: "ns", Name: "other"}
+	for name, tc := range map[string]struct {
+		before, after *appsv1.ControllerRevision
+		want          woken
+	}{
+		"let go":           {had, letGo, woken{web}},
+		"taken by another": {had, another, woken{web, other}},
+		"its own":          {letGo, had, woken{web}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, daemon())
+			var w woken
+			r.revisionChanged(runner.Change[appsv1.ControllerRevision]{Old: tc.before, New: tc.after}, &w)
+			check(t, w, tc.want)
+		})
+	}
+}
+
 func TestASetThatIsHeldForLongIsTold(t *testing.T) {
 	r := newRig(t, daemon())
 	if got := r.object(types.NamespacedName{Namespace: "ns", Name: "gone"}); got != nil {

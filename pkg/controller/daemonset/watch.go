@@ -43,14 +43,20 @@ func (c *Controller) setChanged(change runner.Change[appsv1.DaemonSet], w wake) 
 	w.Add(key)
 }
 
-// revisionChanged wakes the set that controls the revision, and for one that
-// nobody controls the sets that could adopt it.
+// revisionChanged wakes the set that controls the revision, the one that did so before, and
+// for one that nobody controls the sets that could adopt it.
 func (c *Controller) revisionChanged(change runner.Change[appsv1.ControllerRevision], w wake) {
 	revision := change.Now()
 	if change.Old != nil && change.New != nil && change.Old.ResourceVersion == change.New.ResourceVersion {
 		return
 	}
-	switch ref := metav1.GetControllerOfNoCopy(revision); {
+	ref := metav1.GetControllerOfNoCopy(revision)
+	if change.Old != nil {
+		if before := metav1.GetControllerOfNoCopy(change.Old); before != nil && before.Kind == kind.Kind && (ref == nil || ref.UID != before.UID) {
+			w.Add(Key{Namespace: revision.Namespace, Name: before.Name})
+		}
+	}
+	switch {
 	case ref == nil && change.New != nil:
 		c.wakeAdopters(revision, w)
 	case ref != nil && ref.Kind == kind.Kind:

@@ -189,8 +189,12 @@ func TestTheSamePodIsNamed(t *testing.T) {
 
 func TestABudgetThatIsGoneIsDone(t *testing.T) {
 	f := newRig(t)
+	f.unwritten.When(budgetKey)
 	if err := f.sync(t.Context(), budgetKey).Err(); err != nil || f.wrote() != nil {
 		t.Errorf("got %v", err)
+	}
+	if n := f.unwritten.NumRequeues(budgetKey); n > 0 {
+		t.Errorf("%d tries to write its status are remembered", n)
 	}
 	f = newRig(t, budget(minAvailable("1")))
 	f.client.PrependReactor("update", "poddisruptionbudgets", func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -39,6 +39,7 @@ const (
 func (c *Controller) observe(ctx context.Context, k key) (observed, error) {
 	budget, err := reconcile.Cached[policyv1.PodDisruptionBudget](c.budgets, k)
 	if err != nil {
+		c.unwritten.Forget(k)
 		return observed{}, err
 	}
 	o := observed{budget: budget}
