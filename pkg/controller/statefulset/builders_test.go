@@ -140,6 +140,12 @@ func broken(pod *corev1.Pod) { pod.Status.Conditions[0].Status = corev1.Conditio
 func pending(pod *corev1.Pod) {
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
 }
+
+// restarted is a pod whose container ran before its node started anew.
+func restarted(pod *corev1.Pod) {
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", RestartCount: 1}}
+}
+
 func ending(pod *corev1.Pod) { pod.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) }
 
 func mounts(volume, claim string) podOption {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/revisions"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
@@ -551,11 +552,53 @@ func TestWhatWakes(t *testing.T) {
 			t.Errorf("the end of claim %s wakes %q", name, got)
 		}
 	}
+	owned := newTestClaim(0, *ownership.ControllerRef(newTestPod(0), podKind))
+	for name, tc := range map[string]struct {
+		before, after *corev1.PersistentVolumeClaim
+		want          string
+	}{
+		"loses its owner": {owned, newTestClaim(0), "web"},
+		"gets one":        {newTestClaim(0), owned, "web"},
+		"keeps it":        {owned, owned.DeepCopy(), ""},
+	} {
+		var keys woken
+		r.claimChanged(runner.Change[corev1.PersistentVolumeClaim]{Old: tc.before, New: tc.after}, &recorder{&keys})
+		if got := strings.Join(keys, ","); got != tc.want {
+			t.Errorf("a claim that %s wakes %q", name, got)
+		}
+	}
+}
+
+// The watch may tell the end of a set when the next one of its name has made pods.
+func TestTheEndOfASetForgetsNoWritesOfTheNext(t *testing.T) {
+	r := newRig(t)
 	var keys woken
 	r.writes.Wrote(web, schema.GroupResource{Resource: "pods"}, newTestPod(0))
 	r.setChanged(runner.Change[appsv1.StatefulSet]{Old: newSet(1)}, &recorder{&keys})
-	if len(keys) != 1 || len(r.writes.Behind(web)) > 0 {
+	if len(keys) != 1 || len(r.writes.Behind(web)) != 1 {
 		t.Errorf("the end of a set wakes %v and leaves %v", keys, r.writes.Behind(web))
+	}
+	if err := r.Reconcile(t.Context(), web).Err(); err != nil || len(r.writes.Behind(web)) > 0 {
+		t.Errorf("got %v; that there is no next one leaves %v", err, r.writes.Behind(web))
+	}
+}
+
+// A pod that its quota or a webhook never lets in is one of many.
+func TestAPlaceThatFailsHoldsUpNoneOfItsBatch(t *testing.T) {
+	objects := growing(settled(t, 1, parallel))
+	*objects[0].(*appsv1.StatefulSet).Spec.Replicas = 4
+	r := newRig(t, objects...)
+	r.Client.PrependReactor("create", "pods", func(a ktesting.Action) (bool, runtime.Object, error) {
+		return a.(ktesting.CreateAction).GetObject().(*corev1.Pod).Name == "web-1", nil, denied
+	})
+	if err := r.Reconcile(t.Context(), web).Err(); err == nil {
+		t.Error("nothing has failed")
+	}
+	if told := r.Told(); !strings.Contains(told, "Create Pod web-1 in StatefulSet web failed") || !strings.Contains(told, "Create Pod web-2 in StatefulSet web successful") {
+		t.Errorf("told %s", told)
+	}
+	if did := r.Requests(); did != "2 create pods, update statefulsets/status" {
+		t.Errorf("did %s", did)
 	}
 }
 

@@ -1,11 +1,13 @@
 package statefulset
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
 )
 
 // running reports whether the pod runs and is ready.
@@ -29,13 +31,14 @@ func (o observed) serves(pod *corev1.Pod, now time.Time) bool {
 const slack = time.Second
 
 // neverReady reports whether the pod has not been ready since it was started. One
-// that was lost its readiness later than it began.
+// that was lost its readiness later than it began. One that is Pending once more, as its
+// node has started anew, has containers that ran.
 func neverReady(pod *corev1.Pod) bool {
 	if pods.Terminal(pod) || pods.Ready(pod) {
 		return false
 	}
 	c := pods.Condition(pod, corev1.PodReady)
-	if c == nil || pod.Status.Phase == corev1.PodPending {
+	if c == nil || pod.Status.Phase == corev1.PodPending && !slices.ContainsFunc(pod.Status.ContainerStatuses, rejections.Ran) {
 		return true
 	}
 	began := pod.CreationTimestamp.Time

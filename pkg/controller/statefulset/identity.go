@@ -97,11 +97,25 @@ func claimName(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, 
 	return template.Name + "-" + podName(set.Name, ordinal)
 }
 
+// claimTemplates are the set's templates of claims: of those with one name the last, as in
+// the original.
+func claimTemplates(set *appsv1.StatefulSet) []*corev1.PersistentVolumeClaim {
+	all := make([]*corev1.PersistentVolumeClaim, 0, len(set.Spec.VolumeClaimTemplates))
+	for i := range set.Spec.VolumeClaimTemplates {
+		template := &set.Spec.VolumeClaimTemplates[i]
+		if at := slices.IndexFunc(all, func(t *corev1.PersistentVolumeClaim) bool { return t.Name == template.Name }); at >= 0 {
+			all[at] = template
+		} else {
+			all = append(all, template)
+		}
+	}
+	return all
+}
+
 // claimVolumes are the volumes of the pod that are claims of its own.
 func claimVolumes(set *appsv1.StatefulSet, ordinal int) []corev1.Volume {
 	volumes := make([]corev1.Volume, 0, len(set.Spec.VolumeClaimTemplates))
-	for i := range set.Spec.VolumeClaimTemplates {
-		template := &set.Spec.VolumeClaimTemplates[i]
+	for _, template := range claimTemplates(set) {
 		volumes = append(volumes, corev1.Volume{Name: template.Name, VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claimName(set, template, ordinal)}}})
 	}

@@ -69,6 +69,17 @@ func TestANewClaimIsTheSets(t *testing.T) {
 	same(t, set.Spec.VolumeClaimTemplates[0].Labels, map[string]string{"tier": "gold", "app": "other"})
 }
 
+func TestOfTwoClaimTemplatesWithOneNameTheLastIsUsed(t *testing.T) {
+	set := newSet(1, withData, withMore)
+	gold := map[string]string{"tier": "gold"}
+	set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Labels: gold}})
+	p := decide(look(set, nil), noon)
+	same(t, told(p), []string{"create web-0 at r2 claim data-web-0 claim more-web-0"})
+	made := p.stages[0][0]
+	same(t, made.claims[0].Labels, map[string]string{"tier": "gold", "app": "web"})
+	same(t, len(made.pod.Spec.Volumes), 2)
+}
+
 func TestARepairIsTargeted(t *testing.T) {
 	const (
 		labels  = `"labels":{"apps.kubernetes.io/pod-index":"0","statefulset.kubernetes.io/pod-name":"web-0"},`

@@ -87,7 +87,7 @@ func (c *Controller) check(set *appsv1.StatefulSet) (labels.Selector, error) {
 
 // members reads the set's pods, and those it could adopt.
 func (c *Controller) members(set *appsv1.StatefulSet, selector labels.Selector) (ownership.Claims[*corev1.Pod], error) {
-	owned, err := cache.Lookup[corev1.Pod](c.pods, cache.ByController, string(set.UID))
+	owned, err := cache.Controlled[corev1.Pod](c.pods, set.Namespace, set.UID)
 	if err != nil {
 		return ownership.Claims[*corev1.Pod]{}, err
 	}
@@ -119,12 +119,13 @@ func letGo(set *appsv1.StatefulSet, claims ownership.Claims[*corev1.Pod]) owners
 // claimsOf reads the claims of all places, and of the pods beyond them.
 func (c *Controller) claimsOf(o observed) map[string]*corev1.PersistentVolumeClaim {
 	found := map[string]*corev1.PersistentVolumeClaim{}
-	if len(o.set.Spec.VolumeClaimTemplates) == 0 {
+	templates := claimTemplates(o.set)
+	if len(templates) == 0 {
 		return found
 	}
 	look := func(ordinal int) {
-		for i := range o.set.Spec.VolumeClaimTemplates {
-			name := claimName(o.set, &o.set.Spec.VolumeClaimTemplates[i], ordinal)
+		for _, template := range templates {
+			name := claimName(o.set, template, ordinal)
 			if item, ok, err := c.claims.GetByKey(o.set.Namespace + "/" + name); err == nil && ok {
 				found[name] = item.(*corev1.PersistentVolumeClaim)
 			}

@@ -15,8 +15,9 @@ import (
 type change struct {
 	stages [][]step
 	// ordered takes the steps of a stage one by one; otherwise they are taken in
-	// growing batches.
+	// growing batches. The first stages are such batches themselves, so many of them.
 	ordered bool
+	batches int
 	status  appsv1.StatefulSetStatus
 	// leaving are the pods of the current revision that the update deletes; those that
 	// are deleted count no more.
@@ -33,6 +34,14 @@ func (p *change) stage(steps ...step) {
 	}
 }
 
+const (
+	// mostAtOnce is how many places one batch has at most, as in the original.
+	mostAtOnce = 500
+	// mostMissing is how many places without a pod are looked at: a set may ask for two
+	// billion pods.
+	mostMissing = 500
+)
+
 // place is where a pod belongs in the range of ordinals.
 type place struct {
 	ordinal int
@@ -40,10 +49,11 @@ type place struct {
 }
 
 // lineUp sorts the pods into the places that the set asks for and those that are
-// to go, highest ordinal first.
+// to go, highest ordinal first. Places beyond those that are looked at have their turn when
+// the ones before have pods.
 func (o observed) lineUp() (places []place, condemned []*corev1.Pod) {
 	first := firstOrdinal(o.set)
-	places = make([]place, wanted(o.set))
+	places = make([]place, min(wanted(o.set), len(o.pods)+mostMissing))
 	for i := range places {
 		places[i].ordinal = first + i
 	}
@@ -52,7 +62,9 @@ func (o observed) lineUp() (places []place, condemned []*corev1.Pod) {
 		switch {
 		case !ok:
 		case inRange(o.set, ordinal):
-			places[ordinal-first].pod = pod
+			if at := ordinal - first; at < len(places) {
+				places[at].pod = pod
+			}
 		default:
 			condemned = append(condemned, pod)
 		}
@@ -110,8 +122,17 @@ func (p *change) tend(o observed, places []place, now time.Time) (waits string) 
 			break
 		}
 	}
-	p.stage(steps...)
-	return waits
+	if p.ordered {
+		p.stage(steps...)
+		return waits
+	}
+	// The batches are of places, as in the original: what always fails in one of them holds
+	// up those after it, and not its neighbors.
+	for from, size := 0, 1; from < len(steps); from, size = from+size, min(2*size, mostAtOnce) {
+		p.stage(steps[from:min(from+size, len(steps))]...)
+	}
+	p.batches = len(p.stages)
+	return ""
 }
 
 // dismiss hands the claims of the condemned pods over and then deletes the pods:

@@ -2,6 +2,7 @@ package statefulset
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -34,11 +35,12 @@ func TestPlans(t *testing.T) {
 		"nor before it is available":             {set: newSet(3, minReady(10)), pods: podList{p(0, readySince(5*time.Second))}},
 		"but then":                               {set: newSet(3, minReady(10)), pods: podList{p(0, readySince(10*time.Second))}, want: []string{"create web-1 at r2"}},
 		"a hole is filled first":                 {set: newSet(3), pods: podList{p(0), p(2)}, want: []string{"create web-1 at r2"}},
-		"a parallel set makes all":               {set: newSet(3, parallel), pods: podList{p(1, lost)}, want: []string{"create web-0 at r2; create web-2 at r2"}},
+		"a parallel set makes all":               {set: newSet(3, parallel), pods: podList{p(1, lost)}, want: []string{"create web-0 at r2", "create web-2 at r2"}},
+		"side by side with its neighbor":         {set: newSet(4, parallel), want: []string{"create web-0 at r2", "create web-1 at r2; create web-2 at r2", "create web-3 at r2"}},
 		"a failed pod goes":                      {set: newSet(2), pods: podList{p(0, phase(corev1.PodFailed)), p(1)}, want: []string{"delete web-0"}},
 		"so does one that succeeded":             {set: newSet(2), pods: podList{p(0), p(1, phase(corev1.PodSucceeded))}, want: []string{"delete web-1"}},
 		"not twice":                              {set: newSet(2), pods: podList{p(0, phase(corev1.PodFailed), ending), p(1)}},
-		"of a parallel set all go":               {set: newSet(2, parallel), pods: podList{p(0, phase(corev1.PodFailed)), p(1, phase(corev1.PodFailed))}, want: []string{"delete web-0; delete web-1"}},
+		"of a parallel set all go":               {set: newSet(2, parallel), pods: podList{p(0, phase(corev1.PodFailed)), p(1, phase(corev1.PodFailed))}, want: []string{"delete web-0", "delete web-1"}},
 		"ordinals begin where told":              {set: newSet(1, starting(5)), want: []string{"create web-5 at r2"}},
 		"pods before the start go":               {set: newSet(1, starting(5)), pods: podList{p(5), p(3), p(4)}, want: []string{"delete web-4"}},
 		"the highest goes first":                 {set: newSet(1), pods: podList{p(0), p(1), p(2)}, want: []string{"delete web-2"}},
@@ -101,6 +103,32 @@ func TestPlans(t *testing.T) {
 			same(t, told(decide(look(tc.set, tc.pods, tc.claims...), noon)), tc.want)
 		})
 	}
+}
+
+func TestASetOfTwoBillionPodsIsPlannedInParts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		options []setOption
+		stages  int
+		steps   int
+	}{
+		"one by one":   {nil, 1, 1},
+		"side by side": {[]setOption{parallel}, 8, mostMissing + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := look(newSet(math.MaxInt32, tc.options...), podList{newTestPod(0), newTestPod(1_000_000)})
+			p, steps := decide(o, noon), 0
+			for _, stage := range p.stages {
+				steps += len(stage)
+			}
+			same(t, []int{len(p.stages), steps}, []int{tc.stages, tc.steps})
+		})
+	}
+}
+
+func TestPlacesThatAreNotLookedAtAreDown(t *testing.T) {
+	o := look(newSet(math.MaxInt32), podList{newTestPod(0), newTestPod(1)})
+	places, _ := o.lineUp()
+	same(t, unavailable(o.set, places, noon), math.MaxInt32-2)
 }
 
 func claims(c ...*corev1.PersistentVolumeClaim) []*corev1.PersistentVolumeClaim { return c }

@@ -86,8 +86,8 @@ func (o observed) need(at int, p place, ordered bool, now time.Time) (step, stri
 // missing is how a place gets its pod.
 func (o observed) missing(at, ordinal int) (step, string) {
 	name := podName(o.set.Name, ordinal)
-	for i := range o.set.Spec.VolumeClaimTemplates {
-		claim := o.claims[claimName(o.set, &o.set.Spec.VolumeClaimTemplates[i], ordinal)]
+	for _, template := range claimTemplates(o.set) {
+		claim := o.claims[claimName(o.set, template, ordinal)]
 		if claim != nil && leftOver(claim, o.set, ordinal) {
 			return step{}, fmt.Sprintf("claim %s is deleted with the former pod %s: waiting for that", claim.Name, name)
 		}
@@ -102,8 +102,7 @@ func (o observed) missing(at, ordinal int) (step, string) {
 // missingClaims are the claims to make for a pod. Those that are being deleted
 // block it, and the others are made all the same.
 func (o observed) missingClaims(ordinal int) (missing, blocked []*corev1.PersistentVolumeClaim) {
-	for i := range o.set.Spec.VolumeClaimTemplates {
-		template := &o.set.Spec.VolumeClaimTemplates[i]
+	for _, template := range claimTemplates(o.set) {
 		switch claim := o.claims[claimName(o.set, template, ordinal)]; {
 		case claim == nil:
 			missing = append(missing, newClaim(o.set, template, ordinal))
@@ -124,8 +123,8 @@ func (o observed) handovers(pod *corev1.Pod) (changes []handover, disputed []str
 	if pod.UID == "" {
 		pod = nil
 	}
-	for i := range o.set.Spec.VolumeClaimTemplates {
-		claim := o.claims[claimName(o.set, &o.set.Spec.VolumeClaimTemplates[i], ordinal)]
+	for _, template := range claimTemplates(o.set) {
+		claim := o.claims[claimName(o.set, template, ordinal)]
 		if claim == nil {
 			continue
 		}

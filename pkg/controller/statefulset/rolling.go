@@ -106,7 +106,7 @@ func maxUnavailable(set *appsv1.StatefulSet) int {
 
 // unavailable counts the places without an available pod that stays.
 func unavailable(set *appsv1.StatefulSet, places []place, now time.Time) int {
-	n := 0
+	n := wanted(set) - len(places)
 	for i := range places {
 		if pod := places[i].pod; terminating(pod) || !available(pod, set.Spec.MinReadySeconds, now) {
 			n++

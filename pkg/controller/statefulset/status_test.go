@@ -116,6 +116,8 @@ func TestNeverReady(t *testing.T) {
 		"within the same second":    {newTestPod(0, broken, readySince(time.Hour-time.Second)), true},
 		"pending":                   {newTestPod(0, pending), true},
 		"pending, with a condition": {newTestPod(0, lost, phase(corev1.PodPending)), true},
+		"pending again":             {newTestPod(0, lost, phase(corev1.PodPending), restarted), false},
+		"as it never was ready":     {newTestPod(0, broken, phase(corev1.PodPending), restarted), true},
 		"without a condition":       {newTestPod(0, func(p *corev1.Pod) { p.Status.Conditions = nil }), true},
 		"ended":                     {newTestPod(0, broken, phase(corev1.PodFailed)), false},
 		"without the time it began": {newTestPod(0, broken, func(p *corev1.Pod) { p.Status.StartTime = nil }), true},

@@ -29,8 +29,13 @@ func (o observed) stages(c change) []act.Stage {
 		for j, s := range wanted {
 			steps[j] = o.written(s)
 		}
-		if stages[i] = act.SlowStart(steps...); c.ordered {
+		switch {
+		case c.ordered:
 			stages[i] = act.InTurn(steps...)
+		case i < c.batches:
+			stages[i] = act.Together(steps...)
+		default:
+			stages[i] = act.SlowStart(steps...)
 		}
 	}
 	return stages

@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 
@@ -25,12 +26,10 @@ func (c *Controller) watch(sets, pods, claims toolscache.SharedInformer) error {
 
 func (c *Controller) setChanged(change runner.Change[appsv1.StatefulSet], wake runner.Wake[Key]) {
 	set := change.Now()
-	key := Key{Namespace: set.Namespace, Name: set.Name}
 	if change.New == nil {
-		c.writes.Forget(key)
 		forgetMetrics(set)
 	}
-	wake.Add(key)
+	wake.Add(Key{Namespace: set.Namespace, Name: set.Name})
 }
 
 func (c *Controller) podChanged(change runner.Change[corev1.Pod], wake runner.Wake[Key]) {
@@ -67,9 +66,9 @@ func ownerOf(pod *corev1.Pod) (Key, bool) {
 }
 
 // claimChanged wakes the set whose pod may wait for the end of a claim of this
-// name: after each dash in it a set's name may begin.
+// name, or that it does not go with the pod before: after each dash in it a set's name may begin.
 func (c *Controller) claimChanged(change runner.Change[corev1.PersistentVolumeClaim], wake runner.Wake[Key]) {
-	if change.New != nil {
+	if change.New != nil && (change.Old == nil || apiequality.Semantic.DeepEqual(change.Old.OwnerReferences, change.New.OwnerReferences)) {
 		return
 	}
 	name, _, ok := parent(change.Old.Name)
