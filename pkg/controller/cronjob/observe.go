@@ -32,7 +32,7 @@ func (c *Controller) observe(ctx context.Context, key types.NamespacedName) (obs
 		return observed{}, err
 	}
 	o := observed{cron: cached}
-	if o.jobs, err = cache.Lookup[batchv1.Job](c.jobs, cache.ByController, string(cached.UID)); err != nil {
+	if o.jobs, err = cache.Controlled[batchv1.Job](c.jobs, cached.Namespace, cached.UID); err != nil {
 		return o, err
 	}
 	slices.SortFunc(o.jobs, func(a, b *batchv1.Job) int { return cmp.Compare(a.Name, b.Name) })

@@ -51,7 +51,7 @@ func decide(o observed, now time.Time, kept ...types.UID) draft {
 			deactivate(&d.status, job.UID)
 		}
 	}
-	d.follow(o)
+	d.follow(o, now)
 	d.dropMissing(o)
 	spec := &o.cron.Spec
 	if o.cron.DeletionTimestamp != nil {

@@ -41,21 +41,24 @@ func scheduled(s *batchv1.CronJobStatus, at time.Time) {
 	}
 }
 
-// follow brings the status up to what the Jobs show.
-func (d *draft) follow(o observed) {
+// follow brings the status up to what the Jobs show. One that says it was made for a time to
+// come was not made by the controller: no time before that would be due any more.
+func (d *draft) follow(o observed, now time.Time) {
 	running := uids(d.status.Active)
 	for _, job := range o.jobs {
 		end := ended(job)
+		at, ours := madeFor(o.cron, job)
+		ours = ours && !at.After(now)
 		switch listed := running[job.UID]; {
 		case !listed && end == "":
 			d.record(corev1.EventTypeWarning, "UnexpectedJob", "Saw a job that the controller did not create or forgot: %s", job.Name)
 			// A manager was ended between the Job and the status: policies count it.
-			if at, ours := madeFor(o.cron, job); ours && job.DeletionTimestamp == nil {
+			if ours && job.DeletionTimestamp == nil {
 				started(&d.status, job, at)
 			}
 		case !listed:
 			// The same, and the Job has ended meanwhile: its time is not due once more.
-			if at, ours := madeFor(o.cron, job); ours {
+			if ours {
 				scheduled(&d.status, at)
 			}
 		case end != "":

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"math"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -116,7 +117,12 @@ func untilDeadline(v *view) (time.Duration, bool) {
 	if v.job.Status.StartTime != nil {
 		started = v.job.Status.StartTime.Time
 	}
-	return started.Add(time.Duration(*v.job.Spec.ActiveDeadlineSeconds) * time.Second).Sub(v.now), true
+	return started.Add(seconds(*v.job.Spec.ActiveDeadlineSeconds)).Sub(v.now), true
+}
+
+// seconds is that long, or as long as can be said.
+func seconds(n int64) time.Duration {
+	return time.Duration(min(n, int64(math.MaxInt64/time.Second))) * time.Second
 }
 
 // completed reports whether enough pods have succeeded, with so many still active.

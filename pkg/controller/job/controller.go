@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/staleness"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
@@ -94,7 +95,7 @@ func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer, hand r
 	c.writes = consistency.NewTracker[Key](caches)
 	c.jobs = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
-			Name: controllerName, Queue: queueName, Workers: o.Workers, Writes: c.writes, OnHeld: countHeld, Object: c.object, Synced: synced,
+			Name: controllerName, Queue: queueName, Workers: o.Workers, Writes: c.writes, OnHeld: staleness.Count(staleSyncSkips), Object: c.object, Synced: synced,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry),
 		},
 		Hand: hand, Reports: c.reports, Note: func(_ Key, r any) { c.memory.remember(r.(remembered)) },

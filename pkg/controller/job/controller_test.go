@@ -307,10 +307,10 @@ func TestWhatJobsWake(t *testing.T) {
 		"it appears":                   {nil, newJob(1), "[pi]", 0},
 		"its spec changes":             {newJob(1), changed, "[pi]", 0},
 		"its status changes":           {newJob(1), newJob(1), "[pi after 1s]", 0},
-		"it is gone, its pods are not": {newJob(1), nil, "[]", 1},
+		"it is gone, its pods are not": {newJob(1), nil, "[pi]", 1},
 		"it is gone and there again":   {newJob(1), again, "[pi]", 1},
 		"it is run elsewhere":          {nil, elsewhere, "[]", 0},
-		"it was run elsewhere":         {elsewhere, nil, "[]", 0},
+		"it was run elsewhere":         {elsewhere, nil, "[pi]", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, fake.NewClientset(), newPodOf("p"), newPodOf("counted", untracked))
@@ -320,6 +320,16 @@ func TestWhatJobsWake(t *testing.T) {
 			check(t, r.orphans.Len(), tc.orphans)
 		})
 	}
+}
+
+// The watch may tell the end of a Job when the next one of its name has made pods.
+func TestTheEndOfAJobForgetsNoWritesOfTheNext(t *testing.T) {
+	r := newRig(t, fake.NewClientset())
+	r.writes.Wrote(pi, corev1.Resource("pods"), newPodOf("p"))
+	r.jobChanged(runner.Change[batchv1.Job]{Old: newJob(1)}, &woken{})
+	check(t, len(r.writes.Behind(pi)), 1)
+	check(t, r.sync(t.Context(), pi).Err(), nil)
+	check(t, len(r.writes.Behind(pi)), 0) // there is no next one
 }
 
 func TestWhatAFinishedJobLeavesIsFreed(t *testing.T) {

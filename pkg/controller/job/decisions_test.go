@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -135,6 +136,7 @@ func TestVerdicts(t *testing.T) {
 		"restarts where pods are not restarted": {newJob(3, limit(1)), some(1, restarted(3)), ""},
 		"the deadline is over":                  {newJob(3, deadline(3600)), some(3), "FailureTarget DeadlineExceeded " + messageDeadline},
 		"the deadline is not over":              {newJob(3, deadline(3601)), some(3), ""},
+		"a deadline that never comes":           {newJob(3, deadline(math.MaxInt64)), some(3), ""},
 		"a suspended Job has no deadline":       {newJob(3, deadline(1), suspend), nil, ""},
 		"the deadline of a fresh Job":           {newJob(3, deadline(1), fresh), nil, ""},
 		"a failure that fails the Job":          {newJob(3, rules(exit(failJob, in, 42))), some(1, failedWith(42)), "FailureTarget PodFailurePolicy Container main for pod ns/p0 failed with exit code 42 matching FailJob rule at index 0"},
@@ -180,6 +182,7 @@ func TestCompletion(t *testing.T) {
 		"a work queue that is empty": {newJob(2, workQueue), some(1, success), 0, true},
 		"a work queue that nobody has found empty": {newJob(2, workQueue), some(1, broken), 0, false},
 		"the same index twice":                     {newJob(2, indexedMode), some(2, success, index(1)), 0, false},
+		"an index that was given up":               {newJob(2, limitPerIndex(0), givenIndexes("0"), doneIndexes("1")), some(1, success, index(0)), 0, false},
 		"all indexes":                              {newJob(2, indexedMode, doneIndexes("0")), some(2, success, index(1)), 0, true},
 		"an index beyond the last":                 {newJob(2, indexedMode, doneIndexes("0")), some(1, success, index(7)), 0, false},
 	} {

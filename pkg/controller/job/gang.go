@@ -87,8 +87,8 @@ func (o observed) group(w *schedulingv1alpha2.Workload, all []*corev1.Pod, now t
 		p.Counts = func(r act.Results) []act.Count { return o.endedAmiss(actionReconciling, r) }
 		return p
 	}
-	p.Else = func(act.Results) act.Plan {
-		o.noGroup = true
+	p.Else = func(r act.Results) act.Plan {
+		o.refused = r
 		return o.round(all, now)
 	}
 	return p

@@ -206,9 +206,11 @@ func TestPodsOfAGang(t *testing.T) {
 				tc.faults(client)
 			}
 			r := newRigWith(t, client, together, append(tc.cached, tc.job)...)
+			before := countAmiss(t)
 			result := r.sync(t.Context(), pi)
 			check(t, r.Requests(), tc.did)
 			check(t, result.Err() != nil, tc.err)
+			check(t, countAmiss(t)-before == 1, tc.err)
 			check(t, strings.Contains(r.Told(), created+w.Name+" for Job pi"), tc.told)
 			for _, pod := range pods {
 				var of string
@@ -220,6 +222,14 @@ func TestPodsOfAGang(t *testing.T) {
 			}
 		})
 	}
+}
+
+// countAmiss counts the turns of indexed Jobs that have failed.
+func countAmiss(t *testing.T) (n float64) {
+	for _, action := range []string{actionReconciling, actionTracking, actionCreated, actionDeleted} {
+		n += count(t, syncs.WithLabelValues("Indexed", "error", action))
+	}
+	return n
 }
 
 func TestAJobKnowsTheObjectsThatItHasJustMade(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/staleness"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
 func counter(name, help string, stability metrics.StabilityLevel, labels ...string) *metrics.CounterVec {
@@ -32,7 +32,7 @@ var (
 	trackedEnded     = counter("terminated_pods_tracking_finalizer_total", "Pods that ended with the tracking finalizer (add), and pods of these that lost it or were deleted (delete).", metrics.BETA, "event")
 	createdPods      = counter("job_pods_creation_total", "Creations of pods for Jobs, by reason and status.", metrics.ALPHA, "reason", "status")
 	managedByOthers  = counter("jobs_by_external_controller_total", "Jobs that another controller manages (spec.managedBy).", metrics.ALPHA, "controller_name")
-	staleSyncSkips   = counter("stale_sync_skips_total", "Reconciles that were skipped because the cache of this resource did not show the controller's own writes yet.", metrics.ALPHA, "group", "resource")
+	staleSyncSkips   = staleness.Skips("job_controller")
 	registerableSelf = []metrics.Registerable{syncDuration, syncs, finishedJobs, finishedPods, finishedIndexes, handledFailures,
 		trackedEnded, createdPods, managedByOthers, staleSyncSkips}
 )
@@ -138,14 +138,5 @@ func countTracked(before, now *corev1.Pod) {
 		trackedEnded.WithLabelValues("add").Inc()
 	case was && !is:
 		trackedEnded.WithLabelValues("delete").Inc()
-	}
-}
-
-// countHeld counts each resource once for which a Job had to wait.
-func countHeld(behind []consistency.Behind) {
-	for i, b := range behind {
-		if i == 0 || behind[i-1].Resource != b.Resource {
-			staleSyncSkips.WithLabelValues(b.Resource.Group, b.Resource.Resource).Inc()
-		}
 	}
 }

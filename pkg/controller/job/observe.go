@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
@@ -58,10 +59,10 @@ type observed struct {
 
 	// gang is of a Job whose pods are scheduled together; nil of any other.
 	gang *gang
-	// podGroup is that of the pods to make, if any; noGroup: it could not be made, and so
-	// no pods are.
+	// podGroup is that of the pods to make, if any; refused is what became of one that
+	// could not be made, and so no pods are.
 	podGroup string
-	noGroup  bool
+	refused  act.Results
 }
 
 // observe reads a Job and its pods from the caches.
@@ -71,7 +72,7 @@ func (c *Controller) observe(_ context.Context, key Key) (observed, error) {
 		return observed{}, err
 	}
 	o := observed{job: job, streak: c.memory.streak(job.UID), patient: c.patient, keepStart: c.keepStart, began: c.jobs.Clock().Now()}
-	owned, err := cache.Lookup[corev1.Pod](c.podIndex, cache.ByController, string(job.UID))
+	owned, err := cache.Controlled[corev1.Pod](c.podIndex, job.Namespace, job.UID)
 	o.claims.Owned = owned
 	if err != nil || managedElsewhere(job) || finished(job) {
 		return o, err

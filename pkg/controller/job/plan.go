@@ -58,7 +58,7 @@ func (o observed) round(all []*corev1.Pod, now time.Time) act.Plan {
 	}
 	v.keepStart = o.keepStart
 	c := decide(v)
-	if o.noGroup && len(c.create) > 0 {
+	if o.refused != nil && len(c.create) > 0 {
 		c.create, c.why = nil, c.why+", none of them without a PodGroup"
 	}
 	p := round{observed: o, view: v, change: c}.retrack()

@@ -26,7 +26,7 @@ type round struct {
 // retrack gives pods their finalizer back, before anything else is done.
 func (r round) retrack() act.Plan {
 	if len(r.change.retrack) == 0 {
-		return r.pods(nil)
+		return r.pods(r.refused)
 	}
 	var steps []act.Step
 	for _, pod := range r.change.retrack {

@@ -179,7 +179,7 @@ func (t *tally) note(pod *corev1.Pod) (index int, isNew bool) {
 	switch {
 	case v.countedFailure.Has(pod.UID) || v.countedSuccess.Has(pod.UID):
 	case pod.Status.Phase == corev1.PodSucceeded && v.indexed():
-		if v.valid(i) && !v.reported.has(i) {
+		if v.valid(i) && !v.reported.has(i) && !v.given.has(i) {
 			t.changed = true
 			return i, true
 		}

@@ -58,10 +58,10 @@ func missedLess(a, b *corev1.Pod) int {
 	restartsA, sidecarsA := pods.MaxRestarts(a)
 	restartsB, sidecarsB := pods.MaxRestarts(b)
 	return cmp.Or(
-		falseFirst(tracked(a), tracked(b)),
-		falseFirst(pods.Scheduled(a), pods.Scheduled(b)),
+		pods.FalseFirst(tracked(a), tracked(b)),
+		pods.FalseFirst(pods.Scheduled(a), pods.Scheduled(b)),
 		cmp.Compare(pods.PhaseRank(a), pods.PhaseRank(b)),
-		falseFirst(pods.Ready(a), pods.Ready(b)),
+		pods.FalseFirst(pods.Ready(a), pods.Ready(b)),
 		pods.NewestFirst(pods.ReadySince(a), pods.ReadySince(b)),
 		cmp.Compare(restartsB, restartsA),
 		cmp.Compare(sidecarsB, sidecarsA),
@@ -69,14 +69,4 @@ func missedLess(a, b *corev1.Pod) int {
 		cmp.Compare(indexOf(a), indexOf(b)),
 		cmp.Compare(a.UID, b.UID),
 	)
-}
-
-func falseFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }

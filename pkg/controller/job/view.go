@@ -86,11 +86,15 @@ func (v *view) count(pod *corev1.Pod) {
 
 func (v *view) lookAtIndexes() {
 	v.reported = parseIndexes(v.job.Status.CompletedIndexes, v.completions())
+	if perIndex(v.job) {
+		v.given = parseIndexes(ptr.Deref(v.job.Status.FailedIndexes, ""), v.completions())
+	}
 	var done, given []int
 	for _, pod := range v.pods {
 		i := indexOf(pod)
 		switch {
 		case !v.valid(i) || !tracked(pod): // a pod without finalizer was counted, or taken away: that fails no index
+		case v.given.has(i): // it was given up, whatever becomes of another pod of it
 		case pod.Status.Phase == corev1.PodSucceeded:
 			done = append(done, i)
 		case perIndex(v.job) && !v.countedFailure.Has(pod.UID) && indexFailed(v.job, pod):
@@ -101,7 +105,7 @@ func (v *view) lookAtIndexes() {
 	v.succeeded = v.done.total()
 	if perIndex(v.job) {
 		given = slices.DeleteFunc(given, v.done.has) // another pod of the index has succeeded, and that stands
-		v.given = parseIndexes(ptr.Deref(v.job.Status.FailedIndexes, ""), v.completions()).with(given...)
+		v.given = v.given.with(given...)
 		v.held = v.heldPods()
 	}
 }

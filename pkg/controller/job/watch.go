@@ -22,6 +22,7 @@ func (c *Controller) jobChanged(change runner.Change[batchv1.Job], wake runner.W
 	}
 	job := change.New
 	if job == nil {
+		wake.Add(Key{Namespace: change.Old.Namespace, Name: change.Old.Name}) // what was written for it is forgotten there
 		return
 	}
 	key := Key{Namespace: job.Namespace, Name: job.Name}
@@ -40,12 +41,11 @@ func (c *Controller) jobChanged(change runner.Change[batchv1.Job], wake runner.W
 
 // jobGone looks at what a Job that is no more has left.
 func (c *Controller) jobGone(job *batchv1.Job) {
-	c.writes.Forget(Key{Namespace: job.Namespace, Name: job.Name})
 	c.memory.remember(remembered{job: job.UID})
 	if managedElsewhere(job) {
 		return
 	}
-	left, err := cache.Lookup[corev1.Pod](c.podIndex, cache.ByController, string(job.UID))
+	left, err := cache.Controlled[corev1.Pod](c.podIndex, job.Namespace, job.UID)
 	if err != nil {
 		klog.Background().WithName(controllerName).Error(err, "Cannot find the pods of a deleted Job; they keep their finalizers for now", "job", klog.KObj(job))
 	}
