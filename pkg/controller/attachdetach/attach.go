@@ -69,6 +69,7 @@ func (d *draft) beginAttach(node string) {
 		d.again = true
 	case d.v.attachments[node] == nil:
 		d.steps = append(d.steps, act.Create{Object: d.attachment(node), MayExist: true})
+		d.wake(d.now.Add(attachWait)) // the driver may never answer
 	default:
 		d.again = true // it may be attached already
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/nodes"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
@@ -151,19 +152,20 @@ func (d *draft) beginDetach(node string, f force) {
 	stages := []act.Stage{act.InTurn(look)}
 	if then != nil {
 		stages = append(stages, act.InTurn(then))
-	} else {
-		d.wake(d.now.Add(attachWait)) // its VolumeAttachment is going already: no event may come
 	}
 	d.say(node, "not wanted; detaching")
 	d.steps = append(d.steps, act.Part{Of: nodeNamed(node), Stages: stages})
-	d.again = d.again || d.v.attachments[node] == nil
+	// No event may come of a VolumeAttachment that is gone, or is going already.
+	if cached := d.v.attachments[node]; cached == nil || cached.DeletionTimestamp != nil {
+		d.again = true
+	}
 }
 
 // mayLeave returns why a volume must not be detached from a node as it is now.
 func (d *draft) mayLeave(live client.Object, f force) error {
 	node, _ := live.(*corev1.Node)
 	switch {
-	case node == nil, f.now(ready(node), outOfService(node)):
+	case node == nil, f.now(nodes.Ready(node), nodes.OutOfService(node)):
 		return nil
 	case slices.Contains(node.Status.VolumesInUse, d.v.name):
 		return errInUse

@@ -143,6 +143,29 @@ func TestAFlexVolumeComesAndGoes(t *testing.T) {
 	}
 }
 
+// What the driver says to that would be taken for its answer to the detach.
+func TestADriverIsNotAskedAboutAVolumeThatNoPodWants(t *testing.T) {
+	source, err := volumes.OfPV(flexPV())
+	if err != nil {
+		t.Fatal(err)
+	}
+	flex := func(v *volumeView) { v.name, v.source = flexName, source }
+	left := unused
+	left.looked = ago(time.Hour)
+	for name, tc := range map[string]struct {
+		view *volumeView
+		want string
+	}{
+		"a pod wants it":   {of(flex, has("n1", left), wants("n1", "web")), "isattached Node n1"},
+		"no pod wants it":  {of(flex, has("n1", left)), "check Node n1, detach Node n1"},
+		"it is in use yet": {of(flex, has("n1", left), facts("n1", func(f *nodeFacts) { f.inUse = true })), ""},
+	} {
+		if got := steps(planVolume(tc.view, noon).Stages); got != tc.want {
+			t.Errorf("%s: wants %q", name, got)
+		}
+	}
+}
+
 func TestAFlexVolumeWaitsForItsDriver(t *testing.T) {
 	d := &flexDriver{missing: true}
 	r := run(t, Options{Drivers: d}, node("n1"), claim(0), flexPV(), podOf("web", 0, "n1"))

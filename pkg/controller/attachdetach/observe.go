@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/nodes"
 	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
@@ -123,6 +124,14 @@ func (v *volumeView) order() []string {
 	return slices.Compact(nodes)
 }
 
+// inTurn are these nodes, those first with which nothing was tried for longest: a volume for
+// one node would wait for ever behind a node with which every try fails.
+func (v *volumeView) inTurn() []string {
+	nodes := v.order()
+	slices.SortStableFunc(nodes, func(a, b string) int { return v.pairs[a].tried.Compare(v.pairs[b].tried) })
+	return nodes
+}
+
 func (c *Controller) facts(name volumes.Name, node string) nodeFacts {
 	f := c.book.standing(name, node)
 	cached, err := reconcile.Cached[corev1.Node](c.nodes, node)
@@ -130,18 +139,7 @@ func (c *Controller) facts(name volumes.Name, node string) nodeFacts {
 		f.inUse = f.inUse || f.leaves
 		return f
 	}
-	f.ready, f.outOfService = ready(cached), outOfService(cached)
+	f.ready, f.outOfService = nodes.Ready(cached), nodes.OutOfService(cached)
 	f.inUse = slices.Contains(cached.Status.VolumesInUse, name)
 	return f
-}
-
-// ready reports whether the node says that it is well.
-func ready(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-func outOfService(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
 }

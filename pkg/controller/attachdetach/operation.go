@@ -190,6 +190,9 @@ func (d *draft) title(node string) string {
 // VolumeAttachment is no proof: a live look decides. A FlexVolume driver is asked.
 func (d *draft) verify(node string) {
 	p, source := d.pairs[node], d.v.source
+	if source != nil && source.Flex != nil && len(d.v.wants[node]) == 0 {
+		return // its answer would be taken for that of the detach which begins
+	}
 	if d.v.options.WithoutSync || p.state != attached || !p.known || p.op.kind != none || source == nil || !d.v.attachable {
 		return
 	}

@@ -45,7 +45,9 @@ type pair struct {
 	told bool
 	// looked is when its attachment was last looked for live in vain.
 	looked time.Time
-	op     operation
+	// tried is when its last operation began.
+	tried time.Time
+	op    operation
 }
 
 // reported reports whether it is to stand in the status of the node.

@@ -33,7 +33,7 @@ func planVolume(v *volumeView, now time.Time) act.Plan {
 	if d.backoffs == nil {
 		d.backoffs = map[string]backoff{}
 	}
-	nodes := v.order()
+	nodes := v.inTurn()
 	for _, node := range nodes {
 		d.proceed(node)
 		d.verify(node)
@@ -214,7 +214,7 @@ func (d *draft) paused(node string, of kind) (time.Time, bool) {
 // begin starts an operation. A backoff of the other kind is over with that.
 func (d *draft) begin(node string, of kind, over bool) {
 	p := d.pairs[node]
-	p.op = operation{kind: of, since: d.now, over: over}
+	p.op, p.tried = operation{kind: of, since: d.now, over: over}, d.now
 	if of == attachKind {
 		p.op.pods = d.v.wants[node]
 	}

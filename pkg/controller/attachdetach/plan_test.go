@@ -148,7 +148,7 @@ func TestPlansOfAVolume(t *testing.T) {
 		steps, becomes, why string
 		due                 time.Duration
 	}{
-		"wanted, and nothing is there":    {of(wants("n1", "web")), "create VolumeAttachment n1", "n1 absent volume_attach", "attaching", 0},
+		"wanted, and nothing is there":    {of(wants("n1", "web")), "create VolumeAttachment n1", "n1 absent volume_attach", "attaching", attachWait},
 		"wanted, and the object is there": {of(wants("n1", "web"), cached("n1", there, false)), "", "n1 absent volume_attach", "attaching", 0},
 		"the driver has not answered": {of(wants("n1", "web"), has("n1", pair{op: attaching(time.Second)}), cached("n1", notYet, false)),
 			"", "n1 absent volume_attach", "attach under way", attachWait - time.Second},
@@ -174,9 +174,9 @@ func TestPlansOfAVolume(t *testing.T) {
 		"an attach that failed waits": {of(wants("n1", "web"), has("n1", pair{state: uncertain, known: true}), paused("", backoff{attachKind, time.Second, noon.Add(time.Second)})),
 			"", "n1 uncertain", "tried again", time.Second},
 		"an attach that failed is tried again": {of(wants("n1", "web"), has("n1", pair{state: uncertain, known: true}), paused("", backoff{attachKind, time.Second, noon})),
-			"create VolumeAttachment n1", "n1 uncertain volume_attach", "attaching", 0},
+			"create VolumeAttachment n1", "n1 uncertain volume_attach", "attaching", attachWait},
 		"a detach that failed does not hold up an attach": {of(wants("n1", "web"), has("n1", maybe), paused("", backoff{detachKind, time.Second, noon.Add(time.Second)})),
-			"create VolumeAttachment n1", "n1 uncertain volume_attach", "attaching", 0},
+			"create VolumeAttachment n1", "n1 uncertain volume_attach", "attaching", attachWait},
 		"attached and wanted":                                {of(wants("n1", "web"), has("n1", isThere), cached("n1", there, false)), "", "n1 attached", "attached, and wanted by 1 pods", 0},
 		"wanted again before it went":                        {of(wants("n1", "web"), has("n1", unused), cached("n1", there, false)), "", "n1 attached", "wanted by 1", 0},
 		"its object is gone from the cache":                  {of(wants("n1", "web"), has("n1", isThere)), "check VolumeAttachment n1", "n1 absent", "looking live", 0},
@@ -199,7 +199,7 @@ func TestPlansOfAVolume(t *testing.T) {
 			"", "n1 attached leaving", "no longer lists it", 0},
 		"the status does not list it": {of(has("n1", unused), cached("n1", there, false)),
 			"check Node n1, delete VolumeAttachment n1", "n1 attached leaving volume_detach", "detaching", 0},
-		"its object is going already": {of(has("n1", maybe), cached("n1", there, true)), "check Node n1", "n1 uncertain leaving volume_detach", "detaching", attachWait},
+		"its object is going already": {of(has("n1", maybe), cached("n1", there, true)), "check Node n1", "n1 uncertain leaving volume_detach", "detaching", 0},
 		"its object is not cached":    {of(has("n1", maybe)), "check Node n1, check VolumeAttachment n1", "n1 uncertain leaving volume_detach", "detaching", 0},
 		"the driver detaches": {of(has("n1", pair{state: attached, leaving: true, op: detaches(time.Second)}), cached("n1", there, true)),
 			"", "n1 attached leaving volume_detach", "detach under way", attachWait - time.Second},
@@ -219,7 +219,7 @@ func TestPlansOfAVolume(t *testing.T) {
 		"for one node, and on its way off another": {of(wants("n2", "web"), has("n1", pair{state: uncertain, leaving: true, op: detaches(time.Second)}), cached("n1", there, true)),
 			"", "n1 uncertain leaving volume_detach, n2 absent", "operation with node n1", attachWait - time.Second},
 		"for one node, and off another now": {of(wants("n2", "web"), has("n1", pair{state: attached, leaving: true, op: detaches(time.Second)})),
-			"create VolumeAttachment n2", "n2 absent volume_attach", "detached", 0},
+			"create VolumeAttachment n2", "n2 absent volume_attach", "detached", attachWait},
 		"for one node, and to go from another": {of(wants("n2", "web"), has("n1", isThere), cached("n1", there, false)),
 			"", "n1 attached leaving, n2 absent", "n2: wanted; the volume leaves node n1 first", 0},
 		"for one node, and another status lists it still": {of(wants("n2", "web"), has("n1", listed), cached("n1", there, false)),
@@ -235,13 +235,13 @@ func TestPlansOfAVolume(t *testing.T) {
 		"for one node, and uncertain on another that has let it go": {of(wants("n2", "web"), has("n1", pair{state: uncertain, known: true}), cached("n1", there, false)),
 			"", "n1 uncertain leaving, n2 absent", "n2: wanted; the volume leaves node n1 first", 0},
 		"for one node, and uncertain on another whose status is not written": {of(wants("n2", "web"), has("n1", pair{state: uncertain, known: true, leaving: true, left: 4}), facts("n1", func(f *nodeFacts) { f.failed = 4 })),
-			"create VolumeAttachment n2", "n1 uncertain leaving, n2 absent volume_attach", "attaching", 0},
+			"create VolumeAttachment n2", "n1 uncertain leaving, n2 absent volume_attach", "attaching", attachWait},
 		"for one node, and uncertain on another that was not seen since": {of(wants("n2", "web"), has("n1", pair{state: uncertain, known: true, assumed: true, seen: 5}), cached("n1", there, false)),
-			"create VolumeAttachment n2", "n1 uncertain, n2 absent volume_attach", "attaching", 0},
+			"create VolumeAttachment n2", "n1 uncertain, n2 absent volume_attach", "attaching", attachWait},
 		"for many nodes, and to go from another": {of(shared, wants("n2", "web"), has("n1", isThere), cached("n1", there, false)),
-			"create VolumeAttachment n2", "n1 attached leaving, n2 absent volume_attach", "attaching", 0},
+			"create VolumeAttachment n2", "n1 attached leaving, n2 absent volume_attach", "attaching", attachWait},
 		"for many nodes": {of(shared, wants("n2", "web"), has("n1", isThere), wants("n1", "old"), cached("n1", there, false)),
-			"create VolumeAttachment n2", "n1 attached, n2 absent volume_attach", "attaching", 0},
+			"create VolumeAttachment n2", "n1 attached, n2 absent volume_attach", "attaching", attachWait},
 		"for one node, and going from another": {of(wants("n2", "web"), has("n1", pair{state: attached, leaving: true, op: detaches(time.Second)}), cached("n1", there, true)),
 			"", "n1 attached leaving volume_detach, n2 absent", "operation with node n1", attachWait - time.Second},
 		"an attach that its driver does not need": {of(has("n1", pair{assumed: true, seen: 5, op: attaching(time.Second)}), cached("n1", notYet, false), func(v *volumeView) { v.attachable = false }),
@@ -352,6 +352,50 @@ func TestAnAttachThatFailsAgainWaitsForLonger(t *testing.T) {
 		if got := p.RequeueAt.Sub(now); got != want {
 			t.Errorf("failure %d: tried again after %s", i, got)
 		}
+	}
+}
+
+// A volume for one node has one pause: when it is over, it is the turn of another node.
+func TestANodeWithWhichEveryTryFailsStarvesNoOther(t *testing.T) {
+	for name, v := range map[string]*volumeView{
+		"attach": of(wants("n1", "a"), wants("n2", "b")),
+		"detach": of(has("n1", maybe), has("n2", maybe), cached("n1", there, false), cached("n2", there, false)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var tried []string
+			for i := range 8 {
+				p := planVolume(v, noon.Add(time.Duration(i)*time.Hour))
+				results := succeeded(p)
+				for i := range results {
+					results[i].Became, results[i].Err = act.Refused, errLost
+					if node := nodeOf(results[i].Step); node != "" {
+						tried = append(tried, node)
+					}
+				}
+				v = next(v, p, results)
+			}
+			if got := strings.Join(slices.Compact(tried), " "); got != "n1 n2 n1 n2" {
+				t.Errorf("tried with %s", got)
+			}
+		})
+	}
+}
+
+// No event comes of an object that is going already.
+func TestAFailureOfAnObjectThatIsGoingAlreadyCountsAfterAMoment(t *testing.T) {
+	v, now := of(has("n1", maybe), cached("n1", stuck, true)), noon
+	for range 3 {
+		p := planVolume(v, now)
+		if strings.Contains(p.Why, "failed: busy") {
+			break
+		}
+		results := succeeded(p)
+		if v = next(v, p, results); !p.Note(results).(noted).again {
+			now = p.RequeueAt
+		}
+	}
+	if got := now.Sub(noon); got != firstLook {
+		t.Errorf("it counts after %s", got)
 	}
 }
 

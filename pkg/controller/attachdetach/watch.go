@@ -10,6 +10,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/nodes"
 	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
@@ -121,7 +122,7 @@ func (c *Controller) nodeChanged(change runner.Change[corev1.Node], wake runner.
 		return
 	}
 	_, managed := now.Annotations[managedBy]
-	changed := old == nil || ready(old) != ready(now) || outOfService(old) != outOfService(now) || !slices.Equal(old.Status.VolumesInUse, now.Status.VolumesInUse)
+	changed := old == nil || nodes.Ready(old) != nodes.Ready(now) || nodes.OutOfService(old) != nodes.OutOfService(now) || !slices.Equal(old.Status.VolumesInUse, now.Status.VolumesInUse)
 	became, waiting, has := c.book.nodeSeen(now.Name, managed, changed)
 	for _, volume := range waiting {
 		wake.Add(key{volume: volume})
