@@ -52,6 +52,7 @@ func TestAClaimIsLostOnlyWhenALiveLookSaysSo(t *testing.T) {
 		"the cache does not show it yet":    {[]runtime.Object{bound}, []runtime.Object{bound, whole}, nil, "get persistentvolumes", false},
 		"the cache shows it as it was once": {[]runtime.Object{bound, volume("v", of("c", ""))}, []runtime.Object{bound, whole}, nil, "get persistentvolumes", false},
 		"nobody can look":                   {[]runtime.Object{bound}, []runtime.Object{bound}, errors.New("away"), "get persistentvolumes", false},
+		"a proxy says that it is gone":      {[]runtime.Object{bound}, []runtime.Object{bound}, foreign("persistentvolumes"), "get persistentvolumes", false},
 		"all is well":                       {[]runtime.Object{bound, whole}, nil, nil, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,17 +78,18 @@ func TestAVolumeIsReleasedOnlyWhenALiveLookSaysSo(t *testing.T) {
 		volume *corev1.PersistentVolume
 		cached *corev1.PersistentVolumeClaim
 		live   *corev1.PersistentVolumeClaim
-		fail   bool
+		fail   error
 		want   string
 	}{
-		"its claim is gone":                         {inUse, nil, nil, false, release},
-		"the cache lacks its claim":                 {inUse, nil, bound, false, "get persistentvolumeclaims"},
-		"another claim has the name":                {inUse, again, again, false, release},
-		"the cache shows an earlier claim":          {inUse, again, bound, false, "get persistentvolumeclaims"},
-		"no claim is without a namespace":           {nowhere, nil, nil, false, "update persistentvolumes/status"},
-		"nobody can look":                           {inUse, nil, nil, true, "get persistentvolumeclaims"},
-		"it is released and retained: nobody looks": {out, again, again, false, ""},
-		"its claim is cached":                       {inUse, bound, nil, false, ""},
+		"its claim is gone":                         {inUse, nil, nil, nil, release},
+		"the cache lacks its claim":                 {inUse, nil, bound, nil, "get persistentvolumeclaims"},
+		"another claim has the name":                {inUse, again, again, nil, release},
+		"the cache shows an earlier claim":          {inUse, again, bound, nil, "get persistentvolumeclaims"},
+		"no claim is without a namespace":           {nowhere, nil, nil, nil, "update persistentvolumes/status"},
+		"nobody can look":                           {inUse, nil, nil, errors.New("away"), "get persistentvolumeclaims"},
+		"a proxy says that its claim is gone":       {inUse, nil, nil, foreign("persistentvolumeclaims"), "get persistentvolumeclaims"},
+		"it is released and retained: nobody looks": {out, again, again, nil, ""},
+		"its claim is cached":                       {inUse, bound, nil, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cached, live := []runtime.Object{tc.volume}, []runtime.Object{tc.volume}
@@ -98,11 +100,11 @@ func TestAVolumeIsReleasedOnlyWhenALiveLookSaysSo(t *testing.T) {
 				live = append(live, tc.live)
 			}
 			c, rig := prepare(t, nil, cached, live...)
-			if tc.fail {
-				rig.Fail("get", "persistentvolumeclaims", errors.New("away"))
+			if tc.fail != nil {
+				rig.Fail("get", "persistentvolumeclaims", tc.fail)
 			}
 			err := c.volumes.Reconcile(t.Context(), "v").Err()
-			if got := rig.Requests(); got != tc.want || (err != nil) != tc.fail {
+			if got := rig.Requests(); got != tc.want || (err != nil) != (tc.fail != nil) {
 				t.Errorf("did %q, %v", got, err)
 			}
 		})
@@ -211,8 +213,12 @@ func TestAFailureIsOfTheClaimOfThatTime(t *testing.T) {
 func TestNothingIsKeptOfAClaimThatIsGone(t *testing.T) {
 	c, _ := prepare(t, nil, nil)
 	c.volumeGone(volume("v", left))
-	if err := c.claims.Reconcile(t.Context(), keyed("c")).Err(); err != nil || len(c.loud.keys) > 0 {
-		t.Errorf("keeps %v, %v", c.loud.keys, err)
+	// A look may end after the claim has gone, and note what it has written.
+	c.own.Store(keyed("c"), "7")
+	c.timers.provisioning(keyed("c"), "p", noon)
+	err := c.claims.Reconcile(t.Context(), keyed("c")).Err()
+	if _, own := c.own.Load(keyed("c")); err != nil || own || len(c.loud.keys) > 0 || len(c.timers.claims) > 0 {
+		t.Errorf("keeps its own write %t, %v, %v, %v", own, c.loud.keys, c.timers.claims, err)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
@@ -23,6 +22,8 @@ func (c *Controller) observeClaim(ctx context.Context, key types.NamespacedName)
 	quiet := !c.loud.take(key)
 	claim, err := reconcile.Cached[corev1.PersistentVolumeClaim](c.claimStore, key)
 	if err != nil {
+		c.own.Delete(key) // what was noted after the claim had gone
+		c.timers.claimGone(key)
 		return observedClaim{}, err
 	}
 	o := observedClaim{claim: claim, provisions: c.provisions, plugins: c.plugins, quiet: quiet}
@@ -64,7 +65,7 @@ func (c *Controller) boundVolume(ctx context.Context, o *observedClaim) error {
 	}
 	live := &corev1.PersistentVolume{}
 	switch err := c.live.Get(ctx, types.NamespacedName{Name: name}, live); {
-	case absent(err):
+	case apierrors.IsNotFound(err):
 		o.volume = nil
 	case err != nil:
 		return fmt.Errorf("read volume %s live before its claim is reported as lost: %w", name, err)
@@ -182,7 +183,7 @@ func (c *Controller) liveClaim(ctx context.Context, key types.NamespacedName, ui
 	claim := &corev1.PersistentVolumeClaim{}
 	err := c.live.Get(ctx, key, claim)
 	switch {
-	case absent(err):
+	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read claim %s live before its volume is released: %w", key, err)
@@ -191,6 +192,3 @@ func (c *Controller) liveClaim(ctx context.Context, key types.NamespacedName, ui
 	}
 	return claim, nil
 }
-
-// absent reports whether the API server itself says that there is no such object.
-func absent(err error) bool { return apierrors.IsNotFound(err) && !consistency.OutcomeUnknown(err) }

@@ -2,6 +2,7 @@ package persistentvolumebinder
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -50,6 +51,8 @@ type ledger struct {
 	mu      sync.Mutex
 	running map[operation]bool
 	paused  map[operation]pause
+	// swept is when pauses were last looked through for those that are long over.
+	swept time.Time
 	// failures are to be reported by the key of their volume, as long as it has the claim of
 	// that time.
 	failures map[types.UID]reportable
@@ -121,6 +124,10 @@ func (l *ledger) end(op operation, failed bool, now time.Time) {
 		wait = min(2*last, lastPause)
 	}
 	l.paused[op] = pause{until: now.Add(wait), last: wait}
+	if now.Sub(l.swept) > lastPause { // an operation may end after its claim has gone
+		l.swept = now
+		maps.DeleteFunc(l.paused, func(other operation, p pause) bool { return !l.running[other] && now.Sub(p.until) > lastPause })
+	}
 }
 
 // failed has the key of a volume report that its operation failed.

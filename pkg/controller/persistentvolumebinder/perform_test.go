@@ -160,6 +160,9 @@ func TestNothingIsReclaimedThatIsNotToBe(t *testing.T) {
 		"it is bound again":                          {[]runtime.Object{toReclaim(deletePolicy, in(corev1.VolumeBound)), claim("data", boundOnce("pv"))}, nil},
 		"nobody can say whether it is there":         {[]runtime.Object{toReclaim(deletePolicy)}, func(r *plant) { away(r, "persistentvolumes") }},
 		"nobody can say whether its claim is there":  {[]runtime.Object{toReclaim(deletePolicy)}, func(r *plant) { away(r, "persistentvolumeclaims") }},
+		"a proxy says that its claim is gone": {[]runtime.Object{toReclaim(deletePolicy)}, func(r *plant) {
+			r.Fail("get", "persistentvolumeclaims", foreign("persistentvolumeclaims"))
+		}},
 	} {
 		for _, op := range []operation{deletion, {Kind: recycles, Volume: "pv", UID: "uid-pv"}} {
 			t.Run(name+", "+string(op.Kind), func(t *testing.T) {
@@ -395,6 +398,24 @@ func TestAnOperationRunsOnceAtATimeAndPausesEverLonger(t *testing.T) {
 	}
 }
 
+// An operation may fail after its claim has gone, when nobody forgets it any more.
+func TestAPauseThatIsLongOverIsForgotten(t *testing.T) {
+	for over, kept := range map[time.Duration]bool{lastPause: true, lastPause + 1: false} {
+		l := newLedger()
+		l.end(deletion, true, noon)
+		l.end(provisioning1, true, noon)
+		now := noon.Add(firstPause + over)
+		l.begin(provisioning1, now)
+		l.end(operation{Kind: deletes, Volume: "other"}, true, now)
+		if _, is := l.paused[deletion]; is != kept {
+			t.Errorf("over for %s: kept %t", over, is)
+		}
+		if l.end(provisioning1, true, now); l.paused[provisioning1].last != 2*firstPause {
+			t.Errorf("over for %s: what was running is not known to have failed before", over)
+		}
+	}
+}
+
 func TestRecyclingHoldsUpNothingElse(t *testing.T) {
 	l := newLedger()
 	recycling := func(n int) operation {
@@ -517,6 +538,15 @@ func TestWhatCannotBeProvisionedIsTold(t *testing.T) {
 	}
 }
 
+func TestNothingIsMadeWhenAProxySaysThatThereIsNoVolume(t *testing.T) {
+	c := claim("data", wantsClass("host"))
+	r := newPlant(t, []runtime.Object{c, volume("pvc-uid-data")}, c, hostClass())
+	r.Fail("get", "persistentvolumes", foreign("persistentvolumes"))
+	if err := r.runs(t, provisioning1); err == nil || len(r.disk.did) > 0 {
+		t.Errorf("did %v, %v", r.disk.did, err)
+	}
+}
+
 // creates runs a provisioning whose volume cannot be created n times, with the clock going
 // on as long as it waits.
 func creates(t *testing.T, r *plant) error {
@@ -585,19 +615,27 @@ func TestAVolumeThatCannotBeCreatedLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// The last answer to a creation may be lost, too: what is there is not deleted again.
+// The last answer to a creation may be lost, too: what is there is not deleted again, and
+// a proxy does not know what is there.
 func TestABackendWhoseVolumeIsThereStays(t *testing.T) {
-	c := claim("data", wantsClass("host"))
-	r := newPlant(t, []runtime.Object{c}, c, hostClass())
-	tries := 0
-	r.Client.PrependReactor("create", "persistentvolumes", func(clienttesting.Action) (bool, runtime.Object, error) {
-		if tries++; tries == 5 {
-			_ = r.Client.Tracker().Add(volume("pvc-uid-data", of("data", "uid-data")))
-		}
-		return true, nil, apierrors.NewInternalError(errors.New("lost"))
-	})
-	r.ledger.begin(provisioning1, noon)
-	if err := creates(t, r); err == nil || strings.Join(r.disk.did, ", ") != "make" {
-		t.Errorf("did %v, %v", r.disk.did, err)
+	for name, answer := range map[string]error{"it is found": nil, "a proxy says that it is gone": foreign("persistentvolumes")} {
+		t.Run(name, func(t *testing.T) {
+			c := claim("data", wantsClass("host"))
+			r := newPlant(t, []runtime.Object{c}, c, hostClass())
+			tries := 0
+			r.Client.PrependReactor("create", "persistentvolumes", func(clienttesting.Action) (bool, runtime.Object, error) {
+				if tries++; tries == 5 {
+					_ = r.Client.Tracker().Add(volume("pvc-uid-data", of("data", "uid-data")))
+				}
+				return true, nil, apierrors.NewInternalError(errors.New("lost"))
+			})
+			r.Client.PrependReactor("get", "persistentvolumes", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return answer != nil && tries > 0, nil, answer
+			})
+			r.ledger.begin(provisioning1, noon)
+			if err := creates(t, r); err == nil || strings.Join(r.disk.did, ", ") != "make" {
+				t.Errorf("did %v, %v", r.disk.did, err)
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 
@@ -55,7 +56,7 @@ func (c *Controller) provisionVolume(ctx context.Context, op operation) error {
 	switch err := c.live.Get(ctx, types.NamespacedName{Name: request.Name}, &corev1.PersistentVolume{}); {
 	case err == nil:
 		return nil // an earlier try has made it
-	case !absent(err):
+	case !apierrors.IsNotFound(err):
 		countError(plugin.Name, provisions)
 		return fmt.Errorf("read volume %s live: %w", request.Name, err)
 	}
@@ -112,7 +113,7 @@ func (c *Controller) create(ctx context.Context, op operation, claim *corev1.Per
 		switch err := c.live.Get(ctx, types.NamespacedName{Name: pv.Name}, &corev1.PersistentVolume{}); {
 		case err == nil:
 			return nil // it was created after all, and the answer was lost
-		case !absent(err):
+		case !apierrors.IsNotFound(err):
 			return fmt.Errorf("read the volume live before its backend is deleted: %w", err)
 		}
 		return plugin.Delete(ctx, pv)

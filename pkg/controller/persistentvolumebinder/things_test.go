@@ -3,6 +3,7 @@ package persistentvolumebinder
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"reflect"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +23,11 @@ import (
 )
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+// foreign is a 404 of something in front of the API server.
+func foreign(resource string) error {
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, "get", corev1.Resource(resource), "", "<html>", 0, true)
+}
 
 // volume returns an Available volume with 10Gi that one node may write.
 func volume(name string, with ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume {

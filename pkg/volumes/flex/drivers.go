@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 	"k8s.io/klog/v2"
@@ -23,6 +24,9 @@ const (
 	optionFSType    = "kubernetes.io/fsType"
 	optionReadWrite = "kubernetes.io/readwrite"
 	optionName      = "kubernetes.io/pvOrVolumeName"
+
+	// betweenTries is how long a program that has failed is not asked again.
+	betweenTries = 30 * time.Second
 )
 
 // Drivers are those in a directory. It is safe for concurrent use.
@@ -34,6 +38,16 @@ type Drivers struct {
 	mu      sync.Mutex
 	known   map[string]driver
 	changed func(string)
+	// failed are the programs that could not be asked, by path.
+	failed map[string]failure
+	// pause is how long they are not asked again.
+	pause time.Duration
+}
+
+// failure is a program that could not be asked, and when.
+type failure struct {
+	file fs.FileInfo
+	at   time.Time
 }
 
 // driver is a program and what it can do.
@@ -56,7 +70,7 @@ func Open(dir string) (*Drivers, error) {
 	if err := watcher.Add(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("watch %s for FlexVolume drivers: %w", dir, err), watcher.Close())
 	}
-	return &Drivers{dir: dir, watcher: watcher, known: map[string]driver{}, changed: func(string) {}}, nil
+	return &Drivers{dir: dir, watcher: watcher, known: map[string]driver{}, failed: map[string]failure{}, pause: betweenTries, changed: func(string) {}}, nil
 }
 
 // Ready reports whether all drivers that were there at the start have been asked.
@@ -71,6 +85,8 @@ func (d *Drivers) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-d.again():
+			d.scan(ctx)
 		case _, open := <-d.watcher.Events:
 			if !open {
 				return
@@ -122,6 +138,10 @@ func (d *Drivers) scan(ctx context.Context) {
 	each.Wait()
 	d.mu.Lock()
 	d.known = now
+	maps.DeleteFunc(d.failed, func(program string, _ failure) bool {
+		_, err := os.Stat(program)
+		return err != nil
+	})
 	d.mu.Unlock()
 	for name, is := range now {
 		if was, known := before[name]; !known || was.attaches != is.attaches {
@@ -154,12 +174,39 @@ func (d *Drivers) look(ctx context.Context, program string, known driver, was bo
 	case was && os.SameFile(file, known.file) && file.ModTime().Equal(known.file.ModTime()):
 		return known, true
 	}
-	found, is := initial(ctx, program)
-	if !is {
+	if d.hasFailed(program, file) {
 		return known, was
 	}
+	found, is := initial(ctx, program)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !is {
+		d.failed[program] = failure{file, time.Now()}
+		return known, was
+	}
+	delete(d.failed, program)
 	found.file = file
 	return found, true
+}
+
+// hasFailed reports whether a program has just failed as it is. One that writes beside itself
+// when it fails would be asked again at once.
+func (d *Drivers) hasFailed(program string, file fs.FileInfo) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	last, failed := d.failed[program]
+	same := failed && os.SameFile(file, last.file) && file.ModTime().Equal(last.file.ModTime()) && file.Size() == last.file.Size()
+	return same && time.Since(last.at) < d.pause
+}
+
+// again returns when to look again, though nothing changes: nil unless a program has failed.
+func (d *Drivers) again() <-chan time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.failed) == 0 {
+		return nil
+	}
+	return time.After(d.pause)
 }
 
 // driverIn is the driver of a directory, vendor~driver, and its program.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
@@ -162,9 +163,79 @@ func TestADriverThatIsReplacedIsAskedAgain(t *testing.T) {
 			t.Errorf("with %q it attaches: %t; changed %q", tc.script, d.Attaches("acme/disk"), changed)
 		}
 	}
-	if n := strings.Count(calls(t, dir), "init"); n != 5 { // twice of the one that fails
+	if n := strings.Count(calls(t, dir), "init"); n != 4 {
 		t.Errorf("it was asked %d times", n)
 	}
+}
+
+// It would be asked at once and for ever if it writes beside itself.
+func TestADriverThatFailsIsAskedAgainWhenItChangesOrAfterAWhile(t *testing.T) {
+	dir := t.TempDir()
+	install(t, dir, "acme~disk", "disk", "exit 1")
+	d := opened(t, dir)
+	program := filepath.Join(dir, "acme~disk", "disk")
+	for _, tc := range []struct {
+		name   string
+		change func()
+		asked  int
+	}{
+		{"nothing has changed", func() {}, 1},
+		{"it was replaced", func() { install(t, dir, "acme~disk", "disk", "exit 2") }, 2},
+		{"it has grown", func() { grow(t, program) }, 3},
+		{"it has waited", func() { d.pause = 0 }, 4},
+	} {
+		tc.change()
+		d.scan(t.Context())
+		if n := strings.Count(calls(t, dir), "init"); n != tc.asked {
+			t.Errorf("%s: it was asked %d times", tc.name, n)
+		}
+	}
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	if d.scan(t.Context()); d.again() != nil {
+		t.Error("what is gone is looked at again")
+	}
+}
+
+// grow writes to a file within what its time of change can tell.
+func grow(t *testing.T, file string) {
+	t.Helper()
+	was, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, append(text, "# more\n"...), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(file, was.ModTime(), was.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a driver needs may come to a place that nobody watches.
+func TestADriverThatFailsIsLookedAtByItself(t *testing.T) {
+	dir, ready := t.TempDir(), filepath.Join(t.TempDir(), "ready")
+	install(t, dir, "acme~disk", "disk", "[ -e "+ready+" ] || exit 1; "+works)
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.pause = 10 * time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); d.Run(ctx) }()
+	fixture.Eventually(t, "it has failed", d.Ready)
+	if err := os.WriteFile(ready, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fixture.Eventually(t, "it is known", func() bool { return d.Attaches("acme/disk") })
+	cancel()
+	<-ended
 }
 
 // That a directory cannot be read does not mean that nothing is in it.
