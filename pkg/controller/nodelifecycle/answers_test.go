@@ -78,7 +78,7 @@ func TestWhatFollowsFromAReportThatGotNoAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, node("a", ready(tc.was), version("1")), node("b", ready("True")), podOn("p", "a"))
 			r.do(monitorPass)
-			r.clock.Step(51 * time.Second)
+			r.elapse(51 * time.Second)
 			r.cache(node("b", ready("True"), beat(r.clock.Now())))
 			r.do(monitorPass)
 			r.recorded()

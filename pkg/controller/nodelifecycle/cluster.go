@@ -70,6 +70,7 @@ func newCluster(g graces, r rates, brakeShare float32) *cluster {
 // begin starts a pass over all nodes.
 func (c *cluster) begin(now time.Time) {
 	c.round++
+	c.view.noteLate(c.now, now, c.graces.monitor)
 	c.now, c.view.heard = now, 0
 	c.visited = c.visited[:0]
 	f := &c.found

@@ -69,7 +69,7 @@ func TestBeforeANodeIsMarkedItsLeaseIsReadLive(t *testing.T) {
 	r.do(monitorPass)
 	equal(t, "reads while nothing is due", *lists, nil)
 
-	r.clock.Step(51 * time.Second)
+	r.elapse(51 * time.Second)
 	equal(t, "writes", r.passAndWrite("a", "b"), []string{"nodes b/status", "nodes b"})
 	slices.Sort(*lists) // which is read first does not matter
 	equal(t, "reads", *lists, []string{"kube-node-lease metadata.name=a", "kube-node-lease metadata.name=b"})
@@ -96,7 +96,7 @@ func TestNodesAreLookedAtWhileLeasesAreRead(t *testing.T) {
 	a := node("a", ready("True"))
 	r := newRig(t, a)
 	r.do(monitorPass)
-	r.clock.Step(51 * time.Second)
+	r.elapse(51 * time.Second)
 	q := r.visit()
 	done := make(chan struct{})
 	go func() {
@@ -124,7 +124,7 @@ func TestManyLeasesAreListedAtOnce(t *testing.T) {
 			}
 			lists := r.liveLeases(func() ([]coordinationv1.Lease, error) { return nil, nil })
 			r.do(monitorPass)
-			r.clock.Step(51 * time.Second)
+			r.elapse(51 * time.Second)
 			r.cache(node("well", ready("True"), beat(noon.Add(50*time.Second))))
 			r.do(monitorPass)
 			if len(*lists) != want {
@@ -163,7 +163,7 @@ func TestALeaseThatCannotBeReadMarksNobody(t *testing.T) {
 				r.clock.Step(5 * time.Second)
 				r.cache(node("well", ready("True"), beat(r.clock.Now())))
 			}
-			r.clock.Step(46 * time.Second)
+			r.elapse(46 * time.Second)
 			for i := range 4 {
 				beats()
 				equal(t, "writes while leases cannot be read", r.passAndWrite(names...), nil)
@@ -221,7 +221,7 @@ func TestTheBrakeTellsOfItself(t *testing.T) {
 	r.cluster.brakeShare, r.leader.Namespace, r.leader.Name = 0.5, "kube-system", "leader"
 	r.do(monitorPass)
 	r.recorded()
-	r.clock.Step(46 * time.Second)
+	r.elapse(46 * time.Second)
 	step := func() []string {
 		r.clock.Step(5 * time.Second)
 		r.cache(node("c", ready("True"), beat(r.clock.Now())))

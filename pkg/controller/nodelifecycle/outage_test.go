@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,6 +52,59 @@ func (s crowdedStatus) Patch(ctx context.Context, o client.Object, p client.Patc
 		}
 	}
 	return s.SubResourceClient.Patch(ctx, o, p, opts...)
+}
+
+// slow is an API server that answers the patches of nodes one by one.
+type slow struct {
+	client.Client
+	answer  chan struct{}
+	waiting *atomic.Int32
+}
+
+func (s slow) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
+	select {
+	case <-s.answer:
+		return s.Client.Patch(ctx, o, p, opts...)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func TestAPassDoesNotWaitForAllNodes(t *testing.T) {
+	const nodes = 4 * nodeWorkers
+	fakes := fake.NewClientset()
+	factory := informers.NewSharedInformerFactory(fakes, 0)
+	hand := fixture.Hand(fakes, record.NewFakeRecorder(1000))
+	hand.Clock = clock.RealClock{}
+	server := slow{hand.Client, make(chan struct{}), new(atomic.Int32)}
+	hand.Client = server
+	for i := range nodes {
+		if err := fakes.Tracker().Add(node(fmt.Sprintf("n%d", i), ready("True"), cordoned)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := New(factory.Core().V1().Nodes(), factory.Core().V1().Pods(), factory.Coordination().V1().Leases(), hand.Reader(), hand, Options{
+		NodeMonitorPeriod: 100 * time.Millisecond, NodeMonitorGracePeriod: time.Hour, NodeStartupGracePeriod: time.Hour, UnhealthyZoneThreshold: 0.55})
+	if err != nil {
+		t.Fatal(err)
+	}
+	passes := func() uint64 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.cluster.round
+	}
+	fixture.Run(t, fakes, c.Run, factory)
+	t.Cleanup(func() { close(server.answer) }) // the end waits for no write
+	fixture.Eventually(t, "all workers write, and a pass waits with the other nodes", func() bool {
+		return server.waiting.Load() == nodeWorkers && c.nodeRunner.Len() == nodes-nodeWorkers+1
+	})
+	before := passes()
+	for range nodeWorkers / 4 {
+		server.answer <- struct{}{}
+	}
+	fixture.Eventually(t, "the pass has its turn", func() bool { return passes() > before })
 }
 
 // The pods of a lost zone are marked side by side, whichever node they are on: with one

@@ -27,8 +27,11 @@ type view struct {
 	heardLast int
 	// silenceShown: a list has shown that there was no heartbeat since last.
 	silenceShown bool
-	// unheardSince is the last heartbeat before reads began to fail; zero when they work.
+	// unheardSince is the last heartbeat before reads began to fail, or the last pass before
+	// none was made for a grace period; zero when they work.
 	unheardSince time.Time
+	// late: no pass was made for a grace period before this one.
+	late bool
 	// listed is when all leases were last asked for.
 	listed time.Time
 	// trouble is when a request has last failed, or the cache was last found to be behind.
@@ -123,6 +126,17 @@ func (c *cluster) answer(q question, leases map[string]*coordinationv1.Lease, fa
 			r.proven, r.since = true, now
 		}
 	}
+}
+
+// noteLate notes whether no pass was made for a grace period: who was away then, paused or
+// without an API server, cannot tell who else was. If it happens each time, it is how long a
+// pass takes, and counts.
+func (v *view) noteLate(last, now time.Time, grace time.Duration) {
+	late := !last.IsZero() && now.Sub(last) > grace
+	if late && !v.late && v.unheardSince.IsZero() {
+		v.unheardSince = last
+	}
+	v.late = late
 }
 
 // addMissedTime ends a time in which nobody was heard from and nothing could be read: it

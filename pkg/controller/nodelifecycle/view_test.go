@@ -223,6 +223,34 @@ func TestNobodyIsMarkedWhileNothingCanBeRead(t *testing.T) {
 	}
 }
 
+// A paused controller makes no passes, and one without an API server may not either. That all
+// have stopped is to be seen all the same.
+func TestATimeWithoutPassesCountsForNobody(t *testing.T) {
+	for name, tc := range map[string]struct {
+		gaps   []time.Duration // between passes; nobody is heard from
+		silent int
+	}{
+		"one that is longer than the grace period": {[]time.Duration{5 * time.Minute}, 0},
+		"one that is not":                          {[]time.Duration{49 * time.Second, 10 * time.Second}, 20},
+		"the rest of the grace period is left":     {[]time.Duration{5 * time.Minute, 30 * time.Second}, 0},
+		"and is over in its time":                  {[]time.Duration{5 * time.Minute, 45 * time.Second, 10 * time.Second}, 20},
+		"when each takes so long, it counts":       {[]time.Duration{5 * time.Minute, 5 * time.Minute}, 20},
+		"two with a pass in time between":          {[]time.Duration{5 * time.Minute, 5 * time.Second, 5 * time.Minute}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newCacheWorld(20, 0)
+			w.run(t, 60)
+			for _, gap := range tc.gaps {
+				w.now = w.now.Add(gap)
+				w.pass()
+			}
+			if len(w.silent) != tc.silent {
+				t.Errorf("%d are silent, want %d\n%s", len(w.silent), tc.silent, strings.Join(w.log, "\n"))
+			}
+		})
+	}
+}
+
 // While others are heard from, reads that fail put a mark off and no more.
 func TestReadsThatFailPutAMarkOff(t *testing.T) {
 	w := newCacheWorld(20, 0)
