@@ -73,7 +73,7 @@ func (c *Controller) holder(ctx context.Context, of owner, group *schedulingv1al
 		templates: map[string]*resourceapi.ResourceClaimTemplate{}, listsAllowed: c.prioritizedList,
 	}
 	var err error
-	if h.owned, err = cache.Lookup[resourceapi.ResourceClaim](c.claims, cache.ByController, string(of.GetUID())); err != nil {
+	if h.owned, err = cache.Controlled[resourceapi.ResourceClaim](c.claims, of.GetNamespace(), of.GetUID()); err != nil {
 		return h, err
 	}
 	names := of.claimNames()

@@ -3,6 +3,7 @@ package resourceclaim
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -13,6 +14,9 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/protection"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
+
+// lookAgain is when a consumer that the cache does not show is looked for again.
+const lookAgain = time.Minute
 
 // sighting is what is known of the object of one name and one UID.
 type sighting struct {
@@ -66,6 +70,17 @@ func (o observedClaim) left() []reference {
 	return stay
 }
 
+// unseenAgain is when to look again at consumers that only a live read has shown: one that
+// goes before the cache has it wakes nobody.
+func (o observedClaim) unseenAgain() time.Duration {
+	for _, seen := range o.consumers {
+		if seen.live != "" {
+			return lookAgain
+		}
+	}
+	return 0
+}
+
 func (o observedClaim) plan() act.Plan {
 	left := o.left()
 	removed := len(o.claim.Status.ReservedFor) - len(left)
@@ -84,7 +99,7 @@ func (o observedClaim) plan() act.Plan {
 			Stages: act.Stages(act.Status{Of: o.claim, Set: func(c client.Object) { c.(*resourceapi.ResourceClaim).Status.ReservedFor = nil }}),
 		}
 	case len(left) > 0:
-		return act.Plan{Why: fmt.Sprintf("%d consumers need it", len(left))}
+		return act.Plan{Why: fmt.Sprintf("%d consumers need it", len(left)), RequeueAfter: o.unseenAgain()}
 	case o.claim.DeletionTimestamp != nil && held && o.claim.Status.Allocation != nil:
 		return o.deallocate("it is being deleted and has no consumers")
 	case o.claim.DeletionTimestamp != nil && held:

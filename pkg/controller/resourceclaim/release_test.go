@@ -3,6 +3,7 @@ package resourceclaim
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -116,6 +117,30 @@ func TestWhatBecomesOfAClaim(t *testing.T) {
 			}
 			if diff := cmp.Diff(before, tc.claim); diff != "" {
 				t.Errorf("what is cached was changed: %s", diff)
+			}
+		})
+	}
+}
+
+// One that goes before the cache has it wakes nobody.
+func TestAConsumerThatOnlyLivesIsLookedForAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		claim        *resourceapi.ResourceClaim
+		cached, live []runtime.Object
+		again        time.Duration
+	}{
+		"a pod that only lives":         {claim: reserved(allocated(claim("a")), webRef), live: []runtime.Object{pod()}, again: time.Minute},
+		"one that replaced an earlier":  {claim: reserved(allocated(claim("a")), webRef), cached: []runtime.Object{uid(pod(), "old")}, live: []runtime.Object{pod()}, again: time.Minute},
+		"a group that only lives":       {claim: reserved(allocated(claim("a")), gangRef), live: []runtime.Object{gang()}, again: time.Minute},
+		"one beside one that is cached": {claim: reserved(allocated(claim("a")), webRef, gangRef), cached: []runtime.Object{on(pod(), "n")}, live: []runtime.Object{gang()}, again: time.Minute},
+		"a pod that is cached":          {claim: reserved(allocated(claim("a")), webRef), cached: []runtime.Object{on(pod(), "n")}},
+		"one of a kind nobody knows":    {claim: reserved(allocated(claim("a")), foreign)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rig, c := rigged(t, true, tc.live...)
+			rig.Cache(t, append(tc.cached, tc.claim)...)
+			if result := c.Reconcile(t.Context(), keyOf(ofClaim, "team", "a")); result.After() != tc.again || result.Err() != nil {
+				t.Errorf("looks again after %s, %v", result.After(), result.Err())
 			}
 		})
 	}

@@ -87,7 +87,7 @@ func sameForClaims(before, after *corev1.Pod) bool {
 // wakeClaims wakes the claims of a pod, also those that it controls and that no status names.
 func (c *Controller) wakeClaims(pod *corev1.Pod, wake runner.Wake[key]) {
 	names := sets.New(allClaimNames(pod)...)
-	owned, err := cache.Lookup[resourceapi.ResourceClaim](c.claims, cache.ByController, string(pod.UID))
+	owned, err := cache.Controlled[resourceapi.ResourceClaim](c.claims, pod.Namespace, pod.UID)
 	if err == nil { // the index is there: New has asked for it
 		for _, claim := range owned {
 			names.Insert(claim.Name)

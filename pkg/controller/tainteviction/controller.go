@@ -49,8 +49,12 @@ type Controller struct {
 	nodes    corelisters.NodeLister
 	pods     toolscache.Indexer
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards what follows
 	booked map[types.NamespacedName]appointment
+	// cleared has the nodes whose NoExecute taints have all gone, with the number of the last
+	// time. The numbers grow with each time at any node; clearings is the last one.
+	cleared   map[string]int
+	clearings int
 }
 
 // New returns a controller that is not running yet. The events of its hand are to
@@ -62,7 +66,7 @@ func New(nodes coreinformers.NodeInformer, pods coreinformers.PodInformer, hand 
 	}
 	c := &Controller{
 		compares: o.TolerationComparison, nodes: nodes.Lister(), pods: pods.Informer().GetIndexer(),
-		booked: map[types.NamespacedName]appointment{},
+		booked: map[types.NamespacedName]appointment{}, cleared: map[string]int{},
 	}
 	if err := cache.Ensure(pods.Informer(), cache.PodsByNode); err != nil {
 		return nil, fmt.Errorf("index pods: %w", err)
@@ -81,15 +85,18 @@ func New(nodes coreinformers.NodeInformer, pods coreinformers.PodInformer, hand 
 	}, c.observe, plan)
 	c.Group = runner.NewGroup(Name, c.nodeRunner, c.podRunner)
 	return c, errors.Join(
-		runner.Watch(c.nodeRunner, nodes.Informer(), wakeNode),
+		runner.Watch(c.nodeRunner, nodes.Informer(), c.wakeNode),
 		runner.Watch(c.podRunner.Runner, pods.Informer(), c.wakePod))
 }
 
 // wakeNode wakes a node whose NoExecute taints have changed, and one that comes: pods may
 // wait for their time since it was there before. Nothing follows from the deletion of a
 // node: its pods are the garbage collector's.
-func wakeNode(change runner.Change[corev1.Node], wake runner.Wake[string]) {
+func (c *Controller) wakeNode(change runner.Change[corev1.Node], wake runner.Wake[string]) {
 	if change.New == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.cleared, change.Old.Name)
 		return
 	}
 	var before []corev1.Taint
@@ -97,8 +104,28 @@ func wakeNode(change runner.Change[corev1.Node], wake runner.Wake[string]) {
 		before = change.Old.Spec.Taints
 	}
 	if change.Old == nil && !change.Initial || !sameNoExecute(before, change.New.Spec.Taints) {
+		c.noteCleared(change.New)
 		wake.Add(change.New.Name)
 	}
+}
+
+// noteCleared notes that a node that has changed has no NoExecute taint now: who cannot be
+// looked at before it gets another one has been free of them nevertheless.
+func (c *Controller) noteCleared(node *corev1.Node) {
+	if nextNoExecute(node.Spec.Taints, 0) < len(node.Spec.Taints) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clearings++
+	c.cleared[node.Name] = c.clearings
+}
+
+// clearedOf is the number of the last time all NoExecute taints of a node have gone, 0 for none.
+func (c *Controller) clearedOf(node string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cleared[node]
 }
 
 // wakePod wakes a pod that came to a tainted node, that tolerates something

@@ -20,6 +20,8 @@ type appointment struct {
 	uid types.UID
 	// at is when the pod is to be deleted.
 	at time.Time
+	// cleared is when all NoExecute taints of its node had last gone, as a number.
+	cleared int
 	// announced: its time has come and the event was sent. It is not cancelled with
 	// an event any more.
 	announced bool

@@ -9,7 +9,8 @@
 //     times is over, counted from when this process saw taint and pod together.
 //     Of several tolerations that match a taint, the first one counts.
 //   - A deletion that waits is cancelled when the taints go, when the pod comes
-//     to tolerate them without a limit, or when the pod goes by itself.
+//     to tolerate them without a limit, or when the pod goes by itself. When all
+//     taints have gone it is, also if others have come before anybody could look.
 //   - A pod has the condition DisruptionTarget with reason
 //     DeletionByTaintManager before it is deleted.
 //

@@ -19,6 +19,8 @@ type observed struct {
 	pod    *corev1.Pod
 	in     surroundings
 	booked *appointment
+	// cleared is when all NoExecute taints of its node have last gone, as a number.
+	cleared int
 }
 
 func (c *Controller) observe(_ context.Context, key types.NamespacedName) (observed, error) {
@@ -31,6 +33,7 @@ func (c *Controller) observe(_ context.Context, key types.NamespacedName) (obser
 		return o, err
 	}
 	o.pod = pod
+	o.cleared = c.clearedOf(pod.Spec.NodeName) // before the taints are read: those that go later cancel
 	o.in, err = c.surroundings(pod)
 	return o, err
 }

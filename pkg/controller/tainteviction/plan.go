@@ -22,12 +22,18 @@ func plan(o observed, now time.Time) act.Plan {
 	if o.pod.Spec.NodeName == "" {
 		return act.Plan{Why: "the pod is not on a node yet"}
 	}
-	if o.booked != nil && o.booked.uid != o.pod.UID { // another pod has taken the name
+	if o.outdated() {
 		before := o.cancelled()
 		o.booked = nil
 		return o.carryOut(decide(o.pod, o.in, nil, now), before, note(nil), now)
 	}
 	return o.carryOut(decide(o.pod, o.in, o.booked, now), nil, nil, now)
+}
+
+// outdated reports whether the appointment is of another pod of that name, or for taints
+// that had all gone before those that are there came.
+func (o observed) outdated() bool {
+	return o.booked != nil && (o.booked.uid != o.pod.UID || o.booked.cleared < o.cleared)
 }
 
 // carryOut begins with the events of what was cancelled before; noted is what is noted
@@ -37,7 +43,7 @@ func (o observed) carryOut(d decision, before []act.Step, noted func(act.Results
 	case evict:
 		return o.evict(d, before, now)
 	case wait:
-		noted = note(&appointment{uid: o.pod.UID, at: d.At})
+		noted = note(&appointment{uid: o.pod.UID, at: d.At, cleared: o.cleared})
 		return act.Plan{Why: d.Why, Stages: act.Stages(before...), Note: noted, RequeueAfter: d.At.Sub(now)}
 	case cancel:
 		before, noted = append(before, o.cancelled()...), note(nil)
@@ -48,7 +54,7 @@ func (o observed) carryOut(d decision, before []act.Step, noted func(act.Results
 // evict announces the deletion of the pod once, marks the pod and deletes it. The
 // appointment stays until the pod is deleted, so that a retry announces nothing.
 func (o observed) evict(d decision, words []act.Step, now time.Time) act.Plan {
-	at, booked := d.At, appointment{uid: o.pod.UID, at: d.At}
+	at, booked := d.At, appointment{uid: o.pod.UID, at: d.At, cleared: o.cleared}
 	if o.booked != nil {
 		booked = *o.booked
 	}

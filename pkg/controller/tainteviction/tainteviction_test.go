@@ -167,7 +167,7 @@ func TestWhatWakesANode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var woken wakes
-			wakeNode(runner.Change[corev1.Node]{Old: tc.before, New: tc.after, Initial: tc.initial}, &woken)
+			newRig(t).wakeNode(runner.Change[corev1.Node]{Old: tc.before, New: tc.after, Initial: tc.initial}, &woken)
 			if got := len(woken) == 1; got != tc.want {
 				t.Errorf("woken: %v", woken)
 			}
@@ -298,6 +298,73 @@ func TestCancelling(t *testing.T) {
 	}
 }
 
+// While the pod is paused or held nobody looks at it, and its node changes all the same.
+func TestAWaitIsForTheTaintsItWasMadeFor(t *testing.T) {
+	elsewhere := node()
+	elsewhere.Name = "b"
+	goes := func(n *corev1.Node) runner.Change[corev1.Node] { return runner.Change[corev1.Node]{Old: n} }
+	comes := func(n *corev1.Node) runner.Change[corev1.Node] { return runner.Change[corev1.Node]{New: n} }
+	becomes := func(before, after *corev1.Node) runner.Change[corev1.Node] {
+		return runner.Change[corev1.Node]{Old: before, New: after}
+	}
+	a, b, none := node(taint("a")), node(taint("b")), node()
+	for name, tc := range map[string]struct {
+		changes []runner.Change[corev1.Node]
+		afresh  bool // its time starts again
+	}{
+		"all went, and another came":        {[]runner.Change[corev1.Node]{becomes(a, none), becomes(none, b)}, true},
+		"all went twice":                    {[]runner.Change[corev1.Node]{becomes(a, none), becomes(none, a), becomes(a, none), becomes(none, b)}, true},
+		"one for the other":                 {[]runner.Change[corev1.Node]{becomes(a, b)}, false},
+		"one came before the other went":    {[]runner.Change[corev1.Node]{becomes(a, node(taint("a"), taint("b"))), becomes(node(taint("a"), taint("b")), b)}, false},
+		"the node came again without taint": {[]runner.Change[corev1.Node]{goes(a), comes(none), becomes(none, b)}, true},
+		"the node came again with one":      {[]runner.Change[corev1.Node]{goes(a), comes(b)}, false},
+		"those of another node went":        {[]runner.Change[corev1.Node]{comes(elsewhere), becomes(a, b)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, a, pod(tolerateFor("a", 5), tolerateFor("b", 60)))
+			r.wakeNode(becomes(a, none), new(wakes))
+			r.wakeNode(becomes(none, a), new(wakes)) // before it was made
+			r.expect(0)
+			for _, change := range tc.changes {
+				r.wakeNode(change, new(wakes))
+			}
+			r.cache(b)
+			if !tc.afresh {
+				r.expect(10*time.Second, marking, "patch status", "delete ")
+				return
+			}
+			if look := r.expect(10*time.Second, cancelling).After(); look != time.Minute {
+				t.Errorf("looks again after %s", look)
+			}
+			r.expect(69 * time.Second)
+			r.expect(70*time.Second, marking, "patch status", "delete ")
+		})
+	}
+}
+
+func TestAnAnnouncedDeletionForTaintsThatWentIsDroppedWithoutAWord(t *testing.T) {
+	r := newRig(t, node(taint("a")), pod(tolerateFor("b", 60)))
+	r.client.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("no")
+	})
+	r.expect(0, marking, "patch status", "delete ")
+	r.wakeNode(runner.Change[corev1.Node]{Old: node(taint("a")), New: node()}, new(wakes))
+	r.wakeNode(runner.Change[corev1.Node]{Old: node(), New: node(taint("b"))}, new(wakes))
+	r.cache(node(taint("b")))
+	if look := r.expect(time.Second).After(); look != time.Minute {
+		t.Errorf("looks again after %s", look)
+	}
+}
+
+func TestANodeThatIsGoneIsForgotten(t *testing.T) {
+	r := newRig(t)
+	r.wakeNode(runner.Change[corev1.Node]{Old: node(taint("a")), New: node()}, new(wakes))
+	r.wakeNode(runner.Change[corev1.Node]{Old: node()}, new(wakes))
+	if len(r.cleared) != 0 {
+		t.Errorf("remembers %v", r.cleared)
+	}
+}
+
 func TestASecondTaintThatIsNotToleratedEndsTheWait(t *testing.T) {
 	r := newRig(t, node(taint("a")), pod(tolerateFor("a", 50)))
 	r.expect(0)
@@ -307,6 +374,7 @@ func TestASecondTaintThatIsNotToleratedEndsTheWait(t *testing.T) {
 
 func TestAFailingDeleteIsRetriedWithoutAnotherEvent(t *testing.T) {
 	r := newRig(t, node(taint("a")), pod())
+	r.wakeNode(runner.Change[corev1.Node]{New: node()}, new(wakes)) // it had no taint before
 	refused := errors.New("the server is on fire")
 	r.client.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		err := refused
