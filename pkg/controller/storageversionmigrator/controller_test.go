@@ -144,6 +144,83 @@ func TestObjectsAreMigrated(t *testing.T) {
 	}
 }
 
+// A webhook may refuse an object with the code of a conflict.
+func TestAConflictIsARefusalUnlessTheObjectHasChanged(t *testing.T) {
+	replaced := thing("b", "1")
+	replaced.UID = "another"
+	for name, tc := range map[string]struct {
+		live    *metav1.PartialObjectMetadata // nil: it is gone
+		read    error
+		patched string
+		want    string
+	}{
+		"it is as it was listed": {thing("b", "1"), nil, "a b", "Failed"},
+		"it has changed":         {thing("b", "2"), nil, "a b c", "Succeeded"},
+		"it was made again":      {replaced, nil, "a b c", "Succeeded"},
+		"it is gone":             {nil, nil, "a b c", "Succeeded"},
+		"it cannot be read":      {nil, apierrors.NewServiceUnavailable("down"), "a b c", "Running"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, made("m", 0, isRunning, from("5")), func(name string) error {
+				if name == "b" {
+					return apierrors.NewConflict(things.GroupResource(), name, errors.New("policy"))
+				}
+				return nil
+			}, page("", thing("a", "1"), thing("b", "1"), thing("c", "1")))
+			w.meta.PrependReactor("get", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+				switch {
+				case tc.read != nil:
+					return true, nil, tc.read
+				case tc.live == nil:
+					return true, nil, apierrors.NewNotFound(things.GroupResource(), "b")
+				}
+				return true, tc.live, nil
+			})
+			if err := w.objects.Reconcile(t.Context(), "m").Err(); (err != nil) != (tc.read != nil) {
+				t.Errorf("got %v", err)
+			}
+			if got := strings.Join(w.patched, " "); got != tc.patched {
+				t.Errorf("patched %q, want %q", got, tc.patched)
+			}
+			if !meta.IsStatusConditionTrue(w.reached(t).Status.Conditions, tc.want) {
+				t.Errorf("it is not %s: %v", tc.want, w.reached(t).Status.Conditions)
+			}
+		})
+	}
+}
+
+func TestWhereAMigrationGoesOn(t *testing.T) {
+	m := made("m", 0, isRunning, from("5"))
+	for name, tc := range map[string]struct {
+		second any   // what the second list answers
+		write  error // of the status
+		next   string
+	}{
+		"with its last page when the end cannot be written":     {page("", thing("b", "1")), apierrors.NewInternalError(errors.New("etcd")), "x"},
+		"from the beginning when a list does not say how to go": {apierrors.NewResourceExpired("too old"), nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, m, fine, page("x", thing("a", "1")), tc.second, page("", thing("a", "9"), thing("c", "1")))
+			w.client.PrependReactor("update", "storageversionmigrations", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return tc.write != nil, nil, tc.write
+			})
+			if err := w.objects.Reconcile(t.Context(), "m").Err(); err != nil {
+				t.Fatal(err)
+			}
+			if w.objects.Reconcile(t.Context(), "m").Err() == nil {
+				t.Error("there is no pause before it is tried again")
+			}
+			if at := w.places.get(m); at == nil || at.next != tc.next || at.migrated != 1 {
+				t.Errorf("goes on at %+v", at)
+			}
+			tc.write = nil
+			if err := w.objects.Reconcile(t.Context(), "m").Err(); err != nil || !succeeded(w.reached(t)) || w.patched[len(w.patched)-1] != "c" {
+				t.Errorf("got %v, patched %v", err, w.patched)
+			}
+		})
+	}
+}
+
 func TestTheVersionIsWrittenDown(t *testing.T) {
 	w := newWorld(t, made("m", 0, isRunning), fine, page(""))
 	if err := w.versions.Reconcile(t.Context(), "m").Err(); err != nil {
@@ -209,6 +286,52 @@ func TestATurnBeginsAndEnds(t *testing.T) {
 	if err := w.turns.Reconcile(t.Context(), "m").Err(); err != nil || running(w.reached(t)) {
 		t.Errorf("got %v, %v", err, w.reached(t).Status)
 	}
+}
+
+// An older migration may be seen only after a younger one was started.
+func TestNoTurnBeginsBeforeTheCacheShowsWhatHasBegun(t *testing.T) {
+	for name, late := range map[string]bool{"it does not show it": false, "it shows it in the meantime": true} {
+		t.Run(name, func(t *testing.T) {
+			younger := made("m", 0)
+			younger.ResourceVersion = "7"
+			w := newWorld(t, younger, fine)
+			show := func(m *migration) {
+				if err := w.migrations.Update(m); err != nil {
+					t.Error(err)
+				}
+				w.migrations.Bookmark(m.ResourceVersion)
+			}
+			if err := w.turns.Reconcile(t.Context(), "m").Err(); err != nil || !running(w.reached(t)) {
+				t.Fatalf("got %v", err)
+			}
+			older := made("older", time.Minute)
+			older.ResourceVersion = "6"
+			show(older)
+			if late {
+				w.definitions = showing{w.definitions, func() { show(w.reached(t)) }}
+			}
+			w.client.ClearActions()
+			if result := w.turns.Reconcile(t.Context(), "older"); result.Err() != nil || result.After() != seenSoon {
+				t.Errorf("looks again after %v, %v", result.After(), result.Err())
+			}
+			for _, action := range w.client.Actions() {
+				if action.GetVerb() == "update" {
+					t.Error("both have begun")
+				}
+			}
+		})
+	}
+}
+
+// showing are definitions; while one is read, something happens.
+type showing struct {
+	Definitions
+	meanwhile func()
+}
+
+func (s showing) Get(ctx context.Context, name string, o metav1.GetOptions) (*definition, error) {
+	s.meanwhile()
+	return s.Definitions.Get(ctx, name, o)
 }
 
 func TestOneThatIsGoneNeedsNothing(t *testing.T) {

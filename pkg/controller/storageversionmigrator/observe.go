@@ -28,6 +28,9 @@ func (c *Controller) observeTurn(ctx context.Context, key string) (observedTurn,
 		return observedTurn{}, err
 	}
 	o := observedTurn{m: m}
+	if o.unseen, err = c.unseen(m); err != nil {
+		return o, err
+	}
 	if o.peers, err = cache.Lookup[migration](c.migrations, byResource, m.Spec.Resource.String()); err != nil {
 		return o, err
 	}
@@ -35,6 +38,18 @@ func (c *Controller) observeTurn(ctx context.Context, key string) (observedTurn,
 		o.definition, err = c.definitionOf(ctx, m)
 	}
 	return o, err
+}
+
+// unseen returns a peer of which the cache does not show yet what was written for its turn.
+// Peers that are read after it are all as they were written.
+func (c *Controller) unseen(m *migration) (string, error) {
+	peers, err := cache.Lookup[migration](c.migrations, byResource, m.Spec.Resource.String())
+	for _, peer := range peers {
+		if peer.Name != m.Name && len(c.turns.Behind(peer.Name)) > 0 {
+			return peer.Name, err
+		}
+	}
+	return "", err
 }
 
 // observeVersion reads a migration, and live what there is of its resource.
@@ -79,6 +94,10 @@ func (c *Controller) observePage(ctx context.Context, key string) (observedPage,
 		// The snapshot is gone; the token in the answer goes on in the present.
 		if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 			o.next = status.Status().ListMeta.Continue
+		}
+		if o.next == "" { // of another server: from the beginning, after a pause
+			c.places.move(key, &place{uid: m.UID, target: o.at.target, migrated: o.at.migrated})
+			return o, fmt.Errorf("list %s: %w", o.at.target.gvr.GroupResource(), err)
 		}
 		o.expired = true
 		return o, nil

@@ -3,6 +3,7 @@ package storageversionmigrator
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,23 +69,48 @@ func planPage(o observedPage, now time.Time) act.Plan {
 	then := func(so act.Results) act.Plan { return o.ended(so, so[len(so)-1].At) }
 	return act.Plan{
 		Why:    fmt.Sprintf("%d of %d objects of this page are migrated, %d were before", len(patches), len(o.objects), o.at.migrated),
-		Stages: act.Stages(act.Part{Of: act.InResource(o.at.target.gvr, "", ""), Then: func(so act.Results) []act.Stage { return following(patches, so) }}),
+		Stages: act.Stages(act.Part{Of: act.InResource(o.at.target.gvr, "", ""), Then: func(so act.Results) []act.Stage { return o.following(patches, so) }}),
 		Then:   then, Else: then,
 	}
 }
 
 // following takes one object after the other, up to the first that is refused for good or
-// whose resource is not found.
-func following(patches []act.Step, so act.Results) []act.Stage {
-	if len(so) == len(patches) {
-		return nil
-	}
-	if len(so) > 0 {
-		if last := so[len(so)-1].Err; apierrors.IsNotFound(last) || outcomeOf(last) == refused {
-			return nil
+// whose resource is not found. An object that is said to have changed is looked at live.
+func (o observedPage) following(patches []act.Step, so act.Results) []act.Stage {
+	taken := 0
+	for _, result := range so {
+		if _, is := result.Step.(act.Apply); is {
+			taken++
 		}
 	}
-	return act.Stages(patches[len(so)])
+	if len(so) > 0 {
+		last := so[len(so)-1]
+		if apierrors.IsNotFound(last.Err) || outcomeOf(last.Err) == refused {
+			return nil
+		}
+		if _, is := last.Step.(act.Apply); is && apierrors.IsConflict(last.Err) {
+			return act.Stages(o.changed(last))
+		}
+	}
+	if taken == len(patches) {
+		return nil
+	}
+	return act.Stages(patches[taken])
+}
+
+// changed looks whether an object has changed since it was listed, and was written with
+// that: a webhook may refuse it with the same code.
+func (o observedPage) changed(answer act.Result) act.Step {
+	of := answer.Step.About()
+	i := slices.IndexFunc(o.objects, func(object metav1.PartialObjectMetadata) bool {
+		return object.Namespace == of.GetNamespace() && object.Name == of.GetName()
+	})
+	return act.Check{Of: of, Is: func(live metav1.Object) error {
+		if live != nil && live.GetUID() == o.objects[i].UID && live.GetResourceVersion() == o.objects[i].ResourceVersion {
+			return notWritten{answer.Err}
+		}
+		return nil
+	}}
 }
 
 // ended is what follows from what became of the objects of a page.
@@ -93,7 +119,9 @@ func (o observedPage) ended(so act.Results, now time.Time) act.Plan {
 	for _, result := range so {
 		switch outcomeOf(result.Err) {
 		case migrated:
-			migratedNow++
+			if _, is := result.Step.(act.Apply); is {
+				migratedNow++
+			}
 		case retry:
 			again = errors.Join(again, result.Err)
 		case refused:
@@ -123,7 +151,13 @@ func (o observedPage) goOn(why string, all int) act.Plan {
 // closed writes how the migration has ended; what was said to its objects is past.
 func (o observedPage) closed(why string, m *migration) act.Plan {
 	return act.Plan{
-		Why: why, Stages: act.Stages(put(m)), Note: func(act.Results) any { return (*place)(nil) },
+		Why: why, Stages: act.Stages(put(m)),
+		Note: func(so act.Results) any {
+			if so[len(so)-1].Err != nil {
+				return o.at // this page comes once more, and not all
+			}
+			return (*place)(nil)
+		},
 		Retry: func(so act.Results) error { return so[len(so)-1:].Err() },
 	}
 }

@@ -16,6 +16,8 @@ const (
 	untilUnknown = time.Minute
 	// discoverAgain is the time between two looks at discovery.
 	discoverAgain = 5 * time.Second
+	// seenSoon is how long a cache may take to show a write.
+	seenSoon = 100 * time.Millisecond
 )
 
 // step is what is to be done about the turn of a migration.
@@ -34,15 +36,20 @@ type observedTurn struct {
 	peers []*migration
 	// definition is that of a custom resource, nil for any other one.
 	definition *definition
+	// unseen is a peer of which the cache does not show yet what was written: it may have
+	// been started.
+	unseen string
 }
 
 // planTurn starts a migration when it is its turn, and closes it when it is done.
 func planTurn(o observedTurn, now time.Time) act.Plan {
 	do, why := turn(o.m, o.peers)
-	switch do {
-	case start:
+	switch {
+	case do == start && o.unseen != "":
+		return act.Plan{Why: "waiting until the cache shows what was written for " + o.unseen, RequeueAfter: seenSoon}
+	case do == start:
 		return o.written(why, started(o.m, now), beginning, now)
-	case finish:
+	case do == finish:
 		return o.written(why, completed(o.m, now), ending, now)
 	}
 	return act.Plan{Why: why}

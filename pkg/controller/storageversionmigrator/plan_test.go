@@ -176,22 +176,24 @@ func TestMissing(t *testing.T) {
 }
 
 func TestWhatIsMigratedIsAddedUp(t *testing.T) {
-	failed := act.Result{Err: apierrors.NewInternalError(errors.New("webhook"))}
+	written := act.Result{Step: act.Apply{}}
+	failed := act.Result{Step: act.Apply{}, Err: apierrors.NewInternalError(errors.New("webhook"))}
+	looked := act.Result{Step: act.Check{}} // at one that had changed
 	for name, tc := range map[string]struct {
 		next    string
 		results act.Results
 		why     string
 		at      *place
 	}{
-		"a page":     {"x", act.Results{{}, {}}, "there are more objects: 5 objects were migrated", &place{next: "x", migrated: 5}},
-		"some of it": {"x", act.Results{{}, failed}, "some objects could not be written now: 4 objects were migrated", &place{next: "c", migrated: 4}},
-		"the last":   {"", act.Results{{}, {}}, "all objects are done, 5 were migrated", nil},
+		"a page":     {"x", act.Results{written, written, looked}, "there are more objects: 5 objects were migrated", &place{next: "x", migrated: 5}},
+		"some of it": {"x", act.Results{written, failed}, "some objects could not be written now: 4 objects were migrated", &place{next: "c", migrated: 4}},
+		"the last":   {"", act.Results{written, written}, "all objects are done, 5 were migrated", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observedPage{m: made("m", 0, isRunning, from("5")), at: &place{next: "c", migrated: 3}, next: tc.next,
 				objects: []metav1.PartialObjectMetadata{*thing("a", "1"), *thing("b", "1")}}
 			p := planPage(o, noon).Then(tc.results)
-			if diff := cmp.Diff(tc.at, p.Note(nil).(*place), cmp.AllowUnexported(place{}, target{})); p.Why != tc.why || diff != "" {
+			if diff := cmp.Diff(tc.at, p.Note(act.Results{{}}).(*place), cmp.AllowUnexported(place{}, target{})); p.Why != tc.why || diff != "" {
 				t.Errorf("because %q: %s", p.Why, diff)
 			}
 		})
