@@ -158,6 +158,8 @@ func TestWhatWakes(t *testing.T) {
 		return &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "s", UID: "s", Generation: generation,
 			Labels: map[string]string{discoveryv1.LabelServiceName: service, discoveryv1.LabelManagedBy: by}}}
 	}
+	held := slice("web", ManagedBy, 1)
+	held.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	const other = "endpointslice-controller.k8s.io"
 	for name, c := range map[string]struct {
 		known    *discoveryv1.EndpointSlice
@@ -177,6 +179,7 @@ func TestWhatWakes(t *testing.T) {
 		"deleted by others":           {known: slice("web", ManagedBy, 1), change: runner.Change[discoveryv1.EndpointSlice]{Old: slice("web", ManagedBy, 1)}, want: woken{"web after 1s"}},
 		"deleted before it was known": {change: runner.Change[discoveryv1.EndpointSlice]{Old: slice("web", ManagedBy, 1)}, want: woken{"web after 1s"}},
 		"deleted by us":               {known: slice("web", ManagedBy, 1), expected: true, change: runner.Change[discoveryv1.EndpointSlice]{Old: slice("web", ManagedBy, 1)}},
+		"after a finalizer held it":   {known: slice("web", ManagedBy, 1), expected: true, change: runner.Change[discoveryv1.EndpointSlice]{Old: held}, want: woken{"web after 1s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t)

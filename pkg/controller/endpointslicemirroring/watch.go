@@ -45,7 +45,8 @@ func (c *Controller) onSlice(change runner.Change[discoveryv1.EndpointSlice], w 
 	before, after := change.Old, change.New
 	switch {
 	case after == nil:
-		if ours(before) && (!c.generations.Has(before) || !c.generations.HandleDeletion(before)) {
+		expected := c.generations.Has(before) && c.generations.HandleDeletion(before)
+		if held := before.DeletionTimestamp != nil; ours(before) && (!expected || held) { // none was made in place of one that was held
 			c.later(before, w)
 		}
 	case before == nil:
