@@ -123,10 +123,9 @@ func (w *Watcher) gone(o any) {
 // readNone takes in that there is none, unless one has been seen meanwhile.
 func (w *Watcher) readNone() {
 	w.mu.Lock()
-	read := w.read
-	w.mu.Unlock()
-	if !read {
-		w.take(nil, nil)
+	defer w.mu.Unlock()
+	if !w.read {
+		w.takeLocked(nil, nil)
 	}
 }
 
@@ -134,6 +133,10 @@ func (w *Watcher) readNone() {
 func (w *Watcher) take(now, about *corev1.ConfigMap) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.takeLocked(now, about)
+}
+
+func (w *Watcher) takeLocked(now, about *corev1.ConfigMap) {
 	first := !w.read
 	w.read = true
 	rules, err := Parse(now, w.o.Names)

@@ -18,14 +18,15 @@ import (
 const flushTimeout = 400 * time.Millisecond
 
 // eventStream is a broadcaster that can be flushed. The library's Shutdown
-// drops what is still queued; a mark that is sent through the queue last shows
-// when everything before it has been written.
+// drops what is still queued; a mark that is sent through the queue shows when
+// everything before it has been written.
 type eventStream struct {
 	broadcaster record.EventBroadcaster
 	recorder    record.EventRecorder
-	mark        types.UID
-	once        sync.Once
-	passed      chan struct{}
+	// mark is the UID of all marks, by which they are told from events.
+	mark types.UID
+	// marks are those on their way, by name; each is closed when it has passed.
+	marks sync.Map
 }
 
 // newEvents returns a stream whose events come from source and are written with client;
@@ -38,7 +39,7 @@ func newEvents(ctx context.Context, client typedcorev1.EventsGetter, source stri
 
 // startEvents makes a stream of a broadcaster that exists, and one of its recorders.
 func startEvents(ctx context.Context, b record.EventBroadcaster, r record.EventRecorder, client typedcorev1.EventsGetter) *eventStream {
-	s := &eventStream{broadcaster: b, recorder: r, mark: uuid.NewUUID(), passed: make(chan struct{})}
+	s := &eventStream{broadcaster: b, recorder: r, mark: uuid.NewUUID()}
 	logger := klog.FromContext(ctx)
 	b.StartEventWatcher(func(e *corev1.Event) {
 		if e.InvolvedObject.UID != s.mark {
@@ -64,13 +65,15 @@ func (unwritten) Update(e *corev1.Event) (*corev1.Event, error) { return e, nil 
 func (unwritten) Patch(e *corev1.Event, _ []byte) (*corev1.Event, error) { return e, nil }
 
 // flush returns when all events recorded so far have been written or given up,
-// or the timeout is over. It can be called once.
+// or the timeout is over.
 func (s *eventStream) flush(timeout time.Duration) {
-	s.recorder.Event(&corev1.ObjectReference{Kind: "Mark", Namespace: "default", Name: "mark", UID: s.mark}, corev1.EventTypeNormal, "Mark", "")
+	name, passed := string(uuid.NewUUID()), make(chan struct{})
+	s.marks.Store(name, passed)
+	s.recorder.Event(&corev1.ObjectReference{Kind: "Mark", Namespace: "default", Name: name, UID: s.mark}, corev1.EventTypeNormal, "Mark", "")
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
-	case <-s.passed:
+	case <-passed:
 	case <-timer.C:
 	}
 }
@@ -87,7 +90,9 @@ type markedSink struct {
 // Create writes an event.
 func (s *markedSink) Create(event *corev1.Event) (*corev1.Event, error) {
 	if event.InvolvedObject.UID == s.stream.mark {
-		s.stream.once.Do(func() { close(s.stream.passed) })
+		if passed, on := s.stream.marks.LoadAndDelete(event.InvolvedObject.Name); on {
+			close(passed.(chan struct{}))
+		}
 		return event, nil
 	}
 	return s.EventSink.Create(event)

@@ -15,26 +15,35 @@ import (
 
 func TestFlushWaitsForTheEventsRecordedBeforeIt(t *testing.T) {
 	client := fake.NewClientset()
-	slow := make(chan struct{})
+	slow := make(chan struct{}, 1)
 	client.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
-		<-slow
+		slow <- <-slow
 		return false, nil, nil
+	})
+	client.PrependReactor("patch", "events", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		t.Errorf("event %s is patched", a.(clienttesting.PatchAction).GetName())
+		return true, nil, errors.New("no event is told twice")
 	})
 	events := newEvents(t.Context(), client.CoreV1(), "test-controller")
 	defer events.shutdown()
 	const many = 20
-	for i := range many {
+	for i := range 2 * many { // a term ends with a flush, and the process with another
 		pod := &corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: fmt.Sprintf("pod-%d", i)}
 		events.recorder.Event(pod, corev1.EventTypeNormal, "Tested", "an event")
+		if i == many-1 {
+			go func() { slow <- struct{}{} }()
+			events.flush(deadline)
+			<-slow
+		}
 	}
-	go close(slow)
+	go func() { slow <- struct{}{} }()
 	events.flush(deadline)
 	list, err := client.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Items) != many {
-		t.Errorf("%d of %d events are written", len(list.Items), many)
+	if len(list.Items) != 2*many {
+		t.Errorf("%d of %d events are written", len(list.Items), 2*many)
 	}
 	for _, e := range list.Items {
 		if e.Reason != "Tested" || e.Source.Component != "test-controller" {
