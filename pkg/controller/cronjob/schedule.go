@@ -2,13 +2,14 @@ package cronjob
 
 import (
 	"errors"
-	"math"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/robfig/cron/v3"
 	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/seconds"
 )
 
 const (
@@ -174,7 +175,7 @@ func withinDeadline(c *batchv1.CronJob, earliest, now time.Time) time.Time {
 	if c.Spec.StartingDeadlineSeconds == nil {
 		return earliest
 	}
-	if limit := now.Add(-seconds(*c.Spec.StartingDeadlineSeconds)); limit.After(earliest) {
+	if limit := now.Add(-seconds.Of(*c.Spec.StartingDeadlineSeconds)); limit.After(earliest) {
 		return limit
 	}
 	return earliest
@@ -182,13 +183,5 @@ func withinDeadline(c *batchv1.CronJob, earliest, now time.Time) time.Time {
 
 // tooLate reports whether a start may not be made up for any more.
 func tooLate(c *batchv1.CronJob, at, now time.Time) bool {
-	return c.Spec.StartingDeadlineSeconds != nil && at.Add(seconds(*c.Spec.StartingDeadlineSeconds)).Before(now)
-}
-
-// seconds is that long, or as long as can be said.
-func seconds(n int64) time.Duration {
-	if n > int64(math.MaxInt64/time.Second) {
-		return math.MaxInt64
-	}
-	return time.Duration(n) * time.Second
+	return c.Spec.StartingDeadlineSeconds != nil && at.Add(seconds.Of(*c.Spec.StartingDeadlineSeconds)).Before(now)
 }

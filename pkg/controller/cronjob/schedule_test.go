@@ -230,14 +230,6 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-func TestSeconds(t *testing.T) {
-	for n, want := range map[int64]time.Duration{1: time.Second, 9223372036: 9223372036 * time.Second, 9223372037: math.MaxInt64} {
-		if got := seconds(n); got != want {
-			t.Errorf("%d seconds are %d ns", n, got)
-		}
-	}
-}
-
 func TestAnUnknownZoneStaysUnknown(t *testing.T) {
 	spec := hourly(zone("Mars/Deimos")).Spec
 	for range 2 {

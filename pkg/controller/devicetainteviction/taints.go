@@ -9,6 +9,8 @@ import (
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/seconds"
 )
 
 // taint is a NoExecute taint of a device.
@@ -102,18 +104,12 @@ func tolerance(t resourcev1.DeviceTaint, tolerations []resourcev1.DeviceTolerati
 		case toleration.TolerationSeconds == nil:
 			return endless
 		default:
-			if s := seconds(*toleration.TolerationSeconds); !matched || s < span {
+			if s := seconds.Of(max(*toleration.TolerationSeconds, 0)); !matched || s < span {
 				span, matched = s, true
 			}
 		}
 	}
 	return span
-}
-
-// seconds turns a count that a user gave into a duration that does not overflow.
-func seconds(n int64) time.Duration {
-	const most = int64(1<<63-1) / int64(time.Second)
-	return time.Duration(min(max(n, 0), most)) * time.Second
 }
 
 // deadline is when a pod has to go, and why.

@@ -1,12 +1,13 @@
 package job
 
 import (
-	"math"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/seconds"
 )
 
 // conclusion is how a Job is going to end; nil as long as it goes on.
@@ -117,12 +118,7 @@ func untilDeadline(v *view) (time.Duration, bool) {
 	if v.job.Status.StartTime != nil {
 		started = v.job.Status.StartTime.Time
 	}
-	return started.Add(seconds(*v.job.Spec.ActiveDeadlineSeconds)).Sub(v.now), true
-}
-
-// seconds is that long, or as long as can be said.
-func seconds(n int64) time.Duration {
-	return time.Duration(min(n, int64(math.MaxInt64/time.Second))) * time.Second
+	return started.Add(seconds.Of(*v.job.Spec.ActiveDeadlineSeconds)).Sub(v.now), true
 }
 
 // completed reports whether enough pods have succeeded, with so many still active.

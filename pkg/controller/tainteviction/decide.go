@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/seconds"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 )
 
@@ -120,18 +121,12 @@ func toleranceOf(taints []corev1.Taint, tolerations []corev1.Toleration, compare
 			return untolerated
 		case t.TolerationSeconds == nil:
 		default:
-			if s := seconds(*t.TolerationSeconds); span == forever || s < span {
+			if s := seconds.Of(max(*t.TolerationSeconds, 0)); span == forever || s < span {
 				span = s
 			}
 		}
 	}
 	return span
-}
-
-// seconds turns a count that a user gave into a duration that does not overflow.
-func seconds(n int64) time.Duration {
-	const most = int64(1<<63-1) / int64(time.Second)
-	return time.Duration(min(max(n, 0), most)) * time.Second
 }
 
 func firstMatch(taint *corev1.Taint, tolerations []corev1.Toleration, compares bool) *corev1.Toleration {
