@@ -67,7 +67,7 @@ func (h *hand) mayDeleteAll(ctx context.Context, of client.Object) (limit int, r
 	switch {
 	case err == nil:
 		return h.mayDelete(of, max(there, 1))
-	case apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err), notThere(err):
+	case apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err), consistency.NotFound(err):
 		_, rest = h.mayDelete(of, 1)
 		return 0, rest
 	}

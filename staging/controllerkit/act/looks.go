@@ -15,10 +15,6 @@ import (
 // errUnseen fails a look for objects that caches do not show.
 var errUnseen = errors.New("waiting until the caches show an object that exists")
 
-// notThere reports whether the API server itself says that there is no such object. A 404
-// of something in front of it says nothing.
-func notThere(err error) bool { return apierrors.IsNotFound(err) && !consistency.OutcomeUnknown(err) }
-
 // look looks live for what an owner may have that the caches do not show.
 func (h *hand) look(ctx context.Context, s Look) Result {
 	unseen, err := h.writes.lookFor(ctx, h.resource(s.Kind), s.Owner, s.Siblings)
@@ -42,7 +38,7 @@ func (h *hand) check(ctx context.Context, s Check) Result {
 	case err == nil:
 		result.Object = live
 		err = s.Is(live)
-	case notThere(err):
+	case consistency.NotFound(err):
 		err = s.Is(nil)
 	}
 	if err != nil {
@@ -58,7 +54,7 @@ func (h *hand) checkWhole(ctx context.Context, s Check) Result {
 	switch {
 	case err == nil:
 		err = s.IsWhole(live)
-	case notThere(err):
+	case consistency.NotFound(err):
 		result.Object = nil
 		err = s.IsWhole(nil)
 	default:
@@ -79,7 +75,7 @@ func (h *hand) afresh(ctx context.Context, p Plan, results Results, next func(Re
 	}
 	live := blank(results[i].Step.About())
 	switch err := h.client.Get(ctx, client.ObjectKeyFromObject(live), live); {
-	case notThere(err):
+	case consistency.NotFound(err):
 		results[i].Became, results[i].Err = WasGone, nil
 		return func(Results) Plan { return Plan{Why: "the object is gone"} }
 	case err != nil:

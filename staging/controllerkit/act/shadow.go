@@ -7,6 +7,8 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
 // Shadowed: a shadow would have written it.
@@ -92,7 +94,7 @@ func (h *hand) asRead(ctx context.Context, s Patch) (Patch, Result) {
 	} else {
 		live, err := h.metadata(ctx, s.Of)
 		switch {
-		case notThere(err), err == nil && live.UID != s.Of.GetUID():
+		case consistency.NotFound(err), err == nil && live.UID != s.Of.GetUID():
 			return s, Result{Became: WasGone}
 		case err != nil:
 			return s, Result{Became: Refused, Err: err}

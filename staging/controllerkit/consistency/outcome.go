@@ -24,6 +24,10 @@ func OutcomeUnknown(err error) bool {
 	return true
 }
 
+// NotFound reports whether the API server itself says that there is no such object. A 404 of
+// something in front of it, of which client-go makes the same error, says nothing.
+func NotFound(err error) bool { return apierrors.IsNotFound(err) && !OutcomeUnknown(err) }
+
 // refusal reports whether the API server itself says that it did nothing. A 429
 // without a reason of the API server comes from something in front of it.
 func refusal(s metav1.Status) bool {

@@ -17,7 +17,7 @@ type reader struct{ client.Reader }
 // Get reads one object.
 func (r reader) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
 	err := r.Reader.Get(ctx, key, into, opts...)
-	if apierrors.IsNotFound(err) && consistency.OutcomeUnknown(err) {
+	if apierrors.IsNotFound(err) && !consistency.NotFound(err) {
 		return fmt.Errorf("not found, but not by the API server: %s", err.Error())
 	}
 	return err
