@@ -46,21 +46,19 @@ func (c *Controller) setChanged(change runner.Change[appsv1.DaemonSet], w wake) 
 // revisionChanged wakes the set that controls the revision, the one that did so before, and
 // for one that nobody controls the sets that could adopt it.
 func (c *Controller) revisionChanged(change runner.Change[appsv1.ControllerRevision], w wake) {
-	revision := change.Now()
 	if change.Old != nil && change.New != nil && change.Old.ResourceVersion == change.New.ResourceVersion {
 		return
 	}
-	ref := metav1.GetControllerOfNoCopy(revision)
-	if change.Old != nil {
-		if before := metav1.GetControllerOfNoCopy(change.Old); before != nil && before.Kind == kind.Kind && (ref == nil || ref.UID != before.UID) {
-			w.Add(Key{Namespace: revision.Namespace, Name: before.Name})
+	for _, state := range []*appsv1.ControllerRevision{change.Old, change.New} {
+		if state == nil {
+			continue
+		}
+		if ref := metav1.GetControllerOfNoCopy(state); ref != nil && ref.Kind == kind.Kind {
+			w.Add(Key{Namespace: state.Namespace, Name: ref.Name})
 		}
 	}
-	switch {
-	case ref == nil && change.New != nil:
-		c.wakeAdopters(revision, w)
-	case ref != nil && ref.Kind == kind.Kind:
-		w.Add(Key{Namespace: revision.Namespace, Name: ref.Name})
+	if change.New != nil && metav1.GetControllerOfNoCopy(change.New) == nil {
+		c.wakeAdopters(change.New, w)
 	}
 }
 

@@ -1,6 +1,10 @@
 package endpointslice
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/nodes"
+)
 
 // capacity is what one node adds to its zone when hints are spread. It is
 // comparable, so that a change of anything else on the node is no change.
@@ -21,15 +25,11 @@ func capacityOf(node *corev1.Node) capacity {
 		exists:   true,
 		zone:     node.Labels[corev1.LabelTopologyZone],
 		milliCPU: node.Status.Allocatable.Cpu().MilliValue(),
+		ready:    nodes.Ready(node),
 	}
 	for _, label := range excludedLabels {
 		if _, ok := node.Labels[label]; ok {
 			is.excluded = true
-		}
-	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			is.ready = condition.Status == corev1.ConditionTrue
 		}
 	}
 	return is

@@ -55,28 +55,23 @@ func NewFactory(client kubernetes.Interface, resync time.Duration, options ...in
 }
 
 func newFactory(client kubernetes.Interface, resync time.Duration, namespace string, some internalinterfaces.TweakListOptionsFunc, options ...informers.SharedInformerOption) *Factory {
-	some = both(some, Latest)
-	options = append(options, informers.WithNamespace(namespace), informers.WithTweakListOptions(some))
+	latest := func(o *metav1.ListOptions) {
+		if Latest(o); some != nil {
+			some(o)
+		}
+	}
+	options = append(options, informers.WithNamespace(namespace), informers.WithTweakListOptions(latest))
 	return &Factory{
 		SharedInformerFactory: informers.NewSharedInformerFactoryWithOptions(client, resync, options...),
-		namespace:             namespace, some: some, asked: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{},
+		namespace:             namespace, some: latest, asked: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{},
 	}
 }
 
-// Latest has a list show the latest state. A cache whose first read is no watch asks for any
-// state that an API server has: without what a leader before this one has just written.
+// Latest makes a list return the latest state. A cache that begins with a list asks for any
+// state that the API server has cached, which may lack what the leader before has written.
 func Latest(o *metav1.ListOptions) {
 	if o.ResourceVersion == "0" {
 		o.ResourceVersion = ""
-	}
-}
-
-func both(a, b internalinterfaces.TweakListOptionsFunc) internalinterfaces.TweakListOptionsFunc {
-	return func(o *metav1.ListOptions) {
-		if a != nil {
-			a(o)
-		}
-		b(o)
 	}
 }
 

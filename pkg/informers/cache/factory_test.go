@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -51,12 +53,13 @@ func TestEveryInformerIsRecorded(t *testing.T) {
 	}
 }
 
-// TestNarrowInformersAskForLess looks at what each asks of the API server.
-func TestNarrowInformersAskForLess(t *testing.T) {
+// It looks at the first list that each asks of the API server.
+func TestWhatInformersAskFor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		narrow                   Narrow
 		namespace, field, labels string
 	}{
+		"all":                         {func(c kubernetes.Interface, resync time.Duration) *Factory { return NewFactory(c, resync) }, "", "", ""},
 		"all, trimmed in another way": {TrimmedBy(Trim), "", "", ""},
 		"of a field":                  {Only("", "type", "a/b"), "", "type=a/b", ""},
 		"of a field in a namespace":   {Only("ns", "metadata.name", "a"), "ns", "metadata.name=a", ""},
@@ -75,30 +78,8 @@ func TestNarrowInformersAskForLess(t *testing.T) {
 			stop()
 			factory.Shutdown()
 			list, is := client.Actions()[0].(clienttesting.ListActionImpl)
-			if !is || list.Namespace != tc.namespace || list.ListOptions.FieldSelector != tc.field || list.ListOptions.LabelSelector != tc.labels {
-				t.Errorf("asked for %+v", client.Actions()[0])
-			}
-		})
-	}
-}
-
-// The caches of a new leader would lack what the leader before has just written.
-func TestTheFirstListIsOfTheLatestState(t *testing.T) {
-	for name, made := range map[string]func(*fake.Clientset) *Factory{
-		"all":        func(client *fake.Clientset) *Factory { return NewFactory(client, 0) },
-		"of a label": func(client *fake.Clientset) *Factory { return Labelled("ns", "app", "a")(client, 0) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			client := fake.NewClientset()
-			factory := made(client)
-			factory.Core().V1().Secrets().Informer()
-			ctx, stop := context.WithCancel(t.Context())
-			factory.StartWithContext(ctx)
-			factory.WaitForCacheSyncWithContext(ctx)
-			stop()
-			factory.Shutdown()
-			list, is := client.Actions()[0].(clienttesting.ListActionImpl)
-			if !is || list.ListOptions.ResourceVersion != "" {
+			if !is || list.Namespace != tc.namespace || list.ListOptions.FieldSelector != tc.field || list.ListOptions.LabelSelector != tc.labels ||
+				list.ListOptions.ResourceVersion != "" { // a new leader would lack what the one before has just written
 				t.Errorf("asked for %+v", client.Actions()[0])
 			}
 		})

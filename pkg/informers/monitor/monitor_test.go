@@ -387,9 +387,9 @@ func TestAnotherVersionTakesOver(t *testing.T) {
 // the one that had it before.
 func TestAnotherVersionShowsWhoHasANameNow(t *testing.T) {
 	w := fruitWorld()
-	anew := object("g/v2", "Apple", "a")
-	anew.UID = "another"
-	s, byUID, byName := newSet(t, w, object("g/v1", "Apple", "a"), object("g/v1", "Apple", "gone"), anew), &recorder{}, &recorder{}
+	recreated := object("g/v2", "Apple", "a")
+	recreated.UID = "another"
+	s, byUID, byName := newSet(t, w, object("g/v1", "Apple", "a"), object("g/v1", "Apple", "gone"), recreated), &recorder{}, &recorder{}
 	s.Follow(Interest{Name: "uid", Wants: watchable, Changed: byUID.changed, Missing: byUID.missing})
 	s.Follow(Interest{Name: "name", Wants: watchable, Changed: byName.changed})
 	run(t, s)

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -157,10 +156,6 @@ func asObject(object any) metav1.Object {
 	return accessor
 }
 
-func nameOf(object metav1.Object) types.NamespacedName {
-	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
-}
-
 // listed reports whether all that existed was delivered.
 func (w *resourceWatch) listed() bool { return w.handler.HasSynced() }
 
@@ -189,12 +184,12 @@ func (w *resourceWatch) release() {
 		return
 	}
 	w.health.replaced()
-	here := map[types.NamespacedName]metav1.Object{}
+	here := map[cache.ObjectName]metav1.Object{}
 	for _, object := range w.objects() {
-		here[nameOf(object)] = object
+		here[cache.MetaObjectToName(object)] = object
 	}
 	for _, object := range w.before {
-		if now := here[nameOf(object)]; now == nil || now.GetUID() != object.GetUID() {
+		if now := here[cache.MetaObjectToName(object)]; now == nil || now.GetUID() != object.GetUID() {
 			w.miss(object, now)
 		}
 	}
