@@ -69,6 +69,7 @@ func (unwritten) Patch(e *corev1.Event, _ []byte) (*corev1.Event, error) { retur
 func (s *eventStream) flush(timeout time.Duration) {
 	name, passed := string(uuid.NewUUID()), make(chan struct{})
 	s.marks.Store(name, passed)
+	defer s.marks.Delete(name)
 	s.recorder.Event(&corev1.ObjectReference{Kind: "Mark", Namespace: "default", Name: name, UID: s.mark}, corev1.EventTypeNormal, "Mark", "")
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()

@@ -22,7 +22,7 @@ func TestFlushWaitsForTheEventsRecordedBeforeIt(t *testing.T) {
 	})
 	client.PrependReactor("patch", "events", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		t.Errorf("event %s is patched", a.(clienttesting.PatchAction).GetName())
-		return true, nil, errors.New("no event is told twice")
+		return true, nil, errors.New("an event is patched")
 	})
 	events := newEvents(t.Context(), client.CoreV1(), "test-controller")
 	defer events.shutdown()

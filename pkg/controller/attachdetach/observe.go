@@ -124,8 +124,8 @@ func (v *volumeView) order() []string {
 	return slices.Compact(nodes)
 }
 
-// inTurn are these nodes, those first with which nothing was tried for longest: a volume for
-// one node would wait for ever behind a node with which every try fails.
+// inTurn are these nodes, the least recently tried first. Otherwise a node with which every
+// operation fails would starve the other nodes of a volume that is for one node only.
 func (v *volumeView) inTurn() []string {
 	nodes := v.order()
 	slices.SortStableFunc(nodes, func(a, b string) int { return v.pairs[a].tried.Compare(v.pairs[b].tried) })

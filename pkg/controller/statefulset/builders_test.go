@@ -141,7 +141,7 @@ func pending(pod *corev1.Pod) {
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
 }
 
-// restarted is a pod whose container ran before its node started anew.
+// restarted has the container of a pod run before, as after a reboot of its node.
 func restarted(pod *corev1.Pod) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", RestartCount: 1}}
 }

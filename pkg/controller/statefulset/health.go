@@ -31,8 +31,8 @@ func (o observed) serves(pod *corev1.Pod, now time.Time) bool {
 const slack = time.Second
 
 // neverReady reports whether the pod has not been ready since it was started. One
-// that was lost its readiness later than it began. One that is Pending once more, as its
-// node has started anew, has containers that ran.
+// that was lost its readiness later than it began. One that is Pending again,
+// after a reboot of its node, has containers that ran before.
 func neverReady(pod *corev1.Pod) bool {
 	if pods.Terminal(pod) || pods.Ready(pod) {
 		return false

@@ -40,8 +40,8 @@ func (c *Controller) observeTurn(ctx context.Context, key string) (observedTurn,
 	return o, err
 }
 
-// unseen returns a peer of which the cache does not show yet what was written for its turn.
-// Peers that are read after it are all as they were written.
+// unseen returns the name of a peer whose last write the cache does not show yet; empty if
+// there is none. Peers that are read from the cache after that are up to date.
 func (c *Controller) unseen(m *migration) (string, error) {
 	peers, err := cache.Lookup[migration](c.migrations, byResource, m.Spec.Resource.String())
 	for _, peer := range peers {

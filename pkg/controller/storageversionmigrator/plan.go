@@ -36,8 +36,8 @@ type observedTurn struct {
 	peers []*migration
 	// definition is that of a custom resource, nil for any other one.
 	definition *definition
-	// unseen is a peer of which the cache does not show yet what was written: it may have
-	// been started.
+	// unseen is the name of a peer whose last write the cache does not show yet: it may be
+	// running already.
 	unseen string
 }
 

@@ -168,7 +168,7 @@ func TestADriverThatIsReplacedIsAskedAgain(t *testing.T) {
 	}
 }
 
-// It would be asked at once and for ever if it writes beside itself.
+// A driver that fails and writes into its directory would be run without a pause.
 func TestADriverThatFailsIsAskedAgainWhenItChangesOrAfterAWhile(t *testing.T) {
 	dir := t.TempDir()
 	install(t, dir, "acme~disk", "disk", "exit 1")
