@@ -2,6 +2,7 @@ package resourcequota
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -193,11 +194,12 @@ type counted struct {
 	next time.Time
 }
 
+// measure measures an object of a resource.
+type measure func(schema.GroupResource, metav1.Object) quota.Usage
+
 // count adds up what the objects of a resource use within a scope. load lists
-// the objects when the book has to be opened; measure measures one.
-func (a *account) count(of schema.GroupResource, scope quota.Scope, now time.Time, load func() ([]metav1.Object, error), measure func(metav1.Object) quota.Usage) (counted, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// the objects when the book has to be opened; measure measures one. The account is locked.
+func (a *account) count(of schema.GroupResource, scope quota.Scope, now time.Time, load func() ([]metav1.Object, error), measure measure) (counted, error) {
 	book := a.books[of]
 	if book == nil {
 		objects, err := load()
@@ -213,25 +215,40 @@ func (a *account) count(of schema.GroupResource, scope quota.Scope, now time.Tim
 			a.link(object) // all of them: a measure may ask which was first
 		}
 		for _, object := range objects {
-			book.Put(object.GetName(), measure(object))
+			book.Put(object.GetName(), measure(of, object))
 		}
 	}
 	next := book.Expire(now)
 	return counted{book.Sum(scope).DeepCopy(), a.growth[of].Within(scope).DeepCopy(), next}, nil
 }
 
-// open reports whether there is a book of the resource.
-func (a *account) open(of schema.GroupResource) bool {
+// open reports whether there is a book of the resource. The account is locked.
+func (a *account) open(of schema.GroupResource) bool { return a.books[of] != nil }
+
+// changed notes a change to an object, nil when it is gone, where there is a book for it,
+// and returns the resources whose usage has changed. The claims that were made for a pod are
+// measured again with it: between the two, neither or both would count.
+func (a *account) changed(of schema.GroupResource, old, now metav1.Object, measure measure) []schema.GroupResource {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.books[of] != nil
+	var changed []schema.GroupResource
+	if a.put(of, old, now, measure) {
+		changed = append(changed, of)
+	}
+	again := false
+	for _, pod := range podsOf(of, old, now) {
+		for name, claim := range a.claims[pod] {
+			again = a.books[quota.DeviceClaims].Put(name, measure(quota.DeviceClaims, claim)) || again
+		}
+	}
+	if again && !slices.Contains(changed, quota.DeviceClaims) {
+		changed = append(changed, quota.DeviceClaims)
+	}
+	return changed
 }
 
-// changed notes a change to an object, nil when it is gone, if there is a book
-// for it, and reports whether what it uses has changed.
-func (a *account) changed(of schema.GroupResource, old, now metav1.Object, measure func(metav1.Object) quota.Usage) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// put notes a change to one object, and reports whether what it uses has changed.
+func (a *account) put(of schema.GroupResource, old, now metav1.Object, measure measure) bool {
 	book := a.books[of]
 	if book == nil {
 		return false
@@ -243,5 +260,5 @@ func (a *account) changed(of schema.GroupResource, old, now metav1.Object, measu
 		return book.Remove(old.GetName())
 	}
 	a.link(now)
-	return book.Put(now.GetName(), measure(now))
+	return book.Put(now.GetName(), measure(of, now))
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,7 +22,9 @@ func object(name string) metav1.Object {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 }
 
-func measureSecret(o metav1.Object) quota.Usage { return quota.Rules{}.Measure(secrets, o, noon) }
+func measureSecret(_ schema.GroupResource, o metav1.Object) quota.Usage {
+	return quota.Rules{}.Measure(secrets, o, noon)
+}
 
 func reads(of ...schema.GroupResource) reader {
 	r := reader{counts: map[schema.GroupResource]bool{}}
@@ -45,16 +48,17 @@ func TestABookIsOpenedOnceAndKeptByChanges(t *testing.T) {
 		}
 		return used.sum.Name("secrets", "").Value()
 	}
-	if a.changed(secrets, nil, object("early"), measureSecret) {
+	changed := func(old, now metav1.Object) bool { return len(a.changed(secrets, old, now, measureSecret)) > 0 }
+	if changed(nil, object("early")) {
 		t.Error("nothing is to be woken before there is a book")
 	}
 	if got := secretsUsed(); got != 2 {
 		t.Errorf("%d at first", got)
 	}
-	if !a.changed(secrets, nil, object("c"), measureSecret) || a.changed(secrets, object("c"), object("c"), measureSecret) {
+	if !changed(nil, object("c")) || changed(object("c"), object("c")) {
 		t.Error("a new object is a change, the same is none")
 	}
-	if !a.changed(secrets, object("a"), nil, measureSecret) || a.changed(secrets, object("z"), nil, measureSecret) {
+	if !changed(object("a"), nil) || changed(object("z"), nil) {
 		t.Error("an object that went is a change, one that was not there is none")
 	}
 	if got := secretsUsed(); got != 2 || loads != 1 {
@@ -127,22 +131,45 @@ func TestBooksAgeByThePeriod(t *testing.T) {
 	}
 }
 
-func TestAClaimIsRememberedByItsPod(t *testing.T) {
+// A pod and the claim that was made for it use seven devices together: the claim's count
+// while the pod's do not, and nobody sees them counted twice or not at all.
+func TestAClaimIsMeasuredTogetherWithItsPod(t *testing.T) {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "made",
 		Annotations:     map[string]string{resourceapi.ExtendedResourceClaimAnnotation: "true"},
 		OwnerReferences: []metav1.OwnerReference{{Kind: "Pod", Name: "p", UID: "u", Controller: ptr.To(true)}}}}
-	a := newLedger().register(key("q"), reads(quota.DeviceClaims))
-	measure := func(metav1.Object) quota.Usage { return quota.Usage{} }
-	load := func() ([]metav1.Object, error) { return []metav1.Object{claim}, nil }
-	if _, err := a.count(quota.DeviceClaims, quota.Scope{}, noon, load, measure); err != nil {
-		t.Fatal(err)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u"}}
+	a := newLedger().register(key("q"), reads(quota.Pods, quota.DeviceClaims))
+	alive := true
+	measure := func(of schema.GroupResource, _ metav1.Object) quota.Usage {
+		if of == quota.DeviceClaims && alive {
+			return quota.Usage{}
+		}
+		return quota.Usage{Used: list("requests.example.com/gpu=7")}
 	}
-	if got := a.namesFor("p"); len(got) != 1 || got[0] != "made" {
-		t.Errorf("made for p: %v", got)
+	used := func() int64 {
+		var sum int64
+		for of, objects := range map[schema.GroupResource][]metav1.Object{quota.Pods: {pod}, quota.DeviceClaims: {claim}} {
+			is, err := a.count(of, quota.Scope{}, noon, func() ([]metav1.Object, error) { return objects, nil }, measure)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += is.sum.Name("requests.example.com/gpu", "").Value()
+		}
+		return sum
 	}
-	a.changed(quota.DeviceClaims, claim, nil, measure)
-	if got := a.namesFor("p"); got != nil || len(a.claims) != 0 {
-		t.Errorf("still made for p: %v", got)
+	if got := used(); got != 7 {
+		t.Errorf("%d devices with a pod", got)
+	}
+	alive = false
+	if got := a.changed(quota.Pods, pod, nil, measure); len(got) != 2 || used() != 7 {
+		t.Errorf("%d devices after its end, %v changed", used(), got)
+	}
+	alive = true
+	if got := a.changed(quota.Pods, nil, pod, measure); len(got) != 2 || used() != 7 {
+		t.Errorf("%d devices with a pod again, %v changed", used(), got)
+	}
+	if a.changed(quota.DeviceClaims, claim, nil, measure); len(a.claims) != 0 {
+		t.Errorf("claims that are remembered: %v", a.claims)
 	}
 }
 

@@ -1,12 +1,12 @@
 package resourcequota
 
 import (
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
 )
@@ -59,9 +59,21 @@ func (a *account) claimsFor(pod *corev1.Pod) []*resourceapi.ResourceClaim {
 	return claims
 }
 
-// namesFor returns the names of the device claims that name a pod as theirs.
-func (a *account) namesFor(pod string) []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Sorted(maps.Keys(a.claims[pod]))
+// podsOf returns the names of the pods whose claims a change concerns: a claim may have been
+// the first of its pod's, or be that now.
+func podsOf(of schema.GroupResource, old, now metav1.Object) []string {
+	var pods []string
+	for _, object := range []metav1.Object{old, now} {
+		if object == nil {
+			continue
+		}
+		name := object.GetName()
+		if of != quota.Pods {
+			_, name = madeFor(object)
+		}
+		if name != "" && !slices.Contains(pods, name) {
+			pods = append(pods, name)
+		}
+	}
+	return pods
 }

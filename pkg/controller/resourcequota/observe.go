@@ -111,13 +111,15 @@ func (c *Controller) count(q *corev1.ResourceQuota, now time.Time) usage {
 	seen := usage{next: account.age(now, c.period)}
 	sums, grown := map[schema.GroupResource]corev1.ResourceList{}, map[schema.GroupResource]corev1.ResourceList{}
 	stuck := map[schema.GroupResource]*frozen{}
+	account.mu.Lock() // for all resources: what a claim uses depends on its pod
+	defer account.mu.Unlock()
 	for of := range r.counts {
 		s := c.source(of)
 		if s.health == absent && !account.open(of) {
 			continue
 		}
 		if s.health == served || s.health == absent {
-			is, err := account.count(of, r.scope, now, c.load(q.Namespace, of), c.measure(account, of))
+			is, err := account.count(of, r.scope, now, c.load(q.Namespace, of), c.measure(account))
 			if err == nil {
 				sums[of], grown[of] = is.sum, is.grown
 				if !is.next.IsZero() {
@@ -163,11 +165,13 @@ func (c *Controller) load(namespace string, of schema.GroupResource) func() ([]m
 	}
 }
 
-// measure returns how the objects of a resource are measured for an account.
-func (c *Controller) measure(account *account, of schema.GroupResource) func(metav1.Object) quota.Usage {
+// measure returns how objects are measured for an account.
+func (c *Controller) measure(account *account) measure {
 	rules := c.rules
 	rules.MadeFor = account.claimsFor
-	return func(object metav1.Object) quota.Usage { return rules.Measure(of, object, c.now()) }
+	return func(of schema.GroupResource, object metav1.Object) quota.Usage {
+		return rules.Measure(of, object, c.now())
+	}
 }
 
 // objectChanged is called for each change of any namespaced object.
@@ -181,39 +185,8 @@ func (c *Controller) objectChanged(r monitor.Resource, old, now metav1.Object, _
 	if account == nil {
 		return
 	}
-	of := r.GroupResource()
-	if account.changed(of, old, now, c.measure(account, of)) {
+	for _, of := range account.changed(r.GroupResource(), old, now, c.measure(account)) {
 		c.changes.Add(change{namespace, of})
-	}
-	switch of {
-	case quota.Pods:
-		c.claimsChanged(account, namespace, object.GetName())
-	case quota.DeviceClaims:
-		// It may have been the first of its pod's claims, or be that now.
-		for _, claim := range []metav1.Object{old, now} {
-			if _, pod := madeFor(claim); pod != "" {
-				c.claimsChanged(account, namespace, pod)
-			}
-		}
-	}
-}
-
-// claimsChanged measures again the device claims that were made for a pod.
-func (c *Controller) claimsChanged(account *account, namespace, pod string) {
-	names := account.namesFor(pod)
-	if len(names) == 0 {
-		return
-	}
-	store, ok := c.followed.Store(quota.DeviceClaims)
-	if !ok {
-		return
-	}
-	for _, name := range names {
-		item, exists, err := store.GetByKey(namespace + "/" + name)
-		claim, ok := item.(metav1.Object)
-		if err == nil && exists && ok && account.changed(quota.DeviceClaims, claim, claim, c.measure(account, quota.DeviceClaims)) {
-			c.changes.Add(change{namespace, quota.DeviceClaims})
-		}
 	}
 }
 
