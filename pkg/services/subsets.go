@@ -67,11 +67,12 @@ func Together(perPort []corev1.EndpointSubset, key func(i int) string) []corev1.
 	joined := []corev1.EndpointSubset{}
 	at := map[string]int{}
 	for i, s := range perPort {
-		if j, known := at[key(i)]; known {
+		of := key(i)
+		if j, known := at[of]; known {
 			joined[j].Ports = append(joined[j].Ports, s.Ports...)
 			continue
 		}
-		at[key(i)] = len(joined)
+		at[of] = len(joined)
 		joined = append(joined, s)
 	}
 	return joined

@@ -34,7 +34,10 @@ func each(addresses []corev1.EndpointAddress) []corev1.EndpointAddress {
 		}
 	}
 	slices.SortStableFunc(addresses, func(a, b corev1.EndpointAddress) int {
-		return cmp.Or(services.CompareAddresses(a, b), cmp.Compare(services.AddressKey(a), services.AddressKey(b)))
+		if by := services.CompareAddresses(a, b); by != 0 {
+			return by
+		}
+		return cmp.Compare(services.AddressKey(a), services.AddressKey(b))
 	})
 	return slices.CompactFunc(addresses, func(a, b corev1.EndpointAddress) bool { return equality.DeepEqual(a, b) })
 }
