@@ -200,6 +200,23 @@ func TestAPauseHoldsFromTheFirstRead(t *testing.T) {
 	}
 }
 
+// A first list without the ConfigMap and the event of its creation may come in the same
+// moment: what was seen holds, whichever of the two is taken in first.
+func TestAConfigMapThatComesWithTheFirstReadIsObeyed(t *testing.T) {
+	for name, order := range map[string]func(w *watched){
+		"seen first":    func(w *watched) { w.saw(configMap(map[string]string{"controllers": "*"})); w.readNone() },
+		"none is first": func(w *watched) { w.readNone(); w.saw(configMap(map[string]string{"controllers": "*"})) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatched(t)
+			order(w)
+			if !strings.HasPrefix(w.why(), "every controller is paused by ConfigMap") {
+				t.Errorf("what holds writes back is %q", w.why())
+			}
+		})
+	}
+}
+
 func TestWhatCannotBeReadHoldsEverything(t *testing.T) {
 	w := newWatched(t)
 	w.client.PrependReactor("*", "configmaps", func(ktesting.Action) (bool, runtime.Object, error) {
