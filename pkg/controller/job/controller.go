@@ -98,7 +98,7 @@ func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer, hand r
 			Name: controllerName, Queue: queueName, Workers: o.Workers, Writes: c.writes, OnHeld: staleness.Count(staleSyncSkips), Object: c.object, Synced: synced,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry),
 		},
-		Hand: hand, Reports: c.reports, Note: func(_ Key, r any) { c.memory.remember(r.(remembered)) },
+		Hand: hand, Reports: c.reports, Note: c.note,
 	}, c.observe, plan)
 	c.orphans = reconcile.New(reconcile.Options[Key]{
 		Name: controllerName,
@@ -129,6 +129,16 @@ func (c *Controller) addGangs(in schedulinginformers.Interface, caches reconcile
 	c.workloads, c.groups = workloads.GetIndexer(), groups.GetIndexer()
 	caches[schedulingv1alpha2.Resource("workloads")], caches[schedulingv1alpha2.Resource("podgroups")] = c.workloads, c.groups
 	return []toolscache.InformerSynced{workloads.HasSynced, groups.HasSynced}, nil
+}
+
+// note keeps what a plan remembers of a Job, unless the Job went meanwhile: the event of
+// that has passed.
+func (c *Controller) note(key Key, what any) {
+	r := what.(remembered)
+	c.memory.remember(r)
+	if job, err := reconcile.Cached[batchv1.Job](c.jobIndex, key); err != nil || job.UID != r.job {
+		c.memory.remember(remembered{job: r.job})
+	}
 }
 
 // object is what an event about the key is about.

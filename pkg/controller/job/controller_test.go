@@ -190,6 +190,21 @@ func TestAFailureIsRememberedWhenItsPodIsGone(t *testing.T) {
 	check(t, r.Requests(), "")
 }
 
+// A plan that ends after its Job has gone leaves nothing behind.
+func TestAJobThatWentMeanwhileIsForgotten(t *testing.T) {
+	j := newJob(1)
+	r := newRig(t, fake.NewClientset(j), j)
+	failed := remembered{job: j.UID, streak: streak{failures: []failure{{pod: "a", at: noon}}}}
+	r.note(pi, failed)
+	check(t, len(r.memory.streaks), 1)
+	if err := r.jobIndex.Delete(j); err != nil {
+		t.Fatal(err)
+	}
+	r.jobGone(j)
+	r.note(pi, failed)
+	check(t, len(r.memory.streaks), 0)
+}
+
 func TestALostAnswerMakesNoSecondPod(t *testing.T) {
 	j := newJob(1, fresh)
 	client := fake.NewClientset(j)

@@ -136,23 +136,23 @@ func (t *tally) count() {
 		}
 	}
 	t.settle()
-	var succeeded []int
+	indexes := 0
 	for _, pod := range all {
 		if !tracked(pod) || !t.releasable(pod) {
 			continue
 		}
 		t.release = append(t.release, pod)
-		if i, isNew := t.note(pod); isNew {
-			succeeded = append(succeeded, i)
+		if t.note(pod) {
+			indexes++
 		}
 		uncounted := t.status.UncountedTerminatedPods
-		if len(succeeded)+len(uncounted.Succeeded)+len(uncounted.Failed) >= mostUncounted {
+		if indexes+len(uncounted.Succeeded)+len(uncounted.Failed) >= mostUncounted {
 			t.full = true
 			break
 		}
 	}
 	if t.view.indexed() {
-		t.countIndexes(succeeded)
+		t.countIndexes()
 	}
 	if t.conclusion != nil {
 		t.put(withCondition(t.status.Conditions, t.conclusion.condition(t.conclusion.interim(), t.view.now)))
@@ -171,18 +171,16 @@ func (t *tally) releasable(pod *corev1.Pod) bool {
 	return v.held[indexOf(pod)] != pod
 }
 
-// note puts a pod down as succeeded or failed. Of an Indexed Job the index of a
-// success is enough; it is returned if it is new.
-func (t *tally) note(pod *corev1.Pod) (index int, isNew bool) {
+// note puts a pod down as succeeded or failed. Of an Indexed Job the index of a success is
+// enough, also of a pod that was noted as failed when its deletion began; it reports
+// whether the index is new.
+func (t *tally) note(pod *corev1.Pod) (isNewIndex bool) {
 	v, uncounted := t.view, t.status.UncountedTerminatedPods
 	i := indexOf(pod)
 	switch {
-	case v.countedFailure.Has(pod.UID) || v.countedSuccess.Has(pod.UID):
 	case pod.Status.Phase == corev1.PodSucceeded && v.indexed():
-		if v.valid(i) && !v.reported.has(i) && !v.given.has(i) {
-			t.changed = true
-			return i, true
-		}
+		return v.done.has(i) && !v.reported.has(i)
+	case v.countedFailure.Has(pod.UID) || v.countedSuccess.Has(pod.UID):
 	case pod.Status.Phase == corev1.PodSucceeded:
 		uncounted.Succeeded = append(uncounted.Succeeded, pod.UID)
 		t.changed = true
@@ -197,11 +195,13 @@ func (t *tally) note(pod *corev1.Pod) (index int, isNew bool) {
 			t.changed = true
 		}
 	}
-	return noIndex, false
+	return false
 }
 
-func (t *tally) countIndexes(succeeded []int) {
-	done := t.view.reported.with(succeeded...)
+// countIndexes puts down all indexes that are done, however many: what one round frees has
+// a limit, what it says has none.
+func (t *tally) countIndexes() {
+	done := t.view.done
 	t.status.Succeeded = set(t, t.status.Succeeded, int32(done.total()))
 	t.status.CompletedIndexes = set(t, t.status.CompletedIndexes, done.String())
 	if perIndex(t.view.job) {

@@ -94,6 +94,9 @@ func TestCounting(t *testing.T) {
 			second: "0 active 0 ready 0 terminating, 1 succeeded 0 failed"},
 		"an index is counted once": {job: newJob(3, indexedMode, doneIndexes("1")), pods: []*corev1.Pod{newPodOf("a", success, index(1)), newPodOf("b", success, index(2)), newPodOf("c", success, index(2))}, release: 3,
 			first: "0 active 0 ready 0 terminating, 2 succeeded 0 failed; indexes 1,2"},
+		"an index whose pod was noted as failed, and succeeded": {job: newJob(1, indexedMode, noted(nil, []types.UID{"a"})), pods: []*corev1.Pod{newPodOf("a", success, index(0))}, did: carried{conclusion: enough}, release: 1, ends: true,
+			first:  "0 active 0 ready 0 terminating, 1 succeeded 0 failed; noted [][a]; indexes 0; SuccessCriteriaMet",
+			second: "0 active 0 ready 0 terminating, 1 succeeded 1 failed; indexes 0; SuccessCriteriaMet; Complete"},
 		"an index beyond the last is not counted":  {job: newJob(2, indexedMode), pods: []*corev1.Pod{newPodOf("a", success, index(2)), newPodOf("b", broken, index(3))}, release: 2},
 		"fewer completions":                        {job: newJob(2, indexedMode, doneIndexes("0-4")), first: "0 active 0 ready 0 terminating, 2 succeeded 0 failed; indexes 0,1"},
 		"a failure that is ignored is not counted": {job: newJob(2, rules(exit(ignore, in, 42))), pods: some(1, failedWith(42)), release: 1},
@@ -161,12 +164,13 @@ func TestAPodWhoseFinalizerStaysIsNotCounted(t *testing.T) {
 
 func TestOneRoundCountsFiveHundred(t *testing.T) {
 	for name, tc := range map[string]struct {
-		job   *batchv1.Job
-		ended podOption
+		job        *batchv1.Job
+		ended      podOption
+		says, then int32
 	}{
-		"by pod":      {newJob(1200), success},
-		"by index":    {newJob(1200, indexedMode), success},
-		"failed pods": {newJob(1200), broken},
+		"by pod":      {newJob(1200), success, 500, 500},
+		"by index":    {newJob(1200, indexedMode), success, 1200, 700},
+		"failed pods": {newJob(1200), broken, 500, 500},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := some(1200, tc.ended)
@@ -176,8 +180,12 @@ func TestOneRoundCountsFiveHundred(t *testing.T) {
 			tally := begin(look(tc.job, all, streak{}, noon), carried{conclusion: &conclusion{success: true}})
 			check(t, len(tally.release), 500)
 			next, _ := tally.counted(freed(tally, 500))
-			check(t, next.status.Succeeded+next.status.Failed, 500)
+			check(t, next.status.Succeeded+next.status.Failed, tc.says)
 			check(t, next.conclude(), false)
+			// What is reported has no UID in the status, so the rest needs no more rounds.
+			tc.job.Status = next.status
+			rest := begin(look(tc.job, all[500:], streak{}, noon), carried{conclusion: &conclusion{success: true}})
+			check(t, len(rest.release), int(tc.then))
 		})
 	}
 }
