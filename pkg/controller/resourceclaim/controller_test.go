@@ -2,6 +2,7 @@ package resourceclaim
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -298,6 +299,34 @@ func ending() error {
 	err := apierrors.NewForbidden(resourceapi.Resource("resourceclaims"), "", errors.New("the namespace is being terminated"))
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: corev1.NamespaceTerminatingCause})
 	return err
+}
+
+// What is recorded is the name of the claim that was made for it, whatever a webhook has
+// done to the annotations.
+func TestAClaimWithoutAnnotationsIsRecorded(t *testing.T) {
+	web := pod("gpu", "nic")
+	rig, c := rigged(t, false, web)
+	made := 0
+	rig.Client.PrependReactor("create", "resourceclaims", func(a ktesting.Action) (bool, runtime.Object, error) {
+		claim := a.(ktesting.CreateAction).GetObject().(*resourceapi.ResourceClaim)
+		made++
+		claim.Name, claim.Annotations = fmt.Sprint("claim-", made), nil
+		return true, claim, nil
+	})
+	var applied string
+	rig.Client.PrependReactor("patch", "pods", func(a ktesting.Action) (bool, runtime.Object, error) {
+		applied = string(a.(ktesting.PatchAction).GetPatch())
+		return true, web, nil
+	})
+	rig.Cache(t, web, template("gpu"), template("nic"))
+	if err := c.Reconcile(t.Context(), keyOf(ofPod, "team", "web")).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`{"name":"gpu","resourceClaimName":"claim-1"}`, `{"name":"nic","resourceClaimName":"claim-2"}`} {
+		if !strings.Contains(applied, want) {
+			t.Errorf("%s is not in %s", want, applied)
+		}
+	}
 }
 
 func TestALostCreationIsLookedForLive(t *testing.T) {

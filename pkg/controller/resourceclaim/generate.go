@@ -94,20 +94,27 @@ func (h holder) complete(rest func() act.Plan) act.Plan {
 	return act.Plan{
 		Why: fmt.Sprintf("claims that are missing: %q", made), Stages: act.Stages(steps...), Counts: counts,
 		Then: func(results act.Results) act.Plan {
-			return h.record(named(entries, results), "its claims have been made", rest)
+			return h.record(named(entries, made, results), "its claims have been made", rest)
 		},
 	}
 }
 
-// named fills in the names that the API server has given to the claims that were made.
-func named(entries []entry, results act.Results) []entry {
-	made := map[string]*string{}
-	for _, r := range act.Succeeded[act.Create](results) {
-		made[r.Object.GetAnnotations()[podClaimName]] = new(r.Object.GetName())
+// named fills in the names that the API server has given to the claims that were made, in
+// that order. It does not go by their annotations: a webhook may have changed them.
+func named(entries []entry, made []string, results act.Results) []entry {
+	names := map[string]*string{}
+	for _, r := range results {
+		if _, is := r.Step.(act.Create); !is {
+			continue
+		}
+		if r.Became == act.Done {
+			names[made[0]] = new(r.Object.GetName())
+		}
+		made = made[1:]
 	}
 	filled := make([]entry, 0, len(entries))
 	for _, e := range entries {
-		if claim := made[e.name]; claim != nil {
+		if claim := names[e.name]; claim != nil {
 			e.claim = claim
 		}
 		filled = append(filled, e)

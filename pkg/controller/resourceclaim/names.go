@@ -14,7 +14,7 @@ func generateName(owner, claim string) string {
 		return base
 	}
 	whole := len(base)
-	owner, claim = owner[:len(owner)*longestBase/whole], claim[:len(claim)*longestBase/whole]
-	// A label of a name does not begin with the hyphen that follows.
+	owner, claim = owner[:max(1, len(owner)*longestBase/whole)], claim[:len(claim)*longestBase/whole]
+	// No name and no label of one begins with the hyphen that follows.
 	return strings.TrimRight(owner, ".") + "-" + claim
 }

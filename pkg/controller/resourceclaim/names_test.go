@@ -14,6 +14,7 @@ func TestHowTheNamesOfClaimsBegin(t *testing.T) {
 		"58 are cut, and end without hyphen":  {strings.Repeat("p", 40), strings.Repeat("c", 16), strings.Repeat("p", 39) + "-" + strings.Repeat("c", 15)},
 		"each part loses by its length":       {strings.Repeat("p", 200), strings.Repeat("c", 60), strings.Repeat("p", 43) + "-" + strings.Repeat("c", 13)},
 		"the longest":                         {strings.Repeat("p", 253), strings.Repeat("c", 63), strings.Repeat("p", 45) + "-" + strings.Repeat("c", 11)},
+		"a name of one character stays":       {"p", strings.Repeat("c", 56), "p-" + strings.Repeat("c", 54)},
 		"a part that would end in a dot":      {strings.Repeat("p", 38) + ".p", strings.Repeat("c", 16), strings.Repeat("p", 38) + "-" + strings.Repeat("c", 15)},
 		"a part that would end in two":        {strings.Repeat("p", 37) + "..p", strings.Repeat("c", 16), strings.Repeat("p", 37) + "-" + strings.Repeat("c", 15)},
 		"a dot in the middle stays":           {strings.Repeat("p", 20) + "." + strings.Repeat("p", 19), strings.Repeat("c", 16), strings.Repeat("p", 20) + "." + strings.Repeat("p", 18) + "-" + strings.Repeat("c", 15)},
