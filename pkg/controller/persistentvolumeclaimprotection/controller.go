@@ -2,6 +2,7 @@ package persistentvolumeclaimprotection
 
 import (
 	"context"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,8 +32,9 @@ type Controller struct {
 	*reconcile.Controller[key]
 	claims, pods toolscache.Indexer
 	unused       bool
-	// last is the last live list that other claims wait for. It belongs to the worker.
-	last *listing
+	// lists are the live lists that other claims wait for, by namespace: the queue lets the
+	// namespaces take turns. They belong to the worker.
+	lists map[string]*listing
 }
 
 // New returns the controller, which is not running yet. Unused: it keeps the condition
@@ -44,7 +46,7 @@ func New(claims coreinformers.PersistentVolumeClaimInformer, pods coreinformers.
 	if err := cache.Ensure(claims.Informer(), leaving); err != nil {
 		return nil, err
 	}
-	c := &Controller{claims: claims.Informer().GetIndexer(), pods: pods.Informer().GetIndexer(), unused: unused}
+	c := &Controller{claims: claims.Informer().GetIndexer(), pods: pods.Informer().GetIndexer(), unused: unused, lists: map[string]*listing{}}
 	c.Controller = reconcile.New(reconcile.Options[key]{
 		Runner: runner.Options[key]{Name: "persistentvolumeclaim-protection-controller", Queue: "pvcprotection"},
 		Hand:   hand, Caches: reconcile.Caches{corev1.Resource("persistentvolumeclaims"): c.claims}, Note: c.note,
@@ -86,9 +88,12 @@ func (c *Controller) wakeClaims(pod *corev1.Pod, wake runner.Wake[key]) {
 	}
 }
 
-func (c *Controller) note(_ key, note any) {
+// note keeps a list, and drops those that nobody waits for any more.
+func (c *Controller) note(k key, note any) {
+	now := c.Clock().Now()
+	maps.DeleteFunc(c.lists, func(_ string, l *listing) bool { return l.over(now) })
 	if l, is := note.(*listing); is {
-		c.last = l
+		c.lists[k.Namespace] = l
 	}
 }
 
@@ -101,7 +106,7 @@ func (c *Controller) observe(_ context.Context, k key) (observed, error) {
 	if o.pods, err = cache.Lookup[corev1.Pod](c.pods, cache.PodsByClaim, k.String()); err != nil || !protection.Held(claim, Finalizer) {
 		return o, err
 	}
-	if o.live, o.waited = c.last.take(claim, c.Clock().Now()); o.waited || holder(claim, o.pods) != "" {
+	if o.live, o.waited = c.lists[k.Namespace].take(claim, c.Clock().Now()); o.waited || holder(claim, o.pods) != "" {
 		return o, nil
 	}
 	others, err := cache.Lookup[corev1.PersistentVolumeClaim](c.claims, leaving, k.Namespace)

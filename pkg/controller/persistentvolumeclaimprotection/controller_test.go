@@ -9,7 +9,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
@@ -62,6 +64,49 @@ func TestOneListServesAllThatAreDeleted(t *testing.T) {
 	}
 	if err := c.Reconcile(t.Context(), key{Namespace: "team", Name: "late"}).Err(); err != nil || rig.Requests() != "list pods, update persistentvolumeclaims" {
 		t.Errorf("%v, sent %s", err, rig.Requests())
+	}
+}
+
+// The queue lets namespaces take turns; each has a list of its own, however long it took.
+func TestNamespacesThatTakeTurnsKeepTheirLists(t *testing.T) {
+	rig, c := rigged(t, false)
+	rig.Client.PrependReactor("list", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
+		rig.Clock.Step(shared)
+		return false, nil, nil
+	})
+	claim := func(namespace, name string) *corev1.PersistentVolumeClaim {
+		c := leavingClaim(name)
+		c.Namespace, c.UID = namespace, types.UID(namespace+name)
+		return c
+	}
+	namespaces, names := []string{"one", "two"}, []string{"a", "b", "c"}
+	for _, namespace := range namespaces {
+		for _, name := range names {
+			rig.Cache(t, claim(namespace, name))
+			if err := rig.Client.Tracker().Add(claim(namespace, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i, name := range names {
+		for _, namespace := range namespaces {
+			if err := c.Reconcile(t.Context(), key{Namespace: namespace, Name: name}).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.claims.Delete(claim(namespace, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i == 0 && len(c.lists) != 2 {
+			t.Errorf("%d lists are kept", len(c.lists))
+		}
+	}
+	if got := rig.Requests(); got != "list pods, update persistentvolumeclaims, list pods, 5 update persistentvolumeclaims" {
+		t.Errorf("sent %s", got)
+	}
+	c.note(key{}, nil)
+	if len(c.lists) != 0 {
+		t.Errorf("%d lists are kept that nobody waits for", len(c.lists))
 	}
 }
 

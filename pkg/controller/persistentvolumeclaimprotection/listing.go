@@ -15,8 +15,9 @@ import (
 const (
 	// page is how many pods are read at once.
 	page = 500
-	// shared is how long the claims that waited for a list may go by it.
-	shared = 10 * time.Second
+	// shared is how long the claims that waited for a list may go by it: with many
+	// namespaces it takes a while until it is their turn. The cache is asked each time, too.
+	shared = time.Minute
 	// untilCached is when a claim is looked at again that a pod uses which no cache shows.
 	untilCached = 10 * time.Second
 )
@@ -27,6 +28,7 @@ type users map[string][]*corev1.Pod
 // listing is what a live list of the pods of a namespace has shown.
 type listing struct {
 	users
+	// at is when it had been read.
 	at time.Time
 	// waiting are the claims that were being deleted when the list began. It says nothing
 	// about others, and is used once for each.
@@ -35,12 +37,15 @@ type listing struct {
 
 // take returns what the list says of a claim that has waited for it.
 func (l *listing) take(claim *corev1.PersistentVolumeClaim, now time.Time) (of []*corev1.Pod, waited bool) {
-	if l == nil || !l.waiting.Has(claim.UID) || now.Sub(l.at) > shared {
+	if l == nil || !l.waiting.Has(claim.UID) || l.over(now) {
 		return nil, false
 	}
 	l.waiting.Delete(claim.UID)
 	return l.users[claim.Name], true
 }
+
+// over reports whether nobody goes by the list any more.
+func (l *listing) over(now time.Time) bool { return len(l.waiting) == 0 || now.Sub(l.at) > shared }
 
 // look lists the pods of the namespace live.
 func look(namespace string) act.Step {
@@ -84,12 +89,13 @@ func essence(pod *corev1.Pod) *corev1.Pod {
 	return small
 }
 
-// listed returns what the list among the results has kept; nil if it failed.
-func listed(results act.Results) users {
+// listed returns what the list among the results has kept, and when it had been read; nil
+// if it failed.
+func listed(results act.Results) (users, time.Time) {
 	for i := len(results) - 1; i >= 0; i-- {
 		if kept, is := results[i].Kept.(users); is {
-			return kept
+			return kept, results[i].At
 		}
 	}
-	return nil
+	return nil, time.Time{}
 }

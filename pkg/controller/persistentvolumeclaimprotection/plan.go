@@ -38,23 +38,24 @@ func plan(o observed, now time.Time) act.Plan {
 	case o.waited && holder(o.claim, o.live) == "":
 		return protection.Plan(o.claim, Finalizer, "")
 	}
-	return confirm(o, now)
+	return confirm(o)
 }
 
 // confirm lists the pods live before the finalizer is taken off.
-func confirm(o observed, now time.Time) act.Plan {
+func confirm(o observed) act.Plan {
 	return act.Plan{
 		Why:    "no pod in the cache uses it: listing the pods live",
 		Stages: act.Stages(look(o.claim.Namespace)),
 		Note: func(r act.Results) any {
 			others := o.waiting.Clone().Delete(o.claim.UID)
-			if of := listed(r); of != nil && len(others) > 0 {
-				return &listing{of, now, others}
+			if of, at := listed(r); of != nil && len(others) > 0 {
+				return &listing{of, at, others}
 			}
 			return nil
 		},
 		Then: func(r act.Results) act.Plan {
-			user := holder(o.claim, listed(r)[o.claim.Name])
+			of, _ := listed(r)
+			user := holder(o.claim, of[o.claim.Name])
 			p := protection.Plan(o.claim, Finalizer, using(user))
 			if user != "" {
 				p.RequeueAfter = untilCached

@@ -57,7 +57,7 @@ func pages(pods ...*corev1.Pod) act.Results {
 	for _, p := range pods {
 		kept = keep(kept, &corev1.PodList{Items: []corev1.Pod{*p}})
 	}
-	return act.Results{{Step: act.List{}, Became: act.Done, Kept: kept}}
+	return act.Results{{Step: act.List{}, Became: act.Done, Kept: kept, At: noon}}
 }
 
 func TestWhatALiveListDecides(t *testing.T) {
