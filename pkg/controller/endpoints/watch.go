@@ -41,15 +41,17 @@ func (c *Controller) onPod(change runner.Change[corev1.Pod], w wake) {
 }
 
 // onEndpoints restores Endpoints of a Service that were deleted and looks once at all that
-// were there at the start: their Service may have gone while nobody watched. A
-// leader-election record never had a Service, and deleting it would unseat the
-// leader.
+// were there at the start: their Service may have gone while nobody watched. It looks at its
+// own that appear without a Service, too: the answer to their creation was lost, and the
+// Service went before they were seen. A leader-election record never had a Service, and
+// deleting it would unseat the leader.
 func (c *Controller) onEndpoints(change runner.Change[corev1.Endpoints], w wake) {
 	endpoints := change.Now()
 	key := types.NamespacedName{Namespace: endpoints.Namespace, Name: endpoints.Name}
 	_, elects := endpoints.Annotations[resourcelock.LeaderElectionRecordAnnotationKey]
 	_, served, err := c.services.GetByKey(key.String())
-	if change.New == nil && (served || err != nil) || change.Initial && !elects {
+	late := change.Old == nil && !served && err == nil && endpoints.Labels[LabelManagedBy] == ManagedBy
+	if change.New == nil && (served || err != nil) || (change.Initial || late) && !elects {
 		c.spacing.AtOnce(w).Add(key)
 	}
 }
