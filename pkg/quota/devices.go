@@ -2,6 +2,7 @@ package quota
 
 import (
 	"cmp"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,26 +34,25 @@ func (r Rules) deviceClaim(c *resourceapi.ResourceClaim, now time.Time) Usage {
 			used[name] = sum
 		}
 	}
-	for name := range used {
-		if of, ok := requested[name]; ok {
-			used[name] = without(used[name], of)
-		}
+	usage := Usage{Used: beyond(used, requested.Used)}
+	if !requested.Until.IsZero() { // the pod no longer counts from then on
+		usage.Until, usage.Then = requested.Until, beyond(used, requested.Then)
 	}
-	return Usage{Used: used}
+	return usage
 }
 
 // requestedBy is what is counted already for the pod whose extended resources
 // this claim was made for by the scheduler. A pod has one such claim. Anybody may
 // write the annotation of one, so it is the claim that the status of the pod
 // names; until the scheduler has written that, the first that was made.
-func (r Rules) requestedBy(c *resourceapi.ResourceClaim, now time.Time) corev1.ResourceList {
+func (r Rules) requestedBy(c *resourceapi.ResourceClaim, now time.Time) (requested Usage) {
 	name, ok := ExtendedResourcePod(c)
 	if !ok || r.IgnoreExtended {
-		return nil
+		return requested
 	}
 	pod := r.Pod(c.Namespace, name)
 	if pod == nil || !metav1.IsControlledBy(c, pod) {
-		return nil
+		return requested
 	}
 	if s := pod.Status.ExtendedResourceClaimStatus; s != nil {
 		ok = s.ResourceClaimName == c.Name
@@ -60,9 +60,9 @@ func (r Rules) requestedBy(c *resourceapi.ResourceClaim, now time.Time) corev1.R
 		ok = first(c, r.MadeFor(pod)) == c
 	}
 	if !ok {
-		return nil
+		return requested
 	}
-	return r.pod(pod, now).Used
+	return r.pod(pod, now)
 }
 
 // first is the oldest of the claims, by name among those of one second.
@@ -116,6 +116,17 @@ func atMost(mode resourceapi.DeviceAllocationMode, count int64) int64 {
 		return resourceapi.AllocationResultsMaxSize
 	}
 	return 0
+}
+
+// beyond is what is left of used without what is requested.
+func beyond(used, requested corev1.ResourceList) corev1.ResourceList {
+	left := maps.Clone(used)
+	for name, q := range requested {
+		if of, ok := used[name]; ok {
+			left[name] = without(of, q)
+		}
+	}
+	return left
 }
 
 // without is what is left of q, zero at least.

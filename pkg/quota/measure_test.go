@@ -285,6 +285,37 @@ func TestOneClaimOfAPodIsNotCountedAgain(t *testing.T) {
 	}
 }
 
+// A pod whose node is lost counts until its time to end has passed; its devices do not go with it.
+func TestAClaimCountsWhenItsPodNoLongerDoes(t *testing.T) {
+	requester := pod(func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources = requirements("example.com/gpu=2", "")
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(metav1.NewTime(noon)), ptr.To[int64](30)
+	})
+	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c",
+		Annotations:     map[string]string{resourceapi.ExtendedResourceClaimAnnotation: "true"},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "Pod", Name: "p", UID: "u", Controller: ptr.To(true)}}}}
+	claim.Spec.Devices.Requests = []resourceapi.DeviceRequest{exactly("gpu", 2)}
+	rules := Rules{
+		ExtendedResource: func(string) string { return "example.com/gpu" },
+		Pod:              func(_, _ string) *corev1.Pod { return requester },
+		MadeFor:          func(*corev1.Pod) []*resourceapi.ResourceClaim { return []*resourceapi.ResourceClaim{claim} },
+	}
+	ofPods, ofClaims := NewBook(Pods, Growth{}), NewBook(DeviceClaims, Growth{})
+	ofPods.Put("p", rules.Measure(Pods, requester, noon))
+	ofClaims.Put("c", rules.Measure(DeviceClaims, claim, noon))
+	for _, after := range []time.Duration{0, 30 * time.Second, 31 * time.Second, time.Hour} {
+		var used int64
+		for _, book := range []*Book{ofPods, ofClaims} {
+			book.Expire(noon.Add(after))
+			sum := book.Sum(Scope{})
+			used += sum.Name("requests.example.com/gpu", "").Value()
+		}
+		if used != 2 {
+			t.Errorf("%d devices are used after %s", used, after)
+		}
+	}
+}
+
 func TestAnythingElseCountsAsOne(t *testing.T) {
 	for of, want := range map[schema.GroupResource]string{
 		{Resource: "configmaps"}:                       "count/configmaps=1 configmaps=1",

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/seconds"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 )
 
@@ -33,7 +34,7 @@ func overdueAt(pod *corev1.Pod) (time.Time, bool) {
 	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil {
 		return time.Time{}, false
 	}
-	return pod.DeletionTimestamp.Add(time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second), true
+	return pod.DeletionTimestamp.Add(seconds.Of(*pod.DeletionGracePeriodSeconds)), true
 }
 
 func (r Rules) podResources(pod *corev1.Pod) corev1.ResourceList {
