@@ -9,6 +9,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/seconds"
 )
 
 // leaving is whether a pod leaves its node, and when; zero for at once, or when it is on
@@ -31,18 +33,18 @@ func leavingOf(node *corev1.Node, pod *corev1.Pod, now time.Time) leaving {
 		if taint.Effect != corev1.TaintEffectNoExecute {
 			continue
 		}
-		seconds, tolerated := tolerance(pod, taint)
+		tolerated, is := tolerance(pod, taint)
 		switch {
-		case !tolerated:
+		case !is:
 			return leaving{leaves: true}
-		case seconds == nil:
+		case tolerated == nil:
 			continue
 		}
 		since := now
 		if taint.TimeAdded != nil {
 			since = taint.TimeAdded.Time
 		}
-		if at := since.Add(time.Duration(max(*seconds, 0)) * time.Second); !first.leaves || at.Before(first.at) {
+		if at := since.Add(seconds.Of(max(*tolerated, 0))); !first.leaves || at.Before(first.at) {
 			first = leaving{true, at}
 		}
 	}

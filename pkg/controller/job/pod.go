@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/seconds"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 )
 
@@ -52,8 +53,7 @@ func endedAt(pod *corev1.Pod) time.Time {
 		return c.LastTransitionTime.Time
 	}
 	if pod.DeletionTimestamp != nil {
-		grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
-		return pod.DeletionTimestamp.Add(-grace)
+		return pod.DeletionTimestamp.Add(-seconds.Of(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)))
 	}
 	return pod.CreationTimestamp.Time
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/seconds"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
@@ -127,7 +128,7 @@ func (o *outcome) empty() bool {
 // wait is when to look again at what takes its time: half of the estimate, but
 // no later than the resync, if there is one.
 func (o *outcome) wait(resync time.Duration) time.Duration {
-	wait := time.Duration(o.estimate/2+1) * time.Second
+	wait := seconds.Of(o.estimate/2 + 1)
 	if resync > 0 {
 		wait = min(wait, resync)
 	}
@@ -224,7 +225,7 @@ func longestGrace(pods []corev1.Pod) int64 {
 // graceLeft is the longest grace period of pods, none once the namespace has been
 // terminating for that long.
 func graceLeft(longest int64, deleted, now time.Time) int64 {
-	if now.Sub(deleted) >= time.Duration(longest)*time.Second {
+	if now.Sub(deleted) >= seconds.Of(longest) {
 		return 0
 	}
 	return longest

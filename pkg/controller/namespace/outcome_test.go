@@ -29,13 +29,14 @@ func TestPodGrace(t *testing.T) {
 		age  time.Duration
 		want int64
 	}{
-		"no pods take no time":                       {nil, 0, 0},
-		"the longest grace period counts":            {[]corev1.Pod{pod(5, ""), pod(30, ""), pod(20, "")}, 5 * time.Second, 30},
-		"pods that have ended take no time":          {[]corev1.Pod{pod(30, corev1.PodFailed), pod(30, corev1.PodSucceeded)}, 0, 0},
-		"a grace period that has passed is none":     {[]corev1.Pod{pod(30, "")}, 30 * time.Second, 0},
-		"one second before, it still counts":         {[]corev1.Pod{pod(30, "")}, 29 * time.Second, 30},
-		"a pod without a grace period takes no time": {[]corev1.Pod{{}}, 0, 0},
-		"pods to be killed at once take no time":     {[]corev1.Pod{pod(0, "")}, 0, 0},
+		"no pods take no time":                        {nil, 0, 0},
+		"the longest grace period counts":             {[]corev1.Pod{pod(5, ""), pod(30, ""), pod(20, "")}, 5 * time.Second, 30},
+		"pods that have ended take no time":           {[]corev1.Pod{pod(30, corev1.PodFailed), pod(30, corev1.PodSucceeded)}, 0, 0},
+		"a grace period that has passed is none":      {[]corev1.Pod{pod(30, "")}, 30 * time.Second, 0},
+		"one second before, it still counts":          {[]corev1.Pod{pod(30, "")}, 29 * time.Second, 30},
+		"a grace period beyond what a duration holds": {[]corev1.Pod{pod(12_000_000_000, "")}, time.Hour, 12_000_000_000},
+		"a pod without a grace period takes no time":  {[]corev1.Pod{{}}, 0, 0},
+		"pods to be killed at once take no time":      {[]corev1.Pod{pod(0, "")}, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := graceLeft(longestGrace(tc.pods), noon, noon.Add(tc.age)); got != tc.want {
@@ -113,6 +114,7 @@ func TestWait(t *testing.T) {
 		"finalizers are looked at after eight seconds": {15, 5 * time.Minute, 8 * time.Second},
 		"never longer than the resync":                 {7200, 5 * time.Minute, 5 * time.Minute},
 		"without a resync, as long as it takes":        {7200, 0, 3601 * time.Second},
+		"a grace period beyond what a duration holds":  {20_000_000_000, 5 * time.Minute, 5 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := (&outcome{estimate: tc.estimate}).wait(tc.resync); got != tc.want {
