@@ -101,6 +101,9 @@ func TestHeartbeat(t *testing.T) {
 			[]seen{{0, node("a", ready("True")), renewed(noon)}, {40 * time.Second, node("a", ready("True")), renewed(noon)}}, 51 * time.Second, true},
 		"a lease that was set back is no news": {
 			[]seen{{0, node("a", ready("True")), renewed(noon)}, {40 * time.Second, node("a", ready("True")), renewed(wrongClock)}}, 51 * time.Second, true},
+		"after a new heartbeat it is where renewals count from": {
+			[]seen{{0, node("a", ready("True")), renewed(noon)}, {20 * time.Second, node("a", ready("True"), beat(wrongClock)), renewed(wrongClock)},
+				{60 * time.Second, node("a", ready("True"), beat(wrongClock)), renewed(wrongClock.Add(40 * time.Second))}}, 110 * time.Second, false},
 		"a lease without a renew time counts once": {
 			[]seen{{0, node("a", ready("True")), &coordinationv1.Lease{}}, {40 * time.Second, node("a", ready("True")), &coordinationv1.Lease{}}}, 51 * time.Second, true},
 		"a lease that goes away is no news": {

@@ -42,12 +42,13 @@ func (h *heartbeat) hear(now time.Time) { h.probe, h.proven = now, false }
 // one without counts from its creation.
 func (h *heartbeat) see(node *corev1.Node, lease *coordinationv1.Lease, now time.Time) {
 	_, ready := nodeutil.GetNodeCondition(&node.Status, corev1.NodeReady)
-	posted := ready != nil
+	posted, news := ready != nil, false
 	switch {
 	case !h.known && !posted:
 		h.probe = node.CreationTimestamp.Time
 	case !h.known, posted != h.posted, posted && !ready.LastHeartbeatTime.Time.Equal(h.beat):
 		h.hear(now)
+		news = posted
 	}
 	h.known, h.posted = true, posted
 	if posted {
@@ -57,9 +58,12 @@ func (h *heartbeat) see(node *corev1.Node, lease *coordinationv1.Lease, now time
 		return
 	}
 	renewed := renewTime(lease)
-	if !h.leased || renewed.After(h.renewed) {
+	switch {
+	case !h.leased || renewed.After(h.renewed):
 		h.leased, h.renewed = true, renewed
 		h.hear(now)
+	case news: // the node lives, so its clock was set back: renewals count from here
+		h.renewed = renewed
 	}
 	if !renewed.Before(h.ahead) {
 		h.ahead = time.Time{}
