@@ -9,9 +9,9 @@
 // false.
 //
 // It reads budgets, pods and what controls them: from caches where the kind is
-// built in, else through the scale subresource, at most once in two seconds for
-// each owner. It writes the status of budgets, the condition DisruptionTarget of
-// pods, and events.
+// built in, else through the scale subresource, at most once a second for each
+// owner, and once more after the last change. It writes the status of budgets,
+// the condition DisruptionTarget of pods, and events.
 //
 // Where to look: expected.go says how many pods are expected, plan.go what the
 // status is, changes.go which changes of pods count and which of them may wait,

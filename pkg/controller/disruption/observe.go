@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -40,6 +41,7 @@ func (c *Controller) observe(ctx context.Context, k key) (observed, error) {
 	budget, err := reconcile.Cached[policyv1.PodDisruptionBudget](c.budgets, k)
 	if err != nil {
 		c.unwritten.Forget(k)
+		c.owners.forget(k)
 		return observed{}, err
 	}
 	o := observed{budget: budget}
@@ -56,11 +58,9 @@ func (c *Controller) observe(ctx context.Context, k key) (observed, error) {
 	}
 	// The first pod that fails is named in the status, and must be the same at each look.
 	slices.SortFunc(o.pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	o.expected, err = expect(o.pods, func(ref *metav1.OwnerReference) (*owner, error) {
-		found, wait, err := c.owners.find(ctx, ref, budget.Namespace)
-		o.confirm = act.Soonest(o.confirm, wait)
-		return found, err
-	})
+	asked := c.owners.ask(k)
+	o.expected, err = expect(o.pods, func(ref *metav1.OwnerReference) (*owner, error) { return asked.find(ctx, ref) })
+	o.confirm = asked.end()
 	if err != nil {
 		o.failed, o.failedReason, o.failedFormat = err, reasonCountFailed, countFailedFormat
 	}
@@ -110,6 +110,10 @@ type owners struct {
 	// read are the answers of scales by the UID of the owner, unscalable the
 	// resources that have none.
 	read, unscalable *expiring.Expiring
+
+	mu sync.Mutex
+	// confirm is when a budget that went by remembered answers reads all of them again.
+	confirm map[key]time.Time
 }
 
 // newOwners returns what finds owners, and what reports that its caches are filled.
@@ -119,6 +123,7 @@ func newOwners(shared informers.SharedInformerFactory, clock clock.Clock, o Opti
 		controllers: rcs.Lister(), sets: apps.ReplicaSets().Lister(),
 		deployments: apps.Deployments().Lister(), statefulSets: apps.StatefulSets().Lister(),
 		o: o, clock: clock, read: expiring.NewExpiringWithClock(clock), unscalable: expiring.NewExpiringWithClock(clock),
+		confirm: map[key]time.Time{},
 	}
 	return f, []toolscache.InformerSynced{
 		rcs.Informer().HasSynced, apps.ReplicaSets().Informer().HasSynced,
@@ -133,21 +138,62 @@ type answer struct {
 	at    time.Time
 }
 
-// find returns what the reference names, nil if that is not there any more, and
-// how long until an answer that was remembered may be confirmed.
-func (f *owners) find(ctx context.Context, ref *metav1.OwnerReference, namespace string) (*owner, time.Duration, error) {
-	found, err := f.cached(ref, namespace)
+// inquiry is what one look at a budget asks about owners.
+type inquiry struct {
+	*owners
+	of key
+	// live: nothing that is remembered will do. What a look goes by is confirmed at once for
+	// all owners: else those read at different times would confirm each other without an end.
+	live bool
+	wait time.Duration
+}
+
+func (f *owners) ask(of key) *inquiry {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at, due := f.confirm[of]
+	return &inquiry{owners: f, of: of, live: due && !f.clock.Now().Before(at)}
+}
+
+// end returns how long until what was remembered is to be confirmed; zero if nothing was.
+func (q *inquiry) end() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.live || q.wait == 0 {
+		delete(q.confirm, q.of)
+		return 0
+	}
+	now := q.clock.Now()
+	at, due := q.confirm[q.of]
+	if !due {
+		at = now.Add(q.wait)
+		q.confirm[q.of] = at
+	}
+	return max(at.Sub(now), time.Millisecond)
+}
+
+// forget drops what is to be confirmed of a budget that is gone.
+func (f *owners) forget(of key) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.confirm, of)
+}
+
+// find returns what the reference names, nil if that is not there any more.
+func (q *inquiry) find(ctx context.Context, ref *metav1.OwnerReference) (*owner, error) {
+	found, err := q.cached(ref, q.of.Namespace)
 	if found != nil || err != nil {
-		return found, 0, err
+		return found, err
 	}
-	key := types.NamespacedName{Namespace: namespace, Name: string(ref.UID)}
-	if known, ok := f.read.Get(key); ok {
+	owner := types.NamespacedName{Namespace: q.of.Namespace, Name: string(ref.UID)}
+	if known, ok := q.read.Get(owner); ok && !q.live {
 		known := known.(answer)
-		return known.found, max(known.at.Add(fresh).Sub(f.clock.Now()), time.Millisecond), known.err
+		q.wait = act.Soonest(q.wait, max(known.at.Add(fresh).Sub(q.clock.Now()), time.Millisecond))
+		return known.found, known.err
 	}
-	found, err = f.scaleOf(ctx, ref, namespace)
-	f.read.Set(key, answer{found, err, f.clock.Now()}, fresh)
-	return found, 0, err
+	found, err = q.scaleOf(ctx, ref, q.of.Namespace)
+	q.read.Set(owner, answer{found, err, q.clock.Now()}, fresh)
+	return found, err
 }
 
 // cached finds the kinds that caches hold. The ReplicaSets of a Deployment count

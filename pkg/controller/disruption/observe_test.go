@@ -127,7 +127,7 @@ func TestOwnersAreFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newRig(t, cached...)
 			f.kinds.things = map[string]int32{"thing": 4, "lost-1": 9}
-			got, _, err := f.owners.find(t.Context(), &metav1.OwnerReference{APIVersion: tc.apiVersion, Kind: tc.kind, Name: tc.name, UID: tc.uid}, "ns")
+			got, err := f.owners.ask(budgetKey).find(t.Context(), &metav1.OwnerReference{APIVersion: tc.apiVersion, Kind: tc.kind, Name: tc.name, UID: tc.uid})
 			if (got == nil) != (tc.want == nil) || got != nil && *got != *tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
@@ -162,11 +162,41 @@ func TestAScaleIsReadOnceInAWhile(t *testing.T) {
 	}
 }
 
+// Two owners whose scales were read at different times do not have each other confirmed
+// again and again.
+func TestAllScalesAreConfirmedAtOnce(t *testing.T) {
+	f := newRig(t, budget(maxUnavailable("1")))
+	f.kinds.things["one"], f.kinds.things["two"] = 2, 2
+	f.put(t, pod("a", of("example.com/v1", "Thing", "one")))
+	f.sync(t.Context(), budgetKey)
+	f.clock.Step(fresh / 2)
+	f.put(t, pod("b", of("example.com/v1", "Thing", "two")))
+	result := f.sync(t.Context(), budgetKey)
+	if result.After() != fresh/2 || f.kinds.reads != 2 {
+		t.Fatalf("the next look is in %v, after %d reads", result.After(), f.kinds.reads)
+	}
+	looks := 0
+	for ; result.After() > 0 && looks < 20; looks++ {
+		f.clock.Step(result.After())
+		result = f.sync(t.Context(), budgetKey)
+	}
+	if looks != 1 || f.kinds.reads != 4 {
+		t.Errorf("%d looks without a change, and %d reads", looks, f.kinds.reads)
+	}
+	if err := f.budgets.Delete(budget(maxUnavailable("1"))); err != nil {
+		t.Fatal(err)
+	}
+	f.put(t, pod("c", of("example.com/v1", "Thing", "one")))
+	if f.sync(t.Context(), budgetKey); len(f.owners.confirm) != 0 {
+		t.Errorf("left behind: %v", f.owners.confirm)
+	}
+}
+
 func TestAKindWithoutAScaleIsAskedAboutOnceInAWhile(t *testing.T) {
 	f := newRig(t)
 	find := func(name string) {
 		t.Helper()
-		_, _, err := f.owners.find(t.Context(), &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: name, UID: types.UID(name)}, "ns")
+		_, err := f.owners.ask(budgetKey).find(t.Context(), &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: name, UID: types.UID(name)})
 		if err == nil {
 			t.Error("no error")
 		}
