@@ -118,6 +118,18 @@ func TestWhatLimits(t *testing.T) {
 	early, late := noon.Add(-30*time.Second), noon.Add(-20*time.Second)
 	grown := history{}.scaled(3, 4, slowUp, early).scaled(4, 5, slowUp, late)
 	shrunk := history{}.scaled(9, 8, slowDown, early).scaled(8, 7, slowDown, late)
+	// An old change gives way to a new one of its direction, one for one; the policies of the
+	// other direction count the rest.
+	bothWays := func(up, down autoscalingv2.HPAScalingPolicy) *autoscalingv2.HorizontalPodAutoscalerBehavior {
+		return &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: ruled(0, mostOf, up), ScaleDown: ruled(0, mostOf, down)}
+	}
+	longDown, longUp := bothWays(podsPer(20, 60), podsPer(5, 600)), bothWays(podsPer(4, 300), podsPer(5, 60))
+	changed := func(b *autoscalingv2.HorizontalPodAutoscalerBehavior, numbers ...int32) (h history) {
+		for i, before := range []time.Duration{135 * time.Second, 120 * time.Second, 15 * time.Second} {
+			h = h.scaled(numbers[i], numbers[i+1], b, noon.Add(-before))
+		}
+		return h
+	}
 	before := func(n int32) history {
 		return history{recommendations: []recommendation{{n, noon.Add(-30 * time.Second)}}}
 	}
@@ -146,6 +158,8 @@ func TestWhatLimits(t *testing.T) {
 		"no less than a policy allows":                           {bounds{9, 7, 1, 10}, ruledDown, history{}, 7, readyForNewScale, withinRange},
 		"a policy up counts what was added in its period":        {bounds{5, 9, 1, 10}, slowUp, grown, 7, readyForNewScale, growsFast},
 		"a policy down counts what was taken in its period":      {bounds{7, 1, 1, 10}, slowDown, shrunk, 5, readyForNewScale, decreaseFast},
+		"a policy down counts what was added in its own period":  {bounds{35, 1, 1, 100}, longDown, changed(longDown, 10, 20, 30, 35), 15, readyForNewScale, decreaseFast},
+		"a policy up counts what was taken in its own period":    {bounds{4, 50, 1, 100}, longUp, changed(longUp, 10, 7, 5, 4), 12, readyForNewScale, growsFast},
 		"rules without policies leave those that there are else": {bounds{3, 50, 1, 10}, unruled, history{}, 7, readyForNewScale, growsFast},
 		"the given window of all":                                {bounds{6, 1, 1, 10}, &autoscalingv2.HorizontalPodAutoscalerBehavior{}, before(5), 5, downStabilized, withinRange},
 	} {

@@ -45,20 +45,30 @@ func (h history) recommended(n int32, window time.Duration, now time.Time) histo
 	return h
 }
 
-// scaled adds a change, and forgets those that no policy asks about any more.
+// scaled adds a change.
 func (h history) scaled(from, to int32, behavior *autoscalingv2.HorizontalPodAutoscalerBehavior, now time.Time) history {
 	switch {
 	case behavior == nil:
 	case to > from:
-		h.ups = append(recent(h.ups, longest(rulesOf(behavior).up), now), change{to - from, now})
+		h.ups = noted(h.ups, longest(rulesOf(behavior).up), change{to - from, now})
 	case to < from:
-		h.downs = append(recent(h.downs, longest(rulesOf(behavior).down), now), change{from - to, now})
+		h.downs = noted(h.downs, longest(rulesOf(behavior).down), change{from - to, now})
 	}
 	return h
 }
 
-func recent(changes []change, period time.Duration, now time.Time) []change {
-	return slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return c.at.Before(now.Add(-period)) })
+// noted puts a change in the place of one, the last, that no policy of its own direction
+// asks about any more, as the original does: those of the other direction may ask about
+// the rest, over a longer period.
+func noted(changes []change, period time.Duration, c change) []change {
+	changes = slices.Clone(changes)
+	for i, old := range slices.Backward(changes) {
+		if old.at.Before(c.at.Add(-period)) {
+			changes[i] = c
+			return changes
+		}
+	}
+	return append(changes, c)
 }
 
 // longest is the longest period that a policy of these rules looks back.
