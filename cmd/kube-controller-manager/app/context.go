@@ -74,7 +74,7 @@ type ControllerContext struct {
 	row         Controller // whose constructor runs
 	term        *running
 	process     *process
-	cacheClient kubernetes.Interface
+	cacheClient kubernetes.Interface // reads what the caches of single controllers hold
 	caches      *cache.Factory
 	reads       *monitor.Reads
 	narrow      *[]*cache.Factory
@@ -146,9 +146,18 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 	if config, err = cc.process.reading(ctx, config); err != nil {
 		return fmt.Errorf("make the connections of the shared caches: %w", err)
 	}
+	connections, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return fmt.Errorf("make the connections of the shared caches: %w", err)
+	}
+	if cc.cacheClient, err = kubernetes.NewForConfigAndClient(config, connections); err != nil {
+		return fmt.Errorf("make the client of the caches of single controllers: %w", err)
+	}
+	// What a single controller's cache reads says nothing about the shared one.
 	cc.reads = &monitor.Reads{}
-	config.Wrap(cc.reads.Wrap)
-	client, err := kubernetes.NewForConfig(config)
+	noted := *connections
+	noted.Transport = cc.reads.Wrap(connections.Transport)
+	client, err := kubernetes.NewForConfigAndClient(config, &noted)
 	if err != nil {
 		return fmt.Errorf("make the client of the shared caches: %w", err)
 	}
@@ -158,7 +167,6 @@ func (cc *ControllerContext) addInformers(ctx context.Context, termName string) 
 		return fmt.Errorf("set the names of the shared caches: %w", err)
 	}
 	cc.term.onClose(name.Release)
-	cc.cacheClient = client
 	cc.caches = cache.NewFactory(client, cc.Resync(), informers.WithTransform(cc.process.trim()), informers.WithInformerName(name))
 	cc.Informers = cc.caches
 	cc.followNamespaces()

@@ -69,9 +69,10 @@ func newFactory(client kubernetes.Interface, resync time.Duration, namespace str
 
 // Latest makes a list return the latest state. A cache that begins with a list asks for any
 // state that the API server has cached, which may lack what the leader before has written.
+// Such a list comes whole, whatever limit it names; so does this one.
 func Latest(o *metav1.ListOptions) {
 	if o.ResourceVersion == "0" {
-		o.ResourceVersion = ""
+		o.ResourceVersion, o.Limit = "", 0
 	}
 }
 

@@ -360,7 +360,7 @@ func TestWhatReadsOfMetadataSay(t *testing.T) {
 type asked struct {
 	metadata.Interface
 	metadata.Getter
-	first chan string
+	first chan metav1.ListOptions
 }
 
 func (a asked) Resource(schema.GroupVersionResource) metadata.Getter { return a }
@@ -369,7 +369,7 @@ func (a asked) IsWatchListSemanticsUnSupported() bool                { return tr
 
 func (a asked) List(_ context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	select {
-	case a.first <- o.ResourceVersion:
+	case a.first <- o:
 	default:
 	}
 	return nil, errors.New("webhook")
@@ -377,13 +377,13 @@ func (a asked) List(_ context.Context, o metav1.ListOptions) (*metav1.PartialObj
 
 // A set of a new leader would not know what the leader before has just written.
 func TestTheFirstListOfMetadataIsOfTheLatestState(t *testing.T) {
-	w, client := fruitWorld(), asked{first: make(chan string, 1)}
+	w, client := fruitWorld(), asked{first: make(chan metav1.ListOptions, 1)}
 	s := New(Options{Discover: w.discover, Metadata: client, Whole: func(Resource) (cache.SharedIndexInformer, bool) { return nil, false }})
 	s.Follow(Interest{Name: "test", Wants: watchable, Changed: (&recorder{}).changed})
 	run(t, s)
 	fixture.Eventually(t, "a list", func() bool { return len(client.first) > 0 })
-	if version := <-client.first; version != "" {
-		t.Errorf("it asked for version %q", version)
+	if o := <-client.first; o.ResourceVersion != "" || o.Limit != 0 {
+		t.Errorf("it asked for version %q, %d at once", o.ResourceVersion, o.Limit)
 	}
 }
 
