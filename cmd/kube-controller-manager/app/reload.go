@@ -21,6 +21,10 @@ import (
 // holds for every way in which files are changed, and for every file system.
 const fileLook = 2 * time.Second
 
+// refusedLooks is after how many looks a content that was refused is read again, which is
+// after a minute: what was wrong may be another file, which it names.
+const refusedLooks = 30
+
 var (
 	reloads = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name:           "kcm_config_reloads_total",
@@ -49,6 +53,9 @@ type follower struct {
 	// content is the file as it was read last, and failure why it could not be.
 	content []byte
 	failure string
+	// refused is the content that could not be read, and looks how often it was seen since.
+	refused []byte
+	looks   int
 	// present is in force; waiting is what the file has and needs a restart, by flag.
 	present []config.Setting
 	waiting map[string]string
@@ -90,21 +97,24 @@ func newFollower(p *process, shown *configz.Config, logger klog.Logger) *followe
 func (f *follower) look() {
 	content, err := os.ReadFile(f.File.Path())
 	if err != nil {
-		f.content = nil
+		f.content, f.refused = nil, nil
 		f.refuse(err)
 		return
 	}
 	if f.content != nil && bytes.Equal(content, f.content) {
 		return
 	}
+	if f.looks++; f.refused != nil && bytes.Equal(content, f.refused) && f.looks < refusedLooks {
+		return
+	}
 	first := f.content == nil && f.failure == ""
-	f.content = content
 	settings, err := f.File.Read(content)
 	if err != nil {
-		f.content = nil // what was wrong may be another file, which it names
+		f.content, f.refused, f.looks = nil, content, 0
 		f.refuse(err)
 		return
 	}
+	f.content, f.refused = content, nil
 	if f.failure != "" {
 		f.failure = ""
 		fileRefused.Set(0)

@@ -29,12 +29,17 @@ func TestAFileThatAnotherOneSpoiledIsReadAgain(t *testing.T) {
 	spoiled := &spoiled{File: r.File, why: errors.New("the key does not match")}
 	r.File = spoiled
 	r.write(t, content)
-	r.look()
-	if n := r.logged("cannot be used", "does not match"); n != 1 || r.loop.workers.Load() != 0 {
-		t.Errorf("%d lines, %d workers", n, r.loop.workers.Load())
+	aMinute := func() {
+		for range refusedLooks {
+			r.look()
+		}
+	}
+	aMinute()
+	if n := r.logged("cannot be used", "does not match"); n != 1 || r.loop.workers.Load() != 0 || spoiled.reads != 2 {
+		t.Errorf("%d lines, %d workers, %d reads", n, r.loop.workers.Load(), spoiled.reads)
 	}
 	spoiled.why = nil
-	r.look()
+	aMinute()
 	if n := r.loop.workers.Load(); n != 9 || r.logged("in order again") != 1 {
 		t.Errorf("%d workers, want 9; logged:\n%s", n, r.log.GetBuffer().String())
 	}
@@ -43,10 +48,12 @@ func TestAFileThatAnotherOneSpoiledIsReadAgain(t *testing.T) {
 // spoiled cannot be read as long as there is a reason.
 type spoiled struct {
 	config.File
-	why error
+	why   error
+	reads int
 }
 
 func (s *spoiled) Read(content []byte) ([]config.Setting, error) {
+	s.reads++
 	if s.why != nil {
 		return nil, s.why
 	}

@@ -2,6 +2,8 @@ package app
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -34,5 +36,24 @@ func TestARequestWithoutATokenSaysWhy(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is missing in: %v", part, err)
 		}
+	}
+}
+
+// Without --root-ca-file the CA is that of --kubeconfig, also when it lies in a file.
+func TestTheRootCAMayBeAFileOfTheKubeconfig(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(file, []byte("the CA"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cc := testContext(t)
+	for name, tls := range map[string]rest.TLSClientConfig{"in a file": {CAFile: file}, "as data": {CAData: []byte("the CA")}} {
+		cc.process.Kubeconfig = &rest.Config{TLSClientConfig: tls}
+		if got, err := cc.rootCA(); err != nil || string(got) != "the CA" {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+	}
+	cc.process.Kubeconfig = &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: file + "x"}}
+	if _, err := cc.rootCA(); err == nil || !strings.Contains(err.Error(), file+"x") {
+		t.Errorf("a file that is not there: %v", err)
 	}
 }

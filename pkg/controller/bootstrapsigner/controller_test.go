@@ -79,14 +79,19 @@ func TestTheCacheHoldsOneConfigMap(t *testing.T) {
 
 func TestErrorsOfWrites(t *testing.T) {
 	resource := corev1.Resource("configmaps")
+	invalid := apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("ConfigMap").GroupKind(), "cluster-info", nil)
 	for name, tc := range map[string]struct {
 		refusal error
 		fail    bool
+		// immutable is the config map.
+		immutable bool
 	}{
-		"a conflict is judged again":          {apierrors.NewConflict(resource, "cluster-info", errors.New("changed")), true},
-		"an immutable config map is an error": {apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("ConfigMap").GroupKind(), "cluster-info", nil), true},
-		"a config map that is gone is fine":   {apierrors.NewNotFound(resource, "cluster-info"), false},
-		"a timeout is retried":                {errors.New("timeout"), true},
+		"a conflict is judged again":                     {apierrors.NewConflict(resource, "cluster-info", errors.New("changed")), true, false},
+		"an immutable config map is an error":            {invalid, true, true},
+		"what a policy calls invalid is not for ever":    {invalid, true, false},
+		"a conflict of an immutable one is judged again": {apierrors.NewConflict(resource, "cluster-info", errors.New("changed")), true, true},
+		"a config map that is gone is fine":              {apierrors.NewNotFound(resource, "cluster-info"), false, false},
+		"a timeout is retried":                           {errors.New("timeout"), true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset()
@@ -96,13 +101,15 @@ func TestErrorsOfWrites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = factory.Core().V1().ConfigMaps().Informer().GetStore().Add(info("kubeconfig", content))
+			cm := info("kubeconfig", content)
+			cm.Immutable = &tc.immutable
+			_ = factory.Core().V1().ConfigMaps().Informer().GetStore().Add(cm)
 			_ = factory.Core().V1().Secrets().Informer().GetStore().Add(token("good00"))
 			got := c.Reconcile(t.Context(), clusterInfo)
 			if (got.Err() != nil) != tc.fail {
 				t.Errorf("got %v", got.Err())
 			}
-			if terminal := got == runner.Terminal(got.Err()); terminal != apierrors.IsInvalid(tc.refusal) {
+			if terminal := got == runner.Terminal(got.Err()); terminal != (tc.immutable && apierrors.IsInvalid(tc.refusal)) {
 				t.Errorf("terminal: %t", terminal)
 			}
 		})

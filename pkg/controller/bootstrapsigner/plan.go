@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cluster-bootstrap/token/api"
 	"k8s.io/cluster-bootstrap/token/jws"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/bootstraptokens"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
@@ -23,8 +24,8 @@ type observed struct {
 }
 
 // plan makes the signatures in the config map those of the tokens. It updates the
-// version that was looked at: the role has no patch. What the API server calls invalid
-// is an immutable config map, which only somebody else can change.
+// version that was looked at: the role has no patch. An immutable config map is called
+// invalid, and only somebody else can change that.
 func plan(o observed, now time.Time) act.Plan {
 	content, ok := o.info.Data[api.KubeConfigKey]
 	if !ok {
@@ -40,7 +41,7 @@ func plan(o observed, now time.Time) act.Plan {
 		update.Data = signed
 		p.Why = wanted.String() + ": some signatures are missing, outdated, or of tokens that may not sign"
 		p.Stages = act.Stages(act.Update{Object: update})
-		p.TerminalIf = apierrors.IsInvalid
+		p.TerminalIf = func(err error) bool { return ptr.Deref(o.info.Immutable, false) && apierrors.IsInvalid(err) }
 	}
 	return p
 }
