@@ -77,7 +77,7 @@ func words(of kind) string {
 // attachOutcome is what has become of an attach. A failure that was there before counts
 // only after a moment, in which the driver may take it back.
 func attachOutcome(va *storagev1.VolumeAttachment, op operation, name volumes.Name, now time.Time) outcome {
-	deadline, look := op.since.Add(attachWait), op.since.Add(firstLook)
+	deadline, look := op.driverSince().Add(attachWait), op.driverSince().Add(firstLook)
 	driver, handle, isCSI := volumes.ParseCSI(name)
 	var failed error
 	switch {
@@ -108,7 +108,7 @@ func attachOutcome(va *storagev1.VolumeAttachment, op operation, name volumes.Na
 
 // detachOutcome is what has become of a detach.
 func detachOutcome(va *storagev1.VolumeAttachment, op operation, name volumes.Name, now time.Time) outcome {
-	deadline, look := op.since.Add(attachWait), op.since.Add(firstLook)
+	deadline, look := op.driverSince().Add(attachWait), op.driverSince().Add(firstLook)
 	driver, handle, _ := volumes.ParseCSI(name)
 	switch {
 	case op.failed != "":

@@ -66,6 +66,9 @@ type podName struct {
 type operation struct {
 	kind  kind
 	since time.Time
+	// asked is when its object was made or deleted, which may be long after since if many
+	// begin at once; zero until then.
+	asked time.Time
 	// pods get the event of an attach.
 	pods []*corev1.Pod
 	// over: its steps were all there is to it. Failed is what was said to a step.
@@ -75,6 +78,14 @@ type operation struct {
 	unsent bool
 	// made is when the object of an attach was made again, which somebody had deleted.
 	made time.Time
+}
+
+// driverSince is since when the driver knows of the operation.
+func (o operation) driverSince() time.Time {
+	if o.asked.IsZero() {
+		return o.since
+	}
+	return o.asked
 }
 
 type kind string

@@ -123,6 +123,12 @@ func (d *draft) fold(results act.Results) noted {
 		case p.op.kind == attachKind && result.Kept != nil:
 			p.device, _ = result.Kept.(string)
 		}
+		switch result.Step.(type) {
+		case act.Create, act.Delete:
+			if p.op.kind != none && result.Err == nil && p.op.asked.IsZero() {
+				p.op.asked = result.At
+			}
+		}
 		n.pairs[node] = p
 	}
 	for node, p := range n.pairs {

@@ -381,6 +381,24 @@ func TestANodeWithWhichEveryTryFailsStarvesNoOther(t *testing.T) {
 	}
 }
 
+// With many nodes at once the last object may be made long after the plan: the driver has
+// two minutes from then.
+func TestTheDriverHasItsTimeFromWhenItIsAsked(t *testing.T) {
+	v, made := of(wants("n1", "web")), noon.Add(attachWait+time.Minute)
+	p := planVolume(v, noon)
+	results := succeeded(p)
+	results[0].At = made
+	v = next(v, p, results)
+	cached("n1", notYet, false)(v)
+	if p = planVolume(v, made.Add(time.Second)); strings.Contains(p.Why, "timed out") || !p.RequeueAt.Equal(made.Add(attachWait)) {
+		t.Errorf("looked at again at %s: %s", p.RequeueAt, p.Why)
+	}
+	v = next(v, p, nil)
+	if p = planVolume(v, made.Add(attachWait)); !strings.Contains(p.Why, "timed out") {
+		t.Errorf("after its time: %s", p.Why)
+	}
+}
+
 // No event comes of an object that is going already.
 func TestAFailureOfAnObjectThatIsGoingAlreadyCountsAfterAMoment(t *testing.T) {
 	v, now := of(has("n1", maybe), cached("n1", stuck, true)), noon
