@@ -332,28 +332,38 @@ func TestAnythingElseCountsAsOne(t *testing.T) {
 }
 
 func TestCounted(t *testing.T) {
-	offered := func(name string) bool { return name == "example.com/gpu" }
+	offered := func(name string) bool {
+		return name == "example.com/gpu" || name == "deviceclass.resource.kubernetes.io/a.b"
+	}
 	for name, want := range map[corev1.ResourceName]string{
 		"pods": "pods", "cpu": "pods", "limits.memory": "pods", "hugepages-2Mi": "pods", "requests.hugepages-1Gi": "pods",
 		"requests.storage": "persistentvolumeclaims", "gold.storageclass.storage.k8s.io/requests.storage": "persistentvolumeclaims",
 		"gold.storageclass.storage.k8s.io/other": "", "services.nodeports": "services", "secrets": "secrets",
 		"count/pods": "pods", "count/deployments.apps": "deployments.apps", "count/things.a.example.com": "things.a.example.com",
-		"a.b.deviceclass.resource.k8s.io/devices":         "resourceclaims.resource.k8s.io",
-		"requests.deviceclass.resource.kubernetes.io/a.b": "pods resourceclaims.resource.k8s.io",
-		"requests.example.com/gpu":                        "pods resourceclaims.resource.k8s.io",
-		"requests.example.com/other":                      "pods",
-		"requests.kubernetes.io/x":                        "",
-		"requests.plain":                                  "",
-		"limits.example.com/gpu":                          "",
-		"example.com/gpu":                                 "",
-		"storage":                                         "",
+		"a.b.deviceclass.resource.k8s.io/devices":          "resourceclaims.resource.k8s.io",
+		"requests.deviceclass.resource.kubernetes.io/a.b":  "pods resourceclaims.resource.k8s.io",
+		"requests.deviceclass.resource.kubernetes.io/none": "pods",
+		"requests.example.com/gpu":                         "pods resourceclaims.resource.k8s.io",
+		"requests.example.com/other":                       "pods",
+		"requests.kubernetes.io/x":                         "",
+		"requests.plain":                                   "",
+		"limits.example.com/gpu":                           "",
+		"example.com/gpu":                                  "",
+		"storage":                                          "",
 	} {
 		var got []string
-		for _, of := range Counted(name, offered) {
+		for _, of := range CountedFor(name, offered) {
 			got = append(got, of.String())
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s: got %v, want %s", name, got, want)
+		}
+	}
+	// A class that does not exist counts in a quota that counts claims anyway.
+	const none = "requests.deviceclass.resource.kubernetes.io/none"
+	for other, want := range map[corev1.ResourceName]int{"pods": 1, "count/resourceclaims.resource.k8s.io": 2} {
+		if got := Counted(corev1.ResourceList{none: one(), other: one()}, offered)[none]; len(got) != want {
+			t.Errorf("beside %s: got %v", other, got)
 		}
 	}
 }

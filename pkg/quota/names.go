@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,10 +52,27 @@ var byName = map[corev1.ResourceName]schema.GroupResource{
 	corev1.ResourceSecrets:                  {Resource: "secrets"},
 }
 
-// Counted returns the resources whose objects count towards a name in spec.hard;
-// none if the name means nothing to quota. Extended says whether some device
-// class offers an extended resource of that name.
-func Counted(name corev1.ResourceName, extended func(string) bool) []schema.GroupResource {
+// Counted returns the resources whose objects count towards each name in spec.hard; none
+// for a name that means nothing to quota. Extended says whether some device class offers
+// an extended resource of that name, or is what the name stands for.
+func Counted(hard corev1.ResourceList, extended func(string) bool) map[corev1.ResourceName][]schema.GroupResource {
+	all := make(map[corev1.ResourceName][]schema.GroupResource, len(hard))
+	claims := false
+	for name := range hard {
+		all[name] = CountedFor(name, extended)
+		claims = claims || slices.Contains(all[name], DeviceClaims)
+	}
+	for name := range all {
+		// Claims of a class that does not exist count if the claims are counted anyway.
+		if claims && strings.HasPrefix(string(name), string(implicitDevices)) {
+			all[name] = []schema.GroupResource{Pods, DeviceClaims}
+		}
+	}
+	return all
+}
+
+// CountedFor is Counted for one name alone.
+func CountedFor(name corev1.ResourceName, extended func(string) bool) []schema.GroupResource {
 	if resource, ok := byName[name]; ok {
 		return []schema.GroupResource{resource}
 	}
@@ -69,12 +87,10 @@ func Counted(name corev1.ResourceName, extended func(string) bool) []schema.Grou
 		return []schema.GroupResource{Claims}
 	case strings.HasSuffix(text, corev1.ResourceClaimsPerClass):
 		return []schema.GroupResource{DeviceClaims}
-	case strings.HasPrefix(text, string(implicitDevices)):
-		return []schema.GroupResource{Pods, DeviceClaims}
 	}
 	requested, isRequest := strings.CutPrefix(text, corev1.DefaultResourceRequestsPrefix)
 	switch {
-	case !isRequest || native(text):
+	case !isRequest || native(text) && !strings.HasPrefix(text, string(implicitDevices)):
 		return nil
 	case extended(requested):
 		return []schema.GroupResource{Pods, DeviceClaims}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,18 +93,17 @@ func (c *Controller) source(of schema.GroupResource) source {
 
 // countable reports whether a name can be counted now.
 func (c *Controller) countable(name corev1.ResourceName) bool {
-	return slices.ContainsFunc(quota.Counted(name, c.isOffered), func(of schema.GroupResource) bool {
+	return slices.ContainsFunc(quota.CountedFor(name, c.isOffered), func(of schema.GroupResource) bool {
 		return c.source(of).health == served
 	})
 }
 
 // count counts what the quota limits, as far as it can be read.
 func (c *Controller) count(q *corev1.ResourceQuota, now time.Time) usage {
-	counts := map[corev1.ResourceName][]schema.GroupResource{}
+	counts := quota.Counted(q.Spec.Hard, c.isOffered)
 	r := reader{counts: map[schema.GroupResource]bool{}, scope: quota.ScopeOf(&q.Spec)}
-	for name := range q.Spec.Hard {
-		counts[name] = quota.Counted(name, c.isOffered)
-		for _, of := range counts[name] {
+	for _, resources := range counts {
+		for _, of := range resources {
 			r.counts[of] = true
 		}
 	}
@@ -211,10 +211,15 @@ func (c *Controller) extendedResource(class string) string {
 	return offered(found)
 }
 
-// isOffered reports whether any device class offers the extended resource.
+// isOffered reports whether any device class offers the extended resource, or is the one
+// that it stands for.
 func (c *Controller) isOffered(extended string) bool {
 	if c.classes == nil {
 		return false
+	}
+	if class, is := strings.CutPrefix(extended, resourceapi.ResourceDeviceClassPrefix); is {
+		_, err := c.classes.Get(class)
+		return err == nil
 	}
 	classes, err := c.classes.List(labels.Everything())
 	return err == nil && slices.ContainsFunc(classes, func(class *resourceapi.DeviceClass) bool { return offered(class) == extended })
