@@ -113,7 +113,9 @@ func (o observed) match(wanted []content) (w written) {
 		there[slotOf(slice)] = append(there[slotOf(slice)], slice)
 	}
 	var lacking []content
+	slots, ports := map[slot]bool{}, map[string]bool{}
 	for _, c := range wanted {
+		slots[c.slot], ports[c.slot.ports] = true, true
 		has := there[c.slot]
 		if len(has) == 0 {
 			lacking = append(lacking, c)
@@ -130,6 +132,9 @@ func (o observed) match(wanted []content) (w written) {
 	for _, slice := range o.inOrder() {
 		if slice.DeletionTimestamp == nil && slices.Contains(there[slotOf(slice)], slice) {
 			spare[slice.AddressType] = append(spare[slice.AddressType], slice)
+			if of := slotOf(slice); !slots[of] && ports[of.ports] { // a family went, and its ports stay
+				w.changes.removed += len(slice.Endpoints)
+			}
 		}
 	}
 	for _, c := range lacking {

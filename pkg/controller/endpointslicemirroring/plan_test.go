@@ -173,6 +173,8 @@ func TestHowMuchChanges(t *testing.T) {
 	down := endpointsOf(offering(nil, at("10.0.0.1"), port("a", 80)), offering(nil, at("10.0.1.1"), port("b", 81)))
 	twice := slicesFor(of(1))
 	twice[0].Endpoints = append(twice[0].Endpoints, twice[0].Endpoints[0])
+	both := endpointsOf(offering(at("10.0.0.1", "fd00::1", "fd00::2"), nil, port("a", 80)))
+	oneFamily, otherPort := endpointsOf(offering(at("10.0.0.1"), nil, port("a", 80))), endpointsOf(offering(at("10.0.0.1"), nil, port("b", 81)))
 	for name, c := range map[string]struct {
 		there     []*discoveryv1.EndpointSlice
 		endpoints *corev1.Endpoints
@@ -184,6 +186,8 @@ func TestHowMuchChanges(t *testing.T) {
 		"one less on each":         {slicesFor(of(2)), of(1), []float64{0, 0, 2, 0}},
 		"one on each is not ready": {slicesFor(of(1)), down, []float64{0, 2, 0, 0}},
 		"one was there twice":      {twice, of(1), []float64{0, 0, 1, 0}},
+		"a family is gone":         {slicesFor(both), oneFamily, []float64{0, 0, 2, 0}},
+		"with its ports it is not": {slicesFor(both), otherPort, []float64{1, 0, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []float64
