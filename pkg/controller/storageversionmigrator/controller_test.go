@@ -37,7 +37,10 @@ func newWorld(t *testing.T, m *migration, answer func(name string) error, pages 
 	w := &world{client: fake.NewClientset(m), meta: metadatafake.NewSimpleMetadataClient(metadatafake.NewTestScheme()), pages: pages}
 	w.client.Resources = []*metav1.APIResourceList{{GroupVersion: "example.com/v2", APIResources: []metav1.APIResource{
 		{Name: "things", Kind: "Thing", Namespaced: true, Verbs: []string{"list", "patch", "update"}}}}}
-	w.meta.PrependReactor("list", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+	w.meta.PrependReactor("list", "things", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if !a.(clienttesting.ListAction).GetListRestrictions().Fields.Empty() {
+			return true, page(""), nil // one that has changed is gone
+		}
 		next := w.pages[0]
 		w.pages = w.pages[1:]
 		if err, ok := next.(error); ok {
@@ -167,14 +170,23 @@ func TestAConflictIsARefusalUnlessTheObjectHasChanged(t *testing.T) {
 				}
 				return nil
 			}, page("", thing("a", "1"), thing("b", "1"), thing("c", "1")))
-			w.meta.PrependReactor("get", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+			w.meta.PrependReactor("list", "things", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				asked := a.(clienttesting.ListAction).GetListRestrictions().Fields.String()
 				switch {
+				case asked == "":
+					return false, nil, nil // the page
+				case asked != "metadata.name=b":
+					t.Errorf("asked for %q", asked)
 				case tc.read != nil:
 					return true, nil, tc.read
 				case tc.live == nil:
-					return true, nil, apierrors.NewNotFound(things.GroupResource(), "b")
+					return true, page(""), nil
 				}
-				return true, tc.live, nil
+				return true, page("", tc.live), nil
+			})
+			// The role has no get.
+			w.meta.PrependReactor("get", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewForbidden(things.GroupResource(), "b", errors.New("no"))
 			})
 			if err := w.objects.Reconcile(t.Context(), "m").Err(); (err != nil) != (tc.read != nil) {
 				t.Errorf("got %v", err)

@@ -55,19 +55,12 @@ const (
 	refused
 )
 
-// notWritten is a conflict about an object that has not changed.
-type notWritten struct{ error }
-
-func (n notWritten) Unwrap() error { return n.error }
-
 // outcomeOf is what the answer to the patch of an object means. One that was changed,
 // deleted or made again since it was listed is a conflict, and has been written since. Not
 // found is the resource: by this API server, for a while, or by a proxy.
 func outcomeOf(err error) outcome {
 	var status apierrors.APIStatus
 	switch {
-	case errors.As(err, &notWritten{}):
-		return refused
 	case err == nil, apierrors.IsConflict(err):
 		return migrated
 	case apierrors.IsNotFound(err):

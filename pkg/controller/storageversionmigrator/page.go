@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
@@ -85,7 +86,7 @@ func (o observedPage) following(patches []act.Step, so act.Results) []act.Stage 
 	}
 	if len(so) > 0 {
 		last := so[len(so)-1]
-		if apierrors.IsNotFound(last.Err) || outcomeOf(last.Err) == refused {
+		if outcome, _ := outcomeAt(so, len(so)-1); apierrors.IsNotFound(last.Err) || outcome == refused {
 			return nil
 		}
 		if _, is := last.Step.(act.Apply); is && apierrors.IsConflict(last.Err) {
@@ -99,33 +100,42 @@ func (o observedPage) following(patches []act.Step, so act.Results) []act.Stage 
 }
 
 // changed looks whether an object has changed since it was listed, and was written with
-// that: a webhook may refuse it with the same code.
+// that: a webhook may refuse it with the same code. The role has list, and no get.
 func (o observedPage) changed(answer act.Result) act.Step {
 	of := answer.Step.About()
 	i := slices.IndexFunc(o.objects, func(object metav1.PartialObjectMetadata) bool {
 		return object.Namespace == of.GetNamespace() && object.Name == of.GetName()
 	})
-	return act.Check{Of: of, Is: func(live metav1.Object) error {
-		if live != nil && live.GetUID() == o.objects[i].UID && live.GetResourceVersion() == o.objects[i].ResourceVersion {
-			return notWritten{answer.Err}
-		}
-		return nil
+	return act.List{Of: of, Keep: func(_ any, page client.ObjectList) any {
+		live, is := page.(*metav1.PartialObjectMetadataList)
+		return is && slices.ContainsFunc(live.Items, func(live metav1.PartialObjectMetadata) bool {
+			return live.UID == o.objects[i].UID && live.ResourceVersion == o.objects[i].ResourceVersion
+		})
 	}}
+}
+
+// outcomeAt is what an answer means, and why. The conflict before a look that has shown the
+// object as it was is a refusal.
+func outcomeAt(so act.Results, i int) (outcome, error) {
+	if _, is := so[i].Step.(act.List); is && so[i].Kept == true {
+		return refused, so[i-1].Err
+	}
+	return outcomeOf(so[i].Err), so[i].Err
 }
 
 // ended is what follows from what became of the objects of a page.
 func (o observedPage) ended(so act.Results, now time.Time) act.Plan {
 	migratedNow, again := 0, error(nil)
-	for _, result := range so {
-		switch outcomeOf(result.Err) {
+	for i := range so {
+		switch outcome, err := outcomeAt(so, i); outcome {
 		case migrated:
-			if _, is := result.Step.(act.Apply); is {
+			if _, is := so[i].Step.(act.Apply); is {
 				migratedNow++
 			}
 		case retry:
-			again = errors.Join(again, result.Err)
+			again = errors.Join(again, err)
 		case refused:
-			return o.closed("an object was refused", failure(o.m, now, refusal(result.Err)))
+			return o.closed("an object was refused", failure(o.m, now, refusal(err)))
 		}
 	}
 	all := o.at.migrated + migratedNow

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,7 +19,8 @@ import (
 // List reads live what there is of a kind in a namespace, page by page, for what is
 // planned from the results. A list that expires between two pages is made again as a whole.
 type List struct {
-	// Of is an empty object of the kind, in the namespace.
+	// Of is an empty object of the kind, in the namespace. With a name that one alone is
+	// listed: for an account that may not get it.
 	Of client.Object
 	// Limit is how many objects a page has; 0: there is one page.
 	Limit int64
@@ -136,6 +138,9 @@ func (h *hand) list(ctx context.Context, s List) Result {
 
 func (h *hand) pages(ctx context.Context, s List) (kept any, err error) {
 	options := &client.ListOptions{Namespace: s.Of.GetNamespace(), Limit: s.Limit}
+	if name := s.Of.GetName(); name != "" {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name)
+	}
 	for {
 		page, err := h.listOf(s.Of)
 		if err == nil {
