@@ -144,7 +144,7 @@ func (g *graph) own(n *node, refs []metav1.OwnerReference, e *effects) {
 			g.link(n, ref, e)
 			continue
 		}
-		if owner := g.nodes[ref.UID]; owner.state.foreground && blocks(old) && !owner.blocked() {
+		if owner := g.nodes[ref.UID]; owner.state.foreground && blocksOwner(before, ref.UID) && !owner.blocked() {
 			e.lookAt(owner)
 		}
 	}
@@ -219,10 +219,7 @@ func (n *node) blocked() bool {
 	return false
 }
 
-func (n *node) blockedBy(d *node) bool {
-	ref := refTo(d.owners, n.uid)
-	return d != n && ref != nil && blocks(ref)
-}
+func (n *node) blockedBy(d *node) bool { return d != n && blocksOwner(d.owners, n.uid) }
 
 // remove takes in that an object is no longer there. If it is not certain that
 // it was deleted, because its API is gone, its dependents have to find out.

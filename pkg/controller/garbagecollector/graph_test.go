@@ -64,6 +64,8 @@ func TestWhatFollowsFromAChange(t *testing.T) {
 		"it is seen again, and does not block":     {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground), named("a", "d", box("o"))}, named("a", "d", box("o")), nothing},
 		"it no longer blocks":                      {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground), named("a", "d", blocking(box("o")))}, named("a", "d", box("o")), "[o] [] 0"},
 		"another one blocks":                       {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground), named("a", "d", blocking(box("o"))), named("a", "e", blocking(box("o")))}, named("a", "d"), nothing},
+		"the second reference no longer blocks":    {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground), named("a", "d", box("o"), blocking(box("o")))}, named("a", "d", box("o"), box("o")), "[o] [] 0"},
+		"the second reference still blocks":        {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground), named("a", "d", box("o"), blocking(box("o"))), named("a", "e", blocking(box("o")))}, named("a", "e", box("o")), nothing},
 		"the last one that blocks goes":            {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground), named("a", "d", blocking(box("o")))}, named("a", "d"), "[o] [] 0"},
 		"one of two owners is taken off":           {[]*metav1.PartialObjectMetadata{named("a", "o"), named("a", "p"), named("a", "d", box("o"), box("p"))}, named("a", "d", box("p")), nothing},
 		"and the other is only heard of":           {[]*metav1.PartialObjectMetadata{named("a", "o"), named("a", "d", box("o"), box("p"))}, named("a", "d", box("p")), "[d] [] 0"},

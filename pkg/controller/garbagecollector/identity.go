@@ -131,6 +131,11 @@ func blocks(ref *metav1.OwnerReference) bool {
 	return ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion
 }
 
+// blocksOwner reports whether any of the references to an owner does; it may be named twice.
+func blocksOwner(refs []metav1.OwnerReference, owner types.UID) bool {
+	return slices.ContainsFunc(refs, func(ref metav1.OwnerReference) bool { return ref.UID == owner && blocks(&ref) })
+}
+
 // refTo returns the reference to an owner, nil if there is none.
 func refTo(refs []metav1.OwnerReference, uid types.UID) *metav1.OwnerReference {
 	for i := range refs {
