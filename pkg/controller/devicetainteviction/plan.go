@@ -135,11 +135,12 @@ func marked(pod *corev1.Pod, now time.Time) (*act.Patch, error) {
 	if is := pods.Condition(pod, corev1.DisruptionTarget); is != nil && is.Status == corev1.ConditionTrue && is.Reason == conditionReason && is.Message == conditionMessage {
 		return nil, nil
 	}
-	want := corev1.PodCondition{
+	all, _ := pods.WithCondition(pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: conditionReason, Message: conditionMessage,
 		LastTransitionTime: metav1.NewTime(now),
-	}
-	patch, err := pods.StatusPatch{Conditions: []corev1.PodCondition{want}}.Of(pod)
+	})
+	marked := &corev1.Pod{Status: corev1.PodStatus{Conditions: all}}
+	patch, err := pods.StatusPatch{Conditions: []corev1.PodCondition{*pods.Condition(marked, corev1.DisruptionTarget)}}.Of(pod)
 	return &act.Patch{Of: pod, Type: types.StrategicMergePatchType, Data: patch, Subresource: "status"}, err
 }
 

@@ -1,6 +1,7 @@
 package devicetainteviction
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
@@ -153,5 +155,35 @@ func TestAPodIsEvictedAsItIsLive(t *testing.T) {
 				t.Errorf("looks again: %t", looksAgain)
 			}
 		})
+	}
+}
+
+// A condition that was there keeps its time as long as its status stays, and loses the
+// generation that somebody else has observed.
+func TestAMarkTakesTheGenerationOff(t *testing.T) {
+	since := metav1.NewTime(noon.Add(-time.Hour))
+	for status, want := range map[corev1.ConditionStatus]metav1.Time{corev1.ConditionTrue: since, corev1.ConditionFalse: metav1.NewTime(noon)} {
+		p := pod("p")
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: status, Reason: "DeletionByTaintManager", ObservedGeneration: 3, LastTransitionTime: since}}
+		before, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		patch, err := marked(p, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := strategicpatch.StrategicMergePatch(before, patch.Data, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := &corev1.Pod{}
+		if err := json.Unmarshal(after, got); err != nil {
+			t.Fatal(err)
+		}
+		c := got.Status.Conditions[0]
+		if c.Status != corev1.ConditionTrue || c.Reason != conditionReason || c.ObservedGeneration != 0 || !c.LastTransitionTime.Equal(&want) {
+			t.Errorf("from %s: %+v", status, c)
+		}
 	}
 }

@@ -61,11 +61,24 @@ func (p StatusPatch) Of(pod *corev1.Pod) ([]byte, error) {
 		UID             types.UID `json:"uid"`
 		ResourceVersion string    `json:"resourceVersion,omitempty"`
 	}
+	// A generation that the new condition does not name is taken off the old one.
+	type condition struct {
+		corev1.PodCondition `json:",inline"`
+		ObservedGeneration  *int64 `json:"observedGeneration"`
+	}
 	type status struct {
-		Phase      corev1.PodPhase       `json:"phase,omitempty"`
-		Reason     string                `json:"reason,omitempty"`
-		Message    string                `json:"message,omitempty"`
-		Conditions []corev1.PodCondition `json:"conditions,omitempty"`
+		Phase      corev1.PodPhase `json:"phase,omitempty"`
+		Reason     string          `json:"reason,omitempty"`
+		Message    string          `json:"message,omitempty"`
+		Conditions []condition     `json:"conditions,omitempty"`
+	}
+	var conditions []condition
+	for _, c := range p.Conditions {
+		one := condition{PodCondition: c}
+		if c.ObservedGeneration != 0 {
+			one.ObservedGeneration = &c.ObservedGeneration
+		}
+		conditions = append(conditions, one)
 	}
 	m := meta{UID: pod.UID}
 	if p.SameVersion {
@@ -74,5 +87,5 @@ func (p StatusPatch) Of(pod *corev1.Pod) ([]byte, error) {
 	return json.Marshal(struct {
 		Metadata meta   `json:"metadata"`
 		Status   status `json:"status"`
-	}{m, status{p.Phase, p.Reason, p.Message, p.Conditions}})
+	}{m, status{p.Phase, p.Reason, p.Message, conditions}})
 }
