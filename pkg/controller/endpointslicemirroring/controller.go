@@ -80,7 +80,7 @@ func New(
 		},
 		Hand: hand, Caches: reconcile.Caches{discoveryv1.Resource("endpointslices"): c.slices},
 		Note:   c.note,
-		OnDone: func(took time.Duration, _ error) { syncDuration.Observe(took.Seconds()) },
+		OnDone: func(took time.Duration, _ error) { syncDuration.WithLabelValues().Observe(took.Seconds()) },
 	}, c.observe, plan)
 	if err := cache.Ensure(slices.Informer(), cache.ByLabel); err != nil {
 		return nil, err

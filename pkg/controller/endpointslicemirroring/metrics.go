@@ -19,10 +19,10 @@ var (
 	updatedPerSync = perSync("endpoints_updated_per_sync", "Endpoints that a reconcile changed.")
 	removedPerSync = perSync("endpoints_removed_per_sync", "Endpoints that a reconcile removed.")
 	skippedPerSync = perSync("addresses_skipped_per_sync", "Addresses that a reconcile did not mirror, being invalid or too many.")
-	syncDuration   = metrics.NewHistogram(&metrics.HistogramOpts{
+	syncDuration   = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "endpoints_sync_duration", Help: "Seconds that a reconcile took.",
 		Buckets: metrics.ExponentialBuckets(0.001, 2, 15), StabilityLevel: metrics.ALPHA,
-	})
+	}, nil)
 
 	endpointsDesired = gauge("endpoints_desired", "Endpoints that are to be mirrored.")
 	slicesThere      = gauge("num_endpoint_slices", "Slices of this controller that there are.")
