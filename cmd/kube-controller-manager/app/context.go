@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -122,9 +123,15 @@ func newControllerContext(ctx context.Context, p *process, termName string, fenc
 	return cc, cc.addLiveReads()
 }
 
-// resyncIn draws from [least, 2*least), a new number each time.
+// resyncIn draws from [least, 2*least), a new number each time, as far as a duration holds it.
 func resyncIn(least time.Duration) func() time.Duration {
-	return func() time.Duration { return time.Duration(float64(least) * (rand.Float64() + 1)) }
+	return func() time.Duration {
+		drawn := float64(least) * (rand.Float64() + 1)
+		if drawn >= math.MaxInt64 {
+			return math.MaxInt64
+		}
+		return time.Duration(drawn)
+	}
 }
 
 // reading makes the configuration of a client that fills caches.

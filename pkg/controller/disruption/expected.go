@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"fmt"
+	"math"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -54,7 +55,7 @@ func expect(pods []*corev1.Pod, ownerOf func(ref *metav1.OwnerReference) (*owner
 		asked[ref.UID] = true
 		if !counted[found.uid] {
 			counted[found.uid] = true
-			e.count += found.replicas
+			e.count = int32(min(int64(e.count)+int64(found.replicas), math.MaxInt32))
 		}
 	}
 	return e, nil

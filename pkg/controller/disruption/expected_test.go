@@ -90,7 +90,7 @@ func TestByScale(t *testing.T) {
 func TestExpect(t *testing.T) {
 	rs := func(name string) podOption { return of("apps/v1", "ReplicaSet", name) }
 	known := map[string]*owner{
-		"old": {"deployment", 5}, "new": {"deployment", 5}, "alone": {"alone", 3}, "gone": nil,
+		"old": {"deployment", 5}, "new": {"deployment", 5}, "alone": {"alone", 3}, "gone": nil, "huge": {"huge", math.MaxInt32},
 	}
 	asked := 0
 	ownerOf := func(ref *metav1.OwnerReference) (*owner, error) {
@@ -110,6 +110,7 @@ func TestExpect(t *testing.T) {
 		"an owner is asked and counted once":         {[]*corev1.Pod{pod("a", rs("alone")), pod("b", rs("alone"))}, expectation{count: 3}, 1, ""},
 		"two sets of one Deployment count as one":    {[]*corev1.Pod{pod("a", rs("old")), pod("b", rs("new"))}, expectation{count: 5}, 2, ""},
 		"different owners are added up":              {[]*corev1.Pod{pod("a", rs("old")), pod("b", rs("alone"))}, expectation{count: 8}, 2, ""},
+		"they add up to what a status can hold":      {[]*corev1.Pod{pod("a", rs("huge")), pod("b", rs("alone"))}, expectation{count: math.MaxInt32}, 2, ""},
 		"pods of nobody are named, and others count": {[]*corev1.Pod{pod("a"), pod("b", rs("alone"))}, expectation{3, []string{"a"}}, 1, ""},
 		"an owner that is gone leaves it unknown":    {[]*corev1.Pod{pod("b", rs("alone")), pod("a", rs("gone"))}, expectation{}, 2, `found no controllers for pod "a"`},
 		"an owner that does not answer too":          {[]*corev1.Pod{pod("a", rs("broken"))}, expectation{}, 1, "no answer"},

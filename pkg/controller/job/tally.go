@@ -202,7 +202,13 @@ func (t *tally) note(pod *corev1.Pod) (isNewIndex bool) {
 // a limit, what it says has none.
 func (t *tally) countIndexes() {
 	done := t.view.done
-	t.status.Succeeded = set(t, t.status.Succeeded, int32(done.total()))
+	succeeded := int32(done.total())
+	if !ptr.Equal(t.view.job.Spec.Completions, t.view.job.Spec.Parallelism) {
+		// Indexes beyond the completions went uncounted; the API server takes a lower number
+		// only while the two are the same.
+		succeeded = max(succeeded, t.status.Succeeded)
+	}
+	t.status.Succeeded = set(t, t.status.Succeeded, succeeded)
 	t.status.CompletedIndexes = set(t, t.status.CompletedIndexes, done.String())
 	if perIndex(t.view.job) {
 		t.status.FailedIndexes = setPtr(t, t.status.FailedIndexes, t.view.given.String())
@@ -263,6 +269,9 @@ func (t *tally) conclude() bool {
 	t.status.Conditions, _ = withCondition(t.status.Conditions, end)
 	if t.conclusion.success {
 		t.status.CompletionTime = &end.LastTransitionTime
+		if start := t.status.StartTime; start != nil && end.LastTransitionTime.Before(start) {
+			t.status.CompletionTime = start // the clock was set back; the API server refuses an end before the start
+		}
 	}
 	return true
 }

@@ -97,9 +97,10 @@ func TestCounting(t *testing.T) {
 		"an index whose pod was noted as failed, and succeeded": {job: newJob(1, indexedMode, noted(nil, []types.UID{"a"})), pods: []*corev1.Pod{newPodOf("a", success, index(0))}, did: carried{conclusion: enough}, release: 1, ends: true,
 			first:  "0 active 0 ready 0 terminating, 1 succeeded 0 failed; noted [][a]; indexes 0; SuccessCriteriaMet",
 			second: "0 active 0 ready 0 terminating, 1 succeeded 1 failed; indexes 0; SuccessCriteriaMet; Complete"},
-		"an index beyond the last is not counted":  {job: newJob(2, indexedMode), pods: []*corev1.Pod{newPodOf("a", success, index(2)), newPodOf("b", broken, index(3))}, release: 2},
-		"fewer completions":                        {job: newJob(2, indexedMode, doneIndexes("0-4")), first: "0 active 0 ready 0 terminating, 2 succeeded 0 failed; indexes 0,1"},
-		"a failure that is ignored is not counted": {job: newJob(2, rules(exit(ignore, in, 42))), pods: some(1, failedWith(42)), release: 1},
+		"an index beyond the last is not counted":               {job: newJob(2, indexedMode), pods: []*corev1.Pod{newPodOf("a", success, index(2)), newPodOf("b", broken, index(3))}, release: 2},
+		"fewer completions":                                     {job: newJob(2, indexedMode, doneIndexes("0-4")), first: "0 active 0 ready 0 terminating, 2 succeeded 0 failed; indexes 0,1"},
+		"fewer completions than have succeeded, and fewer pods": {job: newJob(2, indexedMode, doneIndexes("0-4"), counted(5, 0), func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), first: "0 active 0 ready 0 terminating, 5 succeeded 0 failed; indexes 0,1"},
+		"a failure that is ignored is not counted":              {job: newJob(2, rules(exit(ignore, in, 42))), pods: some(1, failedWith(42)), release: 1},
 		"per index: the last failure stays until it is replaced": {job: newJob(2, limitPerIndex(3)), pods: some(1, broken, index(0), failures(0, 0)), did: carried{created: 1},
 			first: "1 active 0 ready 0 terminating, 0 succeeded 0 failed; failed indexes "},
 		"per index: and goes when it is": {job: newJob(2, limitPerIndex(3), func(j *batchv1.Job) { j.Status.FailedIndexes = ptr.To("") }), pods: []*corev1.Pod{newPodOf("a", broken, index(0), failures(0, 0)), newPodOf("b", index(0), failures(1, 0))}, release: 1,
@@ -210,6 +211,15 @@ func TestAConditionChangesWithAllThatItSays(t *testing.T) {
 			check(t, got[0], tc.now)
 		})
 	}
+}
+
+// The API server refuses the end of a Job before its start.
+func TestTheEndIsNotBeforeTheStart(t *testing.T) {
+	started := metav1.NewTime(noon.Add(time.Hour))
+	j := newJob(1, counted(1, 0), func(j *batchv1.Job) { j.Status.StartTime = &started })
+	tally := begin(look(j, nil, streak{}, noon), carried{conclusion: &conclusion{true, batchv1.JobReasonCompletionsReached, messageCompletions}})
+	check(t, tally.conclude(), true)
+	check(t, tally.status.CompletionTime.Time, started.Time)
 }
 
 // The API server refuses the end of a Job that has not started.

@@ -146,7 +146,7 @@ func boundStatus(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 
 func beforeResize(pv *corev1.PersistentVolume, size resource.Quantity) resource.Quantity {
 	if text, is := pv.Annotations[preResizeCapacity]; is {
-		if before, err := resource.ParseQuantity(text); err == nil {
+		if before, err := resource.ParseQuantity(text); err == nil && before.Sign() >= 0 {
 			return before
 		}
 	}

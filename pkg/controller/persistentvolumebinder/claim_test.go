@@ -132,9 +132,10 @@ func TestWhatTheStatusOfABoundClaimSays(t *testing.T) {
 		return got[len(got)-1]
 	}
 	for name, tc := range map[string]struct{ got, want string }{
-		"the size before it was expanded":   {last(claim("c"), volume("v", noted(preResizeCapacity, "7Gi"))), "write claim c Bound 7Gi [ReadWriteOnce] -"},
-		"which is not read if it is broken": {last(claim("c"), volume("v", noted(preResizeCapacity, "much"))), "write claim c Bound 10Gi [ReadWriteOnce] -"},
-		"the attributes of the volume":      {last(claim("c"), volume("v", attributes("gold"))), "write claim c Bound 10Gi [ReadWriteOnce] gold"},
+		"the size before it was expanded":     {last(claim("c"), volume("v", noted(preResizeCapacity, "7Gi"))), "write claim c Bound 7Gi [ReadWriteOnce] -"},
+		"which is not read if it is negative": {last(claim("c"), volume("v", noted(preResizeCapacity, "-1Gi"))), "write claim c Bound 10Gi [ReadWriteOnce] -"},
+		"which is not read if it is broken":   {last(claim("c"), volume("v", noted(preResizeCapacity, "much"))), "write claim c Bound 10Gi [ReadWriteOnce] -"},
+		"the attributes of the volume":        {last(claim("c"), volume("v", attributes("gold"))), "write claim c Bound 10Gi [ReadWriteOnce] gold"},
 		"a volume without a size is no volume": {last(claim("c"), volume("v", func(pv *corev1.PersistentVolume) { pv.Spec.Capacity = nil })),
 			"bind volume v to claim ns/c: the volume has no storage capacity"},
 	} {

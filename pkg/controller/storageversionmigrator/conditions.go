@@ -2,6 +2,7 @@ package storageversionmigrator
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
@@ -67,5 +68,14 @@ func failure(m *migration, now time.Time, message string) *migration {
 	return with(m, now, storagemigrationv1beta1.MigrationFailed, metav1.ConditionTrue, reasonFailed, message)
 }
 
+// longestMessage is what the API server takes as the message of a condition, in bytes.
+const longestMessage = 32 * 1024
+
 // refusal is the message of a migration that failed for one object.
-func refusal(err error) string { return fmt.Sprintf("migration encountered unhandled error: %v", err) }
+func refusal(err error) string {
+	message := fmt.Sprintf("migration encountered unhandled error: %v", err)
+	if len(message) > longestMessage {
+		message = strings.ToValidUTF8(message[:longestMessage], "")
+	}
+	return message
+}

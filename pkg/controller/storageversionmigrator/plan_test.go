@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -259,5 +261,12 @@ func TestTheDefinitionIsToldFirst(t *testing.T) {
 				t.Errorf("wants %q", got)
 			}
 		})
+	}
+}
+
+func TestALongRefusalFitsIntoACondition(t *testing.T) {
+	message := refusal(errors.New(strings.Repeat("\u00e9", longestMessage)))
+	if len(message) > longestMessage || len(message) < longestMessage-1 || !utf8.ValidString(message) {
+		t.Errorf("%d bytes", len(message))
 	}
 }
