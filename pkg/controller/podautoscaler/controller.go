@@ -99,7 +99,8 @@ func (c *Controller) wake(change runner.Change[autoscalingv2.HorizontalPodAutosc
 	switch {
 	case change.New == nil:
 		autoscalers.Dec()
-		wake.Add(key) // to be forgotten
+		c.selectors.forget(key) // others look at it before it is the turn of this key
+		wake.Add(key)           // to be forgotten
 	case change.Old != nil:
 		wake.AddAfter(key, c.period)
 	case change.Initial:

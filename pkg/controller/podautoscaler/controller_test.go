@@ -412,6 +412,12 @@ func TestTwoAutoscalersOfTheSamePods(t *testing.T) {
 	if got := w.told(); !slices.Equal(got, []string{"Warning AmbiguousSelector " + want, "Warning FailedComputeMetricsReplicas " + want}) {
 		t.Errorf("got %q", got)
 	}
+	// It is alone as soon as the other one is gone, which may be long before the other's turn.
+	w.wake(runner.Change[autoscalingv2.HorizontalPodAutoscaler]{Old: autoscaler()}, wakes{new([]time.Duration)})
+	w.look("second")
+	if got := w.told(); slices.ContainsFunc(got, func(event string) bool { return strings.Contains(event, "AmbiguousSelector") }) {
+		t.Errorf("got %q", got)
+	}
 	w.target.is.Status.Selector = ""
 	w.look("web")
 	if got := w.told(); !slices.Equal(got, []string{"Warning SelectorRequired selector is required", "Warning FailedComputeMetricsReplicas selector is required"}) {

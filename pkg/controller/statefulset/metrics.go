@@ -63,8 +63,10 @@ func (o observed) gauges(r act.Results, now time.Time) []act.Count {
 }
 
 // forgetMetrics drops what was shown of a set that is gone.
-func forgetMetrics(set *appsv1.StatefulSet) {
-	labels := map[string]string{setLabels[0]: set.Namespace, setLabels[1]: set.Name, setLabels[2]: string(set.Spec.PodManagementPolicy)}
-	mostUnavailable.Delete(labels)
-	unavailableNow.Delete(labels)
+func forgetMetrics(set Key) {
+	for _, policy := range []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement} {
+		labels := map[string]string{setLabels[0]: set.Namespace, setLabels[1]: set.Name, setLabels[2]: string(policy)}
+		mostUnavailable.Delete(labels)
+		unavailableNow.Delete(labels)
+	}
 }

@@ -50,6 +50,7 @@ type observed struct {
 func (c *Controller) observe(_ context.Context, key Key) (observed, error) {
 	set, err := c.sets.StatefulSets(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
+		forgetMetrics(key)
 		return observed{}, reconcile.ErrAbsent
 	}
 	if err != nil {

@@ -26,9 +26,6 @@ func (c *Controller) watch(sets, pods, claims toolscache.SharedInformer) error {
 
 func (c *Controller) setChanged(change runner.Change[appsv1.StatefulSet], wake runner.Wake[Key]) {
 	set := change.Now()
-	if change.New == nil {
-		forgetMetrics(set)
-	}
 	wake.Add(Key{Namespace: set.Namespace, Name: set.Name})
 }
 
