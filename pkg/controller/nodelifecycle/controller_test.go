@@ -2,6 +2,7 @@ package nodelifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -179,6 +180,29 @@ func TestASilentNodeAndItsPods(t *testing.T) {
 	r.do(monitorPass, target{node: "a"}, target{node: "b"})
 	equal(t, "writes once all is said", r.writes(), nil)
 	equal(t, "events once all is said", r.recorded(), nil)
+}
+
+func TestAPodThatCouldNotBeMarkedHasNoEvent(t *testing.T) {
+	r := newRig(t, node("a", ready("True")), node("b", ready("True")), podOn("p", "a"))
+	r.do(monitorPass, target{node: "a"}, target{node: "b"})
+	r.elapse(51 * time.Second)
+	r.cache(node("b", ready("True"), beat(noon.Add(50*time.Second))))
+	r.do(monitorPass, target{node: "a"}, target{node: "b"})
+	r.recorded()
+	refused := true
+	r.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return refused, nil, apierrors.NewForbidden(corev1.Resource("pods"), "p", errors.New("not now"))
+	})
+	keys := r.podKeys()
+	for _, want := range [][]string{nil, {"Warning NodeNotReady Node is not ready"}} {
+		for _, key := range keys {
+			if got := r.podRunner.Reconcile(context.Background(), key); (got.Err() != nil) != refused {
+				t.Errorf("refused: %t, got %v", refused, got.Err())
+			}
+		}
+		equal(t, "events", r.recorded(), want)
+		refused = false
+	}
 }
 
 func TestPodsAreMarkedOnceTheSilenceOfTheirNodeIsWritten(t *testing.T) {

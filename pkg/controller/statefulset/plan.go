@@ -59,9 +59,8 @@ func (o observed) revise(now time.Time) act.Plan {
 		return act.Plan{Why: "the pod template cannot be read", Err: err}
 	case e.latest != nil:
 		return o.from(e.latest, now)
-	case o.set.DeletionTimestamp != nil && o.set.Status.ObservedGeneration == o.set.Generation:
-		// The history was there and goes with the set: to make it again would hold up
-		// whoever deletes the set after what it owns.
+	case o.historyGoes():
+		// To make it again would hold up whoever deletes the set after what it owns.
 		o.current.name, o.update.name = o.set.Status.CurrentRevision, o.set.Status.UpdateRevision
 		return o.proceed(now)
 	case e.renumber != nil:
@@ -143,6 +142,13 @@ func (o observed) report(c change, r act.Results) act.Step {
 		Of: o.set, Set: put(status),
 		Again: true, MayWait: failed == nil && underWay(o.set, status),
 	}
+}
+
+// historyGoes reports whether the history was there and goes with the set: it was seen at
+// this generation, or nothing is left of it. The deletion raises the generation.
+func (o observed) historyGoes() bool {
+	return o.set.DeletionTimestamp != nil &&
+		(o.set.Status.ObservedGeneration == o.set.Generation || len(o.history) == 0 && o.set.Status.UpdateRevision != "")
 }
 
 // explain says in numbers how far the set has come, and what is done or waited for.

@@ -98,6 +98,16 @@ func TestOnlyADeletionThatTookPlaceIsCounted(t *testing.T) {
 	}
 }
 
+// The duration is from when the pod was to go, in seconds.
+func TestHowLateAnEvictionIs(t *testing.T) {
+	p := plan(observed{key: key, pod: pod(tolerateFor("a", 5)), in: surroundings{taints: []corev1.Taint{taint("a")}}, booked: &appointment{uid: "uid-p", at: noon}}, noon.Add(2*time.Second))
+	p = p.Then(act.Results{{Step: act.Patch{Of: pod(tolerateFor("a", 5))}, Became: act.Done}})
+	counts := p.Counts(act.Results{{Step: act.Delete{Of: pod(tolerateFor("a", 5))}, Became: act.Done}})
+	if len(counts) != 2 || counts[1].Observes != podDeletionSeconds || !counts[1].Since.Equal(noon) {
+		t.Errorf("counts %+v", counts)
+	}
+}
+
 func TestDecide(t *testing.T) {
 	in := func(taints ...corev1.Taint) surroundings { return surroundings{taints: taints} }
 	booked := func(at time.Duration) *appointment { return &appointment{uid: "uid-p", at: noon.Add(at)} }
