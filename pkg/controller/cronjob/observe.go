@@ -8,7 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -54,7 +54,7 @@ func (c *Controller) observe(ctx context.Context, key types.NamespacedName) (obs
 func (c *Controller) alive(ctx context.Context, o observed) (map[types.UID]bool, error) {
 	found := map[types.UID]bool{}
 	for _, ref := range missing(&o.cron.Status, o.jobs) {
-		if ref.Name == "" || len(path.IsValidPathSegmentName(ref.Name)) > 0 {
+		if ref.Name == "" || len(content.IsPathSegmentName(ref.Name)) > 0 {
 			continue // somebody has written it: no Job has such a name
 		}
 		job := &batchv1.Job{}

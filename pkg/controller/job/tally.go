@@ -204,9 +204,7 @@ func (t *tally) countIndexes() {
 	done := t.view.done
 	succeeded := int32(done.total())
 	if !ptr.Equal(t.view.job.Spec.Completions, t.view.job.Spec.Parallelism) {
-		// Indexes beyond the completions went uncounted; the API server takes a lower number
-		// only while the two are the same.
-		succeeded = max(succeeded, t.status.Succeeded)
+		succeeded = max(succeeded, t.status.Succeeded) // else the API server refuses a lower number
 	}
 	t.status.Succeeded = set(t, t.status.Succeeded, succeeded)
 	t.status.CompletedIndexes = set(t, t.status.CompletedIndexes, done.String())
