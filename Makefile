@@ -197,7 +197,7 @@ bench: tools build ## the same work on the original and on ours, small sizes: _o
 	$(OUT)/bin/bench -quick -floor -timeout 30m
 
 .PHONY: bench-full
-bench-full: tools build ## the same with sizes that matter; an hour or two
+bench-full: tools build ## the same with sizes that matter, three rounds; some hours
 	$(GO) build -o $(OUT)/bin/bench ./test/bench
 	$(OUT)/bin/bench -floor -rounds 3 -timeout 5h
 
@@ -234,5 +234,5 @@ kit-sum: ## put the checksums of the kit at HEAD into go.sum, before a release i
 	@hack/tidy.sh . -sums $(OUT)/kit.sum
 
 .PHONY: clean
-clean: stop ## stop the cluster and remove what was built, except the tools
+clean: stop ## stop the cluster, and remove it and the binaries that were built
 	rm -rf $(OUT)/bin $(OUT)/cluster

@@ -8,6 +8,9 @@
 // When the process stops, it lets the writes under way finish, and sends none after
 // them; nor does it send one when the lease may be lost (Finishing).
 //
+// It refuses what is withheld (Withholding), and in a shadow all that is not a read
+// (ReadOnly). The rates of its clients can be changed while they run (Rates).
+//
 // It makes the watches of the caches cheap (Batched): busy connections are read at
 // intervals, those that bring heartbeats at longer ones.
 //

@@ -2,5 +2,6 @@
 // cannot say: several processes, an API server that goes away, the flags of a
 // kubeadm control plane.
 //
-// The tests run one after the other: they measure times on a small machine.
+// Tests that mostly wait run side by side; those that measure times run one after the
+// other.
 package integration

@@ -5,5 +5,5 @@
 // the condition Approved, through the approval subresource, to requests for the
 // signer kubernetes.io/kube-apiserver-client-kubelet that nobody has decided on. It
 // never denies: a request whose requestor may not have one stays for a human, and
-// is asked about again after growing pauses, since roles change.
+// is asked about again at growing intervals, since roles change.
 package csrapproving

@@ -19,9 +19,10 @@
 //
 // A group that cannot be discovered and a kind that cannot be read hold the
 // namespaces, and nothing else: all other kinds are deleted. They are asked again
-// at once, then ever more rarely up to every five seconds, for all namespaces
-// together, and wake those that they held. Surveys and probes are keys of the queue
-// like namespaces, "*survey" and "*probe", shown at the debug endpoint.
+// after 0.1 s, then ever more rarely up to every five seconds, and every fifteen
+// after five minutes, for all namespaces together, and wake those that they held.
+// Surveys and probes are keys of the queue like namespaces, "*survey" and
+// "*probe", shown at the debug endpoint.
 //
 // Where to look: plan.go has what is done about a namespace, empty.go how a kind is
 // listed and deleted, outcome.go and conditions.go what is said of it, all of them

@@ -425,6 +425,23 @@ func TestTwoAutoscalersOfTheSamePods(t *testing.T) {
 	}
 }
 
+func TestTheSeriesEndsWithTheAutoscaler(t *testing.T) {
+	register()
+	desiredReplicas.Reset()
+	w := newTest(t, 2, autoscaler())
+	w.look("web")
+	if got := wanted(t); got < 0 {
+		t.Fatal("there is no series")
+	}
+	if err := w.hpas.Delete(autoscaler()); err != nil {
+		t.Fatal(err)
+	}
+	w.look("web")
+	if got := wanted(t); got >= 0 {
+		t.Errorf("an autoscaler that is gone wants %v", got)
+	}
+}
+
 func TestWhenAnAutoscalerIsLookedAt(t *testing.T) {
 	w := newTest(t, 2)
 	var queued []time.Duration

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
@@ -136,6 +137,22 @@ func TestErrorsOfWrites(t *testing.T) {
 				t.Errorf("got %v, want an error: %v", got, tc.fail)
 			}
 		})
+	}
+}
+
+func TestADeletionIsOfTheVersionThatWasSeen(t *testing.T) {
+	sv, client := version("b=v1"), fake.NewClientset()
+	sv.ResourceVersion = "7"
+	if err := client.Tracker().Add(sv); err != nil {
+		t.Fatal(err)
+	}
+	if err := world(t, client, sv).byVersion.Reconcile(t.Context(), sv.Name).Err(); err != nil {
+		t.Fatal(err)
+	}
+	actions := client.Actions()
+	last, is := actions[len(actions)-1].(clienttesting.DeleteActionImpl)
+	if !is || last.DeleteOptions.Preconditions == nil || ptr.Deref(last.DeleteOptions.Preconditions.ResourceVersion, "") != "7" {
+		t.Errorf("sent %v", actions)
 	}
 }
 
