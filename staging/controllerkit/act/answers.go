@@ -59,7 +59,11 @@ func (h *hand) unlessGone(ctx context.Context, events Events, of client.Object, 
 	if !apierrors.IsNotFound(err) {
 		return h.failed(events, err)
 	}
-	live, failed := h.writes.still(ctx, h.resource(of), of, err)
+	look := h.writes.still
+	if of.GetDeletionTimestamp() != nil { // that it is on its way out was known before
+		look = h.writes.there
+	}
+	live, failed := look(ctx, h.resource(of), of, err)
 	switch {
 	case failed != nil:
 		return h.failed(events, failed)

@@ -77,6 +77,7 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 	needed := remove
 	needed.Required = true
 	update := Update{Object: unlabeled("a")}
+	updateGoing := Update{Object: leaving("a")}
 	sure := update
 	sure.Required = true
 	adopt := Adopt{Child: pod("a"), Owner: owner(), Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Selector: selector}
@@ -123,6 +124,8 @@ func TestWhatBecomesOfAStep(t *testing.T) {
 		"updated":                  {update, pod("a"), nil, Done, "", true},
 		"update refused":           {update, pod("a"), conflict, Refused, "", false},
 		"nothing to update":        {update, nil, notFound, WasGone, "", false},
+		"update of what goes":      {updateGoing, leaving("a"), notFound, Refused, "", false},
+		"what goes is gone":        {updateGoing, nil, notFound, WasGone, "", false},
 		"nothing to update, amiss": {sure, nil, notFound, Refused, "", false},
 		"perhaps deleted":          {remove, pod("a"), lost, Uncertain, "Warning NotGone Left: " + lost.Error(), true},
 		"patched":                  {patch, pod("a"), nil, Done, "", true},
