@@ -310,7 +310,7 @@ func TestWhatWakes(t *testing.T) {
 		"endpoints written later wake none":                   {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{Old: settled(), New: settled()}, w) }, ""},
 		"endpoints that are deleted are put back":             {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{Old: settled()}, w) }, "shop/web"},
 		"those that have no service are not":                  {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{Old: alone}, w) }, ""},
-		"its own that appear without a service are looked at": {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: late}, w) }, "shop/by-hand"},
+		"its own that appear without a service are looked at": {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: late}, w) }, "shop/by-hand after 1m0s"},
 		"those of someone else are not":                       {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: alone}, w) }, ""},
 		"endpoints that someone creates wake none":            {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: settled()}, w) }, ""},
 		"a pod that changes nothing visible is quiet":         {func(w wake) { s.onPod(runner.Change[corev1.Pod]{Old: pod(1), New: pod(1)}, w) }, ""},

@@ -14,5 +14,5 @@
 // Endpoints have no owner reference, so those of a Service that is gone are
 // deleted here; after a start that holds for all Endpoints without a Service
 // except those that are a leader-election record, and at any time for its own
-// that appear without one.
+// that are without one a minute after they appeared.
 package endpoints

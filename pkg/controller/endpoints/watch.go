@@ -3,6 +3,8 @@ package endpoints
 //lint:file-ignore SA1019 the old API is what this controller keeps
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -12,6 +14,10 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/services"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
+
+// beforeService is how long Endpoints may be there before their Service: a restore makes
+// them in this order, and they may be written by hand.
+const beforeService = time.Minute
 
 // wake queues keys of this controller.
 type wake = runner.Wake[types.NamespacedName]
@@ -51,7 +57,10 @@ func (c *Controller) onEndpoints(change runner.Change[corev1.Endpoints], w wake)
 	_, elects := endpoints.Annotations[resourcelock.LeaderElectionRecordAnnotationKey]
 	_, served, err := c.services.GetByKey(key.String())
 	late := change.Old == nil && !served && err == nil && endpoints.Labels[LabelManagedBy] == ManagedBy
-	if change.New == nil && (served || err != nil) || (change.Initial || late) && !elects {
+	switch {
+	case change.New == nil && (served || err != nil) || change.Initial && !elects:
 		c.spacing.AtOnce(w).Add(key)
+	case late && !elects:
+		w.AddAfter(key, beforeService)
 	}
 }
