@@ -12,6 +12,7 @@ import (
 	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
@@ -32,6 +33,8 @@ const (
 	// them, thousands at a time; each write waits for its answer most of the time.
 	nodeWorkers = 32
 	podWorkers  = 64
+	// firstRetry is when the status of a pod that could not be written is tried again.
+	firstRetry = 100 * time.Millisecond
 	// shortestPeriod keeps a monitor period of zero from turning into a busy loop.
 	shortestPeriod = 100 * time.Millisecond
 	// readTimeout is how long a pass waits for live leases.
@@ -94,6 +97,12 @@ type Controller struct {
 	cluster *cluster
 }
 
+// podRetries has each pod whose status could not be written tried again within a monitor
+// period, however many there are.
+func podRetries(period time.Duration) workqueue.TypedRateLimiter[types.NamespacedName] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](min(firstRetry, period), period)
+}
+
 // New returns a controller that is not running yet. The events of its hand are to
 // carry EventComponent as their source; of the leases it reads those in
 // kube-node-lease, with live as well.
@@ -122,8 +131,11 @@ func New(nodes coreinformers.NodeInformer, pods coreinformers.PodInformer, lease
 		Caches: reconcile.Caches{corev1.Resource("nodes"): c.nodes},
 	}, c.observe, observed.plan)
 	c.podRunner = reconcile.New(reconcile.Options[types.NamespacedName]{
-		Runner: runner.Options[types.NamespacedName]{Name: Name + "-pods", Queue: podQueue, Workers: podWorkers},
-		Hand:   hand, Name: Name,
+		Runner: runner.Options[types.NamespacedName]{
+			Name: Name + "-pods", Queue: podQueue, Workers: podWorkers,
+			RateLimiter: podRetries(c.period),
+		},
+		Hand: hand, Name: Name,
 		Caches: reconcile.Caches{corev1.Resource("pods"): c.pods},
 	}, c.observePod, planPod)
 	c.Group = runner.NewGroup(Name, c.nodeRunner, c.podRunner)

@@ -182,6 +182,22 @@ func TestASilentNodeAndItsPods(t *testing.T) {
 	equal(t, "events once all is said", r.recorded(), nil)
 }
 
+// Pods of a lost zone whose status cannot be written for a while do not queue for their
+// next try behind each other, and none waits for longer than a monitor period.
+func TestHowPodsAreTriedAgain(t *testing.T) {
+	retries := podRetries(5 * time.Second)
+	for i := range 3000 {
+		if wait := retries.When(types.NamespacedName{Name: fmt.Sprint(i)}); wait != firstRetry {
+			t.Fatalf("pod %d waits %s", i, wait)
+		}
+	}
+	for range 30 {
+		if wait := retries.When(types.NamespacedName{Name: "0"}); wait > 5*time.Second {
+			t.Fatalf("one pod waits %s", wait)
+		}
+	}
+}
+
 func TestAPodThatCouldNotBeMarkedHasNoEvent(t *testing.T) {
 	r := newRig(t, node("a", ready("True")), node("b", ready("True")), podOn("p", "a"))
 	r.do(monitorPass, target{node: "a"}, target{node: "b"})
