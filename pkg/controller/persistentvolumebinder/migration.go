@@ -97,8 +97,8 @@ func finalizersFor(pv *corev1.PersistentVolume, by string) []string {
 	if pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
 		return without(finalizers, deletionProtection)
 	}
-	if slices.Contains(finalizers, deletionProtection) {
-		return finalizers
+	if pv.DeletionTimestamp != nil || slices.Contains(finalizers, deletionProtection) {
+		return finalizers // the API server takes no new one of what is being deleted
 	}
 	return append(slices.Clone(finalizers), deletionProtection)
 }

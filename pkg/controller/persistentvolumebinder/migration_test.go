@@ -34,6 +34,7 @@ func TestWhatMigrationAsksOfAVolume(t *testing.T) {
 		"a migrated plugin made it":               {volume("v", finalizers("a", deletionProtection), provisionedByName("kubernetes.io/aws-ebs")), "{ebs.csi.aws.com,a}"},
 		"and that is said":                        {volume("v", finalizers(externalProtection), provisionedByName("kubernetes.io/aws-ebs"), noted(volumehelpers.AnnMigratedTo, "ebs.csi.aws.com")), ""},
 		"a plugin made it, and it is deleted":     {volume("v", policy(deletePolicy), provisionedByName("kubernetes.io/host-path")), "{kubernetes.io/pv-controller}"},
+		"a plugin made it, and it is going":       {volume("v", ending, policy(deletePolicy), finalizers("a"), provisionedByName("kubernetes.io/host-path")), ""},
 		"a plugin made it, and it is protected":   {volume("v", policy(deletePolicy), finalizers(deletionProtection), provisionedByName("kubernetes.io/host-path")), ""},
 		"a plugin made it, and it is retained":    {volume("v", finalizers(deletionProtection, "a"), provisionedByName("kubernetes.io/rbd")), "{a}"},
 		"a plugin made it, and it is recycled":    {volume("v", policy(recyclePolicy), finalizers(deletionProtection), provisionedByName("kubernetes.io/nfs")), "{}"},

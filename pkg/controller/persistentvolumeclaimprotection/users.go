@@ -2,6 +2,7 @@ package persistentvolumeclaimprotection
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
@@ -45,12 +46,17 @@ func first(claim *corev1.PersistentVolumeClaim, of []*corev1.Pod, uses func(*cor
 }
 
 // holds reports whether a pod with a node uses the claim. One that is deleted without a
-// grace period does not hold the claims that it owns: it may wait for them.
+// grace period does not hold the claims that it owns, nor those that a StatefulSet has
+// handed to it: it may wait for them.
 func holds(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 	if pod.Spec.NodeName == "" {
 		return false
 	}
-	return names(pod, claim) || owns(pod, claim) && !forced(pod)
+	mine := owns(pod, claim)
+	if forced(pod) && (mine || metav1.IsControlledBy(claim, pod)) {
+		return false
+	}
+	return mine || names(pod, claim)
 }
 
 // forced reports whether the pod is being deleted without a grace period.

@@ -11,6 +11,7 @@ func TestWhoUsesAClaim(t *testing.T) {
 	data := claim("data")
 	own := pod("web", scratch("tmp"))
 	owned := ownedBy(claim("web-tmp"), own)
+	handed := ownedBy(claim("data"), pod("web", naming("data"))) // a StatefulSet gives the claims of a pod that goes to the pod
 	endless := deleted(own.DeepCopy(), 0)
 	endless.DeletionGracePeriodSeconds = nil
 	for name, tc := range map[string]struct {
@@ -36,7 +37,11 @@ func TestWhoUsesAClaim(t *testing.T) {
 		"the owner without a node":                      {unscheduled(own.DeepCopy()), owned, false, true},
 		"a pod of the owner's name":                     {renewed(own.DeepCopy()), owned, false, false},
 		"a claim that only has the ephemeral name":      {own, claim("web-tmp"), false, false},
-		"a pod that also names the claim that it has":   {deleted(pod("web", scratch("tmp"), naming("web-tmp")), 0), owned, true, true},
+		"a pod that also names the claim that it has":   {deleted(pod("web", scratch("tmp"), naming("web-tmp")), 0), owned, false, true},
+		"a pod that was handed a claim of its set":      {pod("web", naming("data")), handed, true, true},
+		"that ends":                              {deleted(pod("web", naming("data")), 30), handed, true, true},
+		"that is forced off its node":            {deleted(pod("web", naming("data")), 0), handed, false, true},
+		"another of its name that is forced off": {renewed(deleted(pod("web", naming("data")), 0)), handed, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := holder(tc.claim, []*corev1.Pod{tc.pod}) != ""; got != tc.holds {
