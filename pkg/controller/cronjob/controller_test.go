@@ -203,6 +203,10 @@ func TestSteps(t *testing.T) {
 			if !tc.failed && result.After() != tc.after {
 				t.Errorf("again after %s", result.After())
 			}
+			// The next start does not wait for the backoff of one that failed.
+			if tc.failed && strings.HasPrefix(tc.did, "create") && (result.After() == 0 || result != result.Due()) {
+				t.Error("it is not looked at again for the next start")
+			}
 			if got := r.Requests(); got != tc.did {
 				t.Errorf("did %s", got)
 			}

@@ -66,7 +66,7 @@ func (d draft) deletion(job *batchv1.Job, optional bool) act.Step {
 
 // goOn records the events that there are, and starts what is due.
 func (d draft) goOn() act.Plan {
-	p := act.Plan{Why: d.sentence(), Status: d.report, RequeueAt: d.next}
+	p := act.Plan{Why: d.sentence(), Status: d.report, RequeueAt: d.next, Due: true}
 	if d.start != nil {
 		p = d.replace(d.start.replace)
 	}
@@ -121,7 +121,7 @@ func (d draft) create() act.Plan {
 			Object: job, MayExist: true, Same: func(live client.Object) bool { return metav1.IsControlledBy(live, d.cron) },
 			Events: act.Events{On: d.cron, DoneReason: "SuccessfulCreate", Done: "Created job %s", FailedReason: "FailedCreate", Failed: "Error creating job: %v"},
 		}),
-		Status: d.report, RequeueAt: d.next,
+		Status: d.report, RequeueAt: d.next, Due: true,
 		Counts: func(r act.Results) (counts []act.Count) {
 			for _, made := range act.Succeeded[act.Create](r) {
 				counts = append(counts, act.Count{Observes: creationSkew, Value: made.Object.GetCreationTimestamp().Sub(d.start.at).Seconds()})
@@ -129,7 +129,7 @@ func (d draft) create() act.Plan {
 			return counts
 		},
 		Else: func(r act.Results) act.Plan {
-			p := act.Plan{Why: "Job " + job.Name + " could not be made", Status: d.report, RequeueAt: d.next}
+			p := act.Plan{Why: "Job " + job.Name + " could not be made", Status: d.report, RequeueAt: d.next, Due: true}
 			switch last := r[len(r)-1]; {
 			case last.Became == act.Ending:
 				p.Why = "the namespace is being deleted"

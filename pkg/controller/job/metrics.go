@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -60,10 +61,16 @@ func (o observed) ended(action string, failed bool) []act.Count {
 
 // endedAmiss counts the end of a turn if one of these results is a failure.
 func (o observed) endedAmiss(action string, own act.Results) []act.Count {
-	if _, err := own.Failed(); err == nil {
+	if !amiss(own) {
 		return nil
 	}
 	return o.ended(action, true)
+}
+
+// amiss reports whether a step failed. One that is on hold has not.
+func amiss(own act.Results) bool {
+	_, err := slices.DeleteFunc(slices.Clone(own), func(r act.Result) bool { return r.Became == act.OnHold }).Failed()
+	return err != nil
 }
 
 // countStatuses counts what the statuses that were written say.
@@ -121,7 +128,7 @@ func (t *tally) countHandled() (counts []act.Count) {
 // countCreations counts the pods that were made and those that were refused.
 func (v *view) countCreations(own act.Results) (counts []act.Count) {
 	for _, result := range own {
-		if _, is := result.Step.(act.Create); is && (result.Became == act.Done || result.Err != nil) {
+		if _, is := result.Step.(act.Create); is && result.Became != act.OnHold && (result.Became == act.Done || result.Err != nil) {
 			status := map[bool]string{true: "succeeded", false: "failed"}[result.Err == nil]
 			counts = append(counts, act.Count{Adds: createdPods.WithLabelValues(v.reasonOf(), status), Value: 1})
 		}

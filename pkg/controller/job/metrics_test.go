@@ -11,6 +11,8 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 func TestACreationIsCountedOnce(t *testing.T) {
@@ -81,6 +83,18 @@ func TestIndexesAreCountedByHowTheyEnd(t *testing.T) {
 			check(t, fmt.Sprint(got), tc.want)
 		})
 	}
+}
+
+// What waits for its turn, or is paused, has not failed.
+func TestWhatIsOnHoldIsNoFailure(t *testing.T) {
+	held := act.Result{Step: act.Create{Object: newPodOf("a")}, Became: act.OnHold, Err: denied}
+	refused := held
+	refused.Became = act.Refused
+	v := look(newJob(1), nil, streak{}, noon)
+	check(t, amiss(act.Results{held}), false)
+	check(t, amiss(act.Results{held, refused}), true)
+	check(t, len(v.countCreations(act.Results{held})), 0)
+	check(t, len(v.countCreations(act.Results{held, refused})), 1)
 }
 
 func TestATurnIsCountedByHowItEnds(t *testing.T) {

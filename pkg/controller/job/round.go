@@ -121,8 +121,8 @@ func (r round) carried(results act.Results) carried {
 func (r round) note(results act.Results) act.Plan {
 	t := begin(r.view, r.carried(results))
 	_, err := results.Failed()
-	failing := err != nil
-	status := act.Status{Of: r.job, Set: put(t.status), Tell: t.events, MayWait: t.minor && !failing}
+	failing := amiss(results)
+	status := act.Status{Of: r.job, Set: put(t.status), Tell: t.events, MayWait: t.minor && err == nil}
 	switch nothingToCount := t.conclusion == nil && len(t.release) == 0; {
 	case nothingToCount && !t.changed:
 		return act.Plan{Why: r.change.why, RequeueAfter: r.change.wait, Due: true, Counts: r.counts(failing)}
@@ -188,8 +188,7 @@ func (r round) count(t *tally, job *batchv1.Job, failing bool) act.Plan {
 // counts is what the last plan of a turn counts; failing: one before it failed.
 func (r round) counts(failing bool) func(act.Results) []act.Count {
 	return func(own act.Results) []act.Count {
-		_, err := own.Failed()
-		return append(countStatuses(own), r.ended(r.change.action, failing || err != nil)...)
+		return append(countStatuses(own), r.ended(r.change.action, failing || amiss(own))...)
 	}
 }
 

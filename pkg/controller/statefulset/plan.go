@@ -127,7 +127,8 @@ func (o observed) proceed(now time.Time) act.Plan {
 func (o observed) report(c change, r act.Results) act.Step {
 	status := c.status
 	for _, result := range r {
-		if result.Became == act.Done || result.Became == act.WasGone {
+		_, deletes := result.Step.(act.Delete)
+		if deletes && (result.Became == act.Done || result.Became == act.WasGone) {
 			if pod, is := result.Step.About().(*corev1.Pod); is && slices.Contains(c.leaving, pod) {
 				status.CurrentReplicas--
 			}

@@ -177,7 +177,8 @@ func TestAnUpdateIsCountedAtOnce(t *testing.T) {
 	other := act.Result{Step: act.Delete{Of: newTestPod(7, at("r2"))}, Became: act.Done}
 	for became, want := range map[act.Outcome]int32{act.Done: 1, act.WasGone: 1, act.Refused: 2, act.Uncertain: 2, act.OnHold: 2} {
 		set := newSet(2)
-		o.report(c, act.Results{other, {Step: act.Delete{Of: c.leaving[0]}, Became: became}}).(act.Status).Set(set)
+		repaired := act.Result{Step: act.Patch{Of: c.leaving[0]}, Became: act.Done}
+		o.report(c, act.Results{other, repaired, {Step: act.Delete{Of: c.leaving[0]}, Became: became}}).(act.Status).Set(set)
 		if got := set.Status; got.CurrentReplicas != want || got.Replicas != 2 {
 			t.Errorf("a deletion that is %s: %+v", became, got)
 		}
