@@ -9,10 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	endpointsliceutil "k8s.io/endpointslice/util"
 	utilnet "k8s.io/utils/net"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/services"
 )
@@ -200,13 +200,20 @@ func differ(has, want []discoveryv1.Endpoint) (c changes) {
 		switch old := there[id]; {
 		case old == nil:
 			c.added++
-		case !equality.Semantic.DeepEqual(old, &want[i]):
+		case !same(old, &want[i]):
 			c.updated++
 		}
 		delete(there, id)
 	}
 	c.removed += len(there)
 	return c
+}
+
+// same reports whether an endpoint is as it is wanted. The version of its target, hints and
+// old topology do not count, as with the original.
+func same(old, want *discoveryv1.Endpoint) bool {
+	return slices.Equal(old.Addresses, want.Addresses) && ptr.Equal(old.Hostname, want.Hostname) &&
+		endpointsliceutil.EndpointsEqualBeyondHash(old, want)
 }
 
 func endpointIdentity(e *discoveryv1.Endpoint) identity {
