@@ -56,7 +56,12 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	if err == nil {
 		return answered
 	}
-	fmt.Fprintln(errOut, "error:", err)
+	for i, line := range strings.Split(err.Error(), "\n") {
+		if i == 0 {
+			line = "error: " + line
+		}
+		fmt.Fprintln(errOut, printable(line))
+	}
 	if errors.As(err, &questionError{}) || strings.HasPrefix(err.Error(), "unknown command") {
 		return badQuestion
 	}

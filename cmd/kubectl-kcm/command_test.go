@@ -10,9 +10,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/why"
 )
@@ -126,6 +128,27 @@ func TestWhatAControllerDoesIsPrinted(t *testing.T) {
 				t.Errorf("in trouble: %t\n%s\nwant\n%s", inTrouble(tc.c), out.String(), tc.says)
 			}
 		})
+	}
+}
+
+// What users have written cannot command the terminal of who asks.
+func TestControlCharactersAreShownAndNotObeyed(t *testing.T) {
+	const evil = "x\x1b[2J\r\n\u009b"
+	a := blocked
+	a.Sentence = evil
+	a.Objects = slices.Clone(a.Objects)
+	a.Objects[0].Name, a.Objects[0].Sentence, a.Objects[0].Facts = evil, evil, []string{evil}
+	a.Objects[0].Controllers = []why.Controller{{Name: "c", Why: evil, Failures: 1, LastError: evil}}
+	var got strings.Builder
+	if err := printText(&got, &a); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsFunc(got.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
+		t.Errorf("printed %q", got.String())
+	}
+	_, _, errOut := play(t, "why", "deployment/web", "--"+evil)
+	if strings.ContainsFunc(errOut, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
+		t.Errorf("complained %q", errOut)
 	}
 }
 

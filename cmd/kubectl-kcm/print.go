@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -15,13 +16,13 @@ import (
 // chain, and what the controllers of the object itself and of those in trouble do.
 func printText(to io.Writer, a *why.Answer) error {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s\n\n", a.Sentence)
+	printf(&out, "%s\n\n", a.Sentence)
 	for _, o := range a.Objects {
 		in := strings.Repeat("  ", o.Depth-a.Objects[0].Depth)
-		fmt.Fprintf(&out, "%s%-11s  %s %s: %s\n", in, o.Verdict, o.Kind, o.Name, o.Sentence)
+		printf(&out, "%s%-11s  %s %s: %s\n", in, o.Verdict, o.Kind, o.Name, o.Sentence)
 		if o.Depth == 0 {
 			for _, fact := range o.Facts {
-				fmt.Fprintf(&out, "%s  %s\n", in, fact)
+				printf(&out, "%s  %s\n", in, fact)
 			}
 		}
 		for _, c := range o.Controllers {
@@ -31,7 +32,7 @@ func printText(to io.Writer, a *why.Answer) error {
 		}
 		for _, left := range a.LeftOut {
 			if left.Owner == (why.Owner{Kind: o.Kind, Name: o.Name}) {
-				fmt.Fprintf(&out, "%s  and %d more of kind %s, the worst of them %s\n", in, left.Count, left.Kind, left.Verdict)
+				printf(&out, "%s  and %d more of kind %s, the worst of them %s\n", in, left.Count, left.Kind, left.Verdict)
 			}
 		}
 	}
@@ -39,19 +40,39 @@ func printText(to io.Writer, a *why.Answer) error {
 		if n == 0 {
 			out.WriteString("\nKnown, with a similar name:\n")
 		}
-		fmt.Fprintf(&out, "  %s\n", strings.TrimPrefix(near.Namespace+"/"+near.Name, "/"))
+		printf(&out, "  %s\n", strings.TrimPrefix(near.Namespace+"/"+near.Name, "/"))
 	}
 	by := strings.TrimSpace("the manager " + a.Process.Identity)
 	if a.Process.Shadow {
 		by = "a shadow (it writes nothing, and says what its controllers would do)"
 	}
-	fmt.Fprintf(&out, "\nAnswered by %s", by)
+	printf(&out, "\nAnswered by %s", by)
 	if !a.Process.Since.IsZero() {
-		fmt.Fprintf(&out, ", which has looked for %s", duration.HumanDuration(a.At.Sub(a.Process.Since)))
+		printf(&out, ", which has looked for %s", duration.HumanDuration(a.At.Sub(a.Process.Since)))
 	}
 	out.WriteString(".\n")
 	_, err := io.WriteString(to, out.String())
 	return err
+}
+
+// printf writes to a terminal. Texts of an answer hold what users have written, in which
+// control characters are shown and not obeyed.
+func printf(to io.Writer, format string, args ...any) {
+	for i, arg := range args {
+		if text, is := arg.(string); is {
+			args[i] = printable(text)
+		}
+	}
+	fmt.Fprintf(to, format, args...)
+}
+
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }
 
 // inTrouble reports whether a controller does not get on with an object.
@@ -60,12 +81,12 @@ func inTrouble(c why.Controller) bool {
 }
 
 func printController(to io.Writer, in string, c why.Controller, now time.Time) {
-	fmt.Fprintf(to, "%s%s: %s%s\n", in, c.Name, c.Why, next(c, now))
+	printf(to, "%s%s: %s%s\n", in, c.Name, c.Why, next(c, now))
 	for _, said := range [][2]string{
 		{"last error", c.LastError}, {"held back", c.Braked}, {"waits for its caches", strings.Join(c.WaitingFor, ", ")},
 	} {
 		if words := strings.Join(strings.Fields(said[1]), " "); words != "" {
-			fmt.Fprintf(to, "%s  %s: %s\n", in, said[0], words)
+			printf(to, "%s  %s: %s\n", in, said[0], words)
 		}
 	}
 }
