@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -129,7 +130,6 @@ func (c *Controller) readErrands(ctx context.Context, l *look, oldest time.Time)
 		l.errands = c.waiting.missing(l)
 		l.readings = make([]reading, len(l.errands))
 		for i, e := range l.errands {
-			l.readings[i] = nothingRead(e, errNotRead)
 			if earlier, ok := done[e.resource.gvr]; ok {
 				l.errands[i], l.readings[i] = earlier.errand, earlier.reading
 			}
@@ -141,6 +141,9 @@ func (c *Controller) readErrands(ctx context.Context, l *look, oldest time.Time)
 		})
 		contradicted := false
 		for i, e := range l.errands {
+			if l.readings[i].held == nil { // it ended before its turn
+				l.readings[i] = nothingRead(e, errNotRead)
+			}
 			if l.readings[i].unserved {
 				contradicted = true
 				continue
@@ -199,28 +202,25 @@ func (c *Controller) readAll(ctx context.Context, e errand) (reading, error) {
 // readCluster lists a kind in the whole cluster. It gives up, and is not done,
 // when that turns out to be more than the lists of each namespace.
 func (c *Controller) readCluster(ctx context.Context, e errand, limit int64) (got reading, done bool, err error) {
-	got = nothingRead(e, errNotRead)
-	held := make(map[string]tally, len(e.namespaces))
-	for _, name := range e.namespaces {
-		held[name] = tally{}
-	}
+	asked, held := sets.New(e.namespaces...), map[string]tally{}
 	next := ""
 	for pages := 1; ; pages++ {
 		found, err := c.page(ctx, "", e.resource, limit, next)
 		if err != nil {
-			return got, false, err
+			return nothingRead(e, errNotRead), false, err
 		}
 		for i := range found.Items {
-			if t, ok := held[found.Items[i].Namespace]; ok {
+			if name := found.Items[i].Namespace; asked.Has(name) {
+				t := held[name]
 				t.add(&found.Items[i])
-				held[found.Items[i].Namespace] = t
+				held[name] = t
 			}
 		}
 		if found.Continue == "" {
 			return allRead(held), true, nil
 		}
 		if !readOn(len(e.namespaces), pages, found.RemainingItemCount) {
-			return got, false, nil
+			return reading{}, false, nil
 		}
 		next, limit = found.Continue, pageSize
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -90,11 +89,9 @@ func nothingRead(e errand, err error) reading {
 	return r
 }
 
-// allRead is the reading of an errand when nothing failed.
-func allRead(held map[string]tally) reading {
-	maps.DeleteFunc(held, func(_ string, t tally) bool { return t.count == 0 })
-	return reading{held: held}
-}
+// allRead is the reading of an errand when nothing failed, by what the namespaces hold
+// that hold anything.
+func allRead(held map[string]tally) reading { return reading{held: held} }
 
 // wholesale reports whether to begin with a list of the cluster in place of one of
 // each namespace, and how many objects of it are no loss if there are too many.

@@ -62,7 +62,7 @@ func state(w *waiting, name string, latest *catalog) string {
 
 func TestAFirstLookIsForAllNewNamespaces(t *testing.T) {
 	w, known := waitingFor("a", "b"), served()
-	wake, blocked := conclude(w, known, true, map[string]reading{"configmaps": allRead(map[string]tally{"b": {count: 1, open: 1}, "a": {}})})
+	wake, blocked := conclude(w, known, true, map[string]reading{"configmaps": allRead(map[string]tally{"b": {count: 1, open: 1}})})
 	if !slices.Equal(wake, []string{"a", "b"}) || blocked {
 		t.Errorf("woken %v, blocked %v", wake, blocked)
 	}

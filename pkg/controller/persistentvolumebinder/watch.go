@@ -79,7 +79,9 @@ func (c *Controller) volumeChangedForClaims(change runner.Change[corev1.Persiste
 		return
 	}
 	c.pool.seen(pv)
-	c.wakeFor(pv)
+	if !change.Initial { // at the start every claim is looked at
+		c.wakeFor(pv)
+	}
 }
 
 func (c *Controller) volumeGone(pv *corev1.PersistentVolume) {

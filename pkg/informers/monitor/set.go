@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -142,10 +143,10 @@ func (s *Set) look(ctx context.Context) time.Duration {
 		s.discovered = s.o.Clock.Now()
 	}
 	s.mu.Unlock()
-	for id, resource := range changed {
+	for id := range changed {
 		logger.V(1).Info("The served resources changed", "resource", id, "served", found.resources[id].Kind != "")
-		s.call(resource)
 	}
+	s.call(slices.Collect(maps.Values(changed)))
 	if groupsChanged {
 		s.callAll()
 	}

@@ -13,6 +13,7 @@ import (
 // resource is answered as one that is not served.
 func (s *Set) settle(ctx context.Context) (well, absent bool) {
 	well = s.ready()
+	var changed []Resource
 	for _, w := range s.all() {
 		w.release()
 		state := w.state()
@@ -32,15 +33,17 @@ func (s *Set) settle(ctx context.Context) (well, absent bool) {
 		w.shown = state
 		s.mu.Unlock()
 		showState(state)
-		s.call(state.Resource)
+		changed = append(changed, state.Resource)
 	}
+	s.call(changed)
 	return well, absent
 }
 
-// call has those look who subscribed to a change of the resource's state.
-func (s *Set) call(r Resource) {
+// call has those look who subscribed to a change of the state of any of the resources, once:
+// they look at all of them.
+func (s *Set) call(changed []Resource) {
 	for _, f := range s.followers {
-		if f.interest.Served != nil && f.interest.Wants(r) {
+		if f.interest.Served != nil && slices.ContainsFunc(changed, f.interest.Wants) {
 			f.interest.Served()
 		}
 	}

@@ -235,7 +235,9 @@ func (h *hand) stage(ctx context.Context, stage Stage, of Results) {
 	}
 	switch stage = h.forShadow(stage); stage.way {
 	case together:
-		batch.Parallel(len(of), take)
+		for from := 0; from < len(of); from += mostTogether {
+			batch.Parallel(min(mostTogether, len(of)-from), func(i int) bool { return take(from + i) })
+		}
 	case slowStart:
 		batch.SlowStart(len(of), take)
 	case each:

@@ -94,7 +94,10 @@ const (
 	abreast
 )
 
-// Together takes the steps side by side.
+// mostTogether bounds the goroutines of one stage.
+const mostTogether = 500
+
+// Together takes the steps side by side, 500 at a time.
 func Together(steps ...Step) Stage { return Stage{Steps: steps, way: together} }
 
 // SlowStart takes the steps in growing batches: one, two, four and so on. When a

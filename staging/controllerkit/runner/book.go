@@ -207,6 +207,10 @@ func sortedKeys[K comparable, V any](m map[K]V) []K {
 	for key := range m {
 		keys = append(keys, key)
 	}
-	slices.SortFunc(keys, func(a, b K) int { return cmp.Compare(format(a), format(b)) })
+	printed := make(map[K]string, len(keys))
+	for _, key := range keys {
+		printed[key] = format(key)
+	}
+	slices.SortFunc(keys, func(a, b K) int { return cmp.Compare(printed[a], printed[b]) })
 	return keys
 }

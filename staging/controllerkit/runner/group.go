@@ -20,6 +20,8 @@ type Loop interface {
 	Run(ctx context.Context)
 	// Check fails when a worker is stuck.
 	Check(*http.Request) error
+	// Started reports whether the caches were ready and the workers run.
+	Started() bool
 	// Snapshot is the state of the loop.
 	Snapshot() Snapshot
 	// Key is what the loop knows of the key with this printed form.
@@ -57,7 +59,7 @@ func (g *Group) Run(ctx context.Context) {
 // Started reports whether the caches of all loops were ready and their workers run.
 func (g *Group) Started() bool {
 	for _, loop := range g.loops {
-		if !loop.Snapshot().Started {
+		if !loop.Started() {
 			return false
 		}
 	}
