@@ -64,7 +64,7 @@ func (p StatusPatch) Of(pod *corev1.Pod) ([]byte, error) {
 	// A generation that the new condition does not name is taken off the old one.
 	type condition struct {
 		corev1.PodCondition `json:",inline"`
-		ObservedGeneration  *int64 `json:"observedGeneration"`
+		ObservedGeneration  any `json:"observedGeneration,omitempty"`
 	}
 	type status struct {
 		Phase      corev1.PodPhase `json:"phase,omitempty"`
@@ -75,8 +75,10 @@ func (p StatusPatch) Of(pod *corev1.Pod) ([]byte, error) {
 	var conditions []condition
 	for _, c := range p.Conditions {
 		one := condition{PodCondition: c}
-		if c.ObservedGeneration != 0 {
-			one.ObservedGeneration = &c.ObservedGeneration
+		if old := Condition(pod, c.Type); c.ObservedGeneration != 0 {
+			one.ObservedGeneration = c.ObservedGeneration
+		} else if old != nil && old.ObservedGeneration != 0 {
+			one.ObservedGeneration = (*int64)(nil) // null
 		}
 		conditions = append(conditions, one)
 	}

@@ -132,6 +132,25 @@ func TestStatusPatchNamesOnlyWhatItChanges(t *testing.T) {
 	}
 }
 
+func TestAStatusPatchTakesAGenerationOff(t *testing.T) {
+	condition := func(generation int64) corev1.PodCondition {
+		return corev1.PodCondition{Type: "A", Status: "True", ObservedGeneration: generation}
+	}
+	for name, tc := range map[string]struct {
+		old, now int64
+		want     string
+	}{
+		"there was none": {0, 0, ""}, "it is another one": {3, 4, `,"observedGeneration":4`}, "it goes": {3, 0, `,"observedGeneration":null`},
+	} {
+		pod := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{condition(tc.old)}}}
+		got, err := pods.StatusPatch{Conditions: []corev1.PodCondition{condition(tc.now)}}.Of(pod)
+		want := `{"metadata":{"uid":""},"status":{"conditions":[{"type":"A","status":"True","lastProbeTime":null,"lastTransitionTime":null` + tc.want + `}]}}`
+		if err != nil || string(got) != want {
+			t.Errorf("%s: got %s, %v", name, got, err)
+		}
+	}
+}
+
 func TestFromTemplate(t *testing.T) {
 	template := &corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Name: "ignored", Labels: map[string]string{"a": "b"}, Finalizers: []string{"x/y"}},
