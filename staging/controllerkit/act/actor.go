@@ -234,10 +234,6 @@ func (h *hand) stage(ctx context.Context, stage Stage, of Results) {
 		return of[i : i+1].complete()
 	}
 	switch stage = h.forShadow(stage); stage.way {
-	case together:
-		for from := 0; from < len(of); from += mostTogether {
-			batch.Parallel(min(mostTogether, len(of)-from), func(i int) bool { return take(from + i) })
-		}
 	case slowStart:
 		batch.SlowStart(len(of), take)
 	case each:
@@ -246,8 +242,9 @@ func (h *hand) stage(ctx context.Context, stage Stage, of Results) {
 			return true
 		})
 	case abreast:
-		for from := 0; from < len(of); from += stage.most {
-			batch.Parallel(min(stage.most, len(of)-from), func(i int) bool { return take(from + i) })
+		most := max(stage.most, 1)
+		for from := 0; from < len(of); from += most {
+			batch.Parallel(min(most, len(of)-from), func(i int) bool { return take(from + i) })
 		}
 	case inTurn:
 		for i := range of {

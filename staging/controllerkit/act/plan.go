@@ -86,19 +86,18 @@ type Stage struct {
 type way int
 
 const (
-	together way = iota
+	abreast way = iota
 	slowStart
 	inTurn
 	each
 	eachInTurn
-	abreast
 )
 
 // mostTogether bounds the goroutines of one stage.
 const mostTogether = 500
 
 // Together takes the steps side by side, 500 at a time.
-func Together(steps ...Step) Stage { return Stage{Steps: steps, way: together} }
+func Together(steps ...Step) Stage { return Abreast(mostTogether, steps...) }
 
 // SlowStart takes the steps in growing batches: one, two, four and so on. When a
 // step of a batch fails no further batch begins, so that what is refused for all of
@@ -117,7 +116,7 @@ func EachInTurn(steps ...Step) Stage { return Stage{Steps: steps, way: eachInTur
 
 // Abreast takes all steps, so many at once, whatever becomes of the others.
 func Abreast(most int, steps ...Step) Stage {
-	return Stage{Steps: steps, way: abreast, most: max(most, 1)}
+	return Stage{Steps: steps, way: abreast, most: most}
 }
 
 // Outcome is what became of a step.
