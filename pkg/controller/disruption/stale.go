@@ -2,7 +2,6 @@ package disruption
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -78,31 +77,8 @@ func staleIn(pod *corev1.Pod, now time.Time) (time.Duration, bool) {
 // resetPatch is the strategic merge patch for the status of the pod that takes
 // the condition back. The server refuses it if the pod has changed since.
 func resetPatch(pod *corev1.Pod, now time.Time) ([]byte, error) {
-	type meta struct {
-		UID             types.UID `json:"uid"`
-		ResourceVersion string    `json:"resourceVersion,omitempty"`
-	}
-	// The words of the old condition go, so they are named.
-	type condition struct {
-		Type               corev1.PodConditionType `json:"type"`
-		Status             corev1.ConditionStatus  `json:"status"`
-		ObservedGeneration int64                   `json:"observedGeneration,omitempty"`
-		LastProbeTime      *metav1.Time            `json:"lastProbeTime"`
-		LastTransitionTime metav1.Time             `json:"lastTransitionTime"`
-		Reason             *string                 `json:"reason"`
-		Message            *string                 `json:"message"`
-	}
-	type status struct {
-		Conditions []condition `json:"conditions"`
-	}
-	return json.Marshal(struct {
-		Metadata meta   `json:"metadata"`
-		Status   status `json:"status"`
-	}{
-		meta{pod.UID, pod.ResourceVersion},
-		status{[]condition{{
-			Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse,
-			ObservedGeneration: pod.Generation, LastTransitionTime: metav1.NewTime(now),
-		}}},
-	})
+	return podrules.StatusPatch{SameVersion: true, Conditions: []corev1.PodCondition{{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse,
+		ObservedGeneration: pod.Generation, LastTransitionTime: metav1.NewTime(now),
+	}}}.Of(pod)
 }

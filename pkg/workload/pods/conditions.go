@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // Condition finds the pod's condition of this type; nil if there is none.
@@ -61,10 +62,12 @@ func (p StatusPatch) Of(pod *corev1.Pod) ([]byte, error) {
 		UID             types.UID `json:"uid"`
 		ResourceVersion string    `json:"resourceVersion,omitempty"`
 	}
-	// A generation that the new condition does not name is taken off the old one.
+	// What the condition of before says and the new one does not is taken off.
 	type condition struct {
 		corev1.PodCondition `json:",inline"`
 		ObservedGeneration  any `json:"observedGeneration,omitempty"`
+		Reason              any `json:"reason,omitempty"`
+		Message             any `json:"message,omitempty"`
 	}
 	type status struct {
 		Phase      corev1.PodPhase `json:"phase,omitempty"`
@@ -74,13 +77,9 @@ func (p StatusPatch) Of(pod *corev1.Pod) ([]byte, error) {
 	}
 	var conditions []condition
 	for _, c := range p.Conditions {
-		one := condition{PodCondition: c}
-		if old := Condition(pod, c.Type); c.ObservedGeneration != 0 {
-			one.ObservedGeneration = c.ObservedGeneration
-		} else if old != nil && old.ObservedGeneration != 0 {
-			one.ObservedGeneration = (*int64)(nil) // null
-		}
-		conditions = append(conditions, one)
+		before := ptr.Deref(Condition(pod, c.Type), corev1.PodCondition{})
+		conditions = append(conditions, condition{c, orNull(c.ObservedGeneration, before.ObservedGeneration),
+			orNull(c.Reason, before.Reason), orNull(c.Message, before.Message)})
 	}
 	m := meta{UID: pod.UID}
 	if p.SameVersion {
@@ -90,4 +89,16 @@ func (p StatusPatch) Of(pod *corev1.Pod) ([]byte, error) {
 		Metadata meta   `json:"metadata"`
 		Status   status `json:"status"`
 	}{m, status{p.Phase, p.Reason, p.Message, conditions}})
+}
+
+// orNull returns a new value as a patch names it: null if it goes, nil if there is none.
+func orNull[T comparable](now, before T) any {
+	var none T
+	switch {
+	case now != none:
+		return now
+	case before != none:
+		return (*T)(nil)
+	}
+	return nil
 }

@@ -132,18 +132,22 @@ func TestStatusPatchNamesOnlyWhatItChanges(t *testing.T) {
 	}
 }
 
-func TestAStatusPatchTakesAGenerationOff(t *testing.T) {
-	condition := func(generation int64) corev1.PodCondition {
-		return corev1.PodCondition{Type: "A", Status: "True", ObservedGeneration: generation}
-	}
+func TestAStatusPatchTakesOffWhatTheConditionNoLongerSays(t *testing.T) {
+	type says = corev1.PodCondition
 	for name, tc := range map[string]struct {
-		old, now int64
-		want     string
+		before, now says
+		want        string
 	}{
-		"there was none": {0, 0, ""}, "it is another one": {3, 4, `,"observedGeneration":4`}, "it goes": {3, 0, `,"observedGeneration":null`},
+		"nothing":                {says{}, says{}, ""},
+		"a generation":           {says{}, says{ObservedGeneration: 4}, `,"observedGeneration":4`},
+		"another generation":     {says{ObservedGeneration: 3}, says{ObservedGeneration: 4}, `,"observedGeneration":4`},
+		"no generation any more": {says{ObservedGeneration: 3}, says{}, `,"observedGeneration":null`},
+		"no words any more":      {says{Reason: "R", Message: "m"}, says{}, `,"reason":null,"message":null`},
+		"other words":            {says{Reason: "R"}, says{Reason: "S", Message: "m"}, `,"reason":"S","message":"m"`},
 	} {
-		pod := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{condition(tc.old)}}}
-		got, err := pods.StatusPatch{Conditions: []corev1.PodCondition{condition(tc.now)}}.Of(pod)
+		tc.before.Type, tc.now.Type, tc.now.Status = "A", "A", "True"
+		pod := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{tc.before}}}
+		got, err := pods.StatusPatch{Conditions: []corev1.PodCondition{tc.now}}.Of(pod)
 		want := `{"metadata":{"uid":""},"status":{"conditions":[{"type":"A","status":"True","lastProbeTime":null,"lastTransitionTime":null` + tc.want + `}]}}`
 		if err != nil || string(got) != want {
 			t.Errorf("%s: got %s, %v", name, got, err)
