@@ -88,7 +88,7 @@ func TestErrorsOfWrites(t *testing.T) {
 	}{
 		"a conflict is judged again":                     {apierrors.NewConflict(resource, "cluster-info", errors.New("changed")), true, false},
 		"an immutable config map is an error":            {invalid, true, true},
-		"what a policy calls invalid is not for ever":    {invalid, true, false},
+		"a refusal by an admission policy is retried":    {invalid, true, false},
 		"a conflict of an immutable one is judged again": {apierrors.NewConflict(resource, "cluster-info", errors.New("changed")), true, true},
 		"a config map that is gone is fine":              {apierrors.NewNotFound(resource, "cluster-info"), false, false},
 		"a timeout is retried":                           {errors.New("timeout"), true, false},

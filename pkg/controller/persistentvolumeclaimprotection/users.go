@@ -45,9 +45,9 @@ func first(claim *corev1.PersistentVolumeClaim, of []*corev1.Pod, uses func(*cor
 	return name
 }
 
-// holds reports whether a pod with a node uses the claim. One that is deleted without a
-// grace period does not hold the claims that it owns, nor those that a StatefulSet has
-// handed to it: it may wait for them.
+// holds reports whether a pod with a node uses the claim. A pod that is being deleted with a
+// grace period of 0 does not hold the claims that it owns or controls: its own deletion may
+// wait for theirs.
 func holds(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 	if pod.Spec.NodeName == "" {
 		return false

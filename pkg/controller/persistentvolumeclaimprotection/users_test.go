@@ -11,7 +11,7 @@ func TestWhoUsesAClaim(t *testing.T) {
 	data := claim("data")
 	own := pod("web", scratch("tmp"))
 	owned := ownedBy(claim("web-tmp"), own)
-	handed := ownedBy(claim("data"), pod("web", naming("data"))) // a StatefulSet gives the claims of a pod that goes to the pod
+	handed := ownedBy(claim("data"), pod("web", naming("data"))) // as a StatefulSet does for whenScaled: Delete
 	endless := deleted(own.DeepCopy(), 0)
 	endless.DeletionGracePeriodSeconds = nil
 	for name, tc := range map[string]struct {
