@@ -97,12 +97,6 @@ type Controller struct {
 	cluster *cluster
 }
 
-// podRetries has each pod whose status could not be written tried again within a monitor
-// period, however many there are.
-func podRetries(period time.Duration) workqueue.TypedRateLimiter[types.NamespacedName] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](min(firstRetry, period), period)
-}
-
 // New returns a controller that is not running yet. The events of its hand are to
 // carry EventComponent as their source; of the leases it reads those in
 // kube-node-lease, with live as well.
@@ -133,7 +127,8 @@ func New(nodes coreinformers.NodeInformer, pods coreinformers.PodInformer, lease
 	c.podRunner = reconcile.New(reconcile.Options[types.NamespacedName]{
 		Runner: runner.Options[types.NamespacedName]{
 			Name: Name + "-pods", Queue: podQueue, Workers: podWorkers,
-			RateLimiter: podRetries(c.period),
+			// What failed is tried again in each monitor period, however many pods there are.
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](min(firstRetry, c.period), c.period),
 		},
 		Hand: hand, Name: Name,
 		Caches: reconcile.Caches{corev1.Resource("pods"): c.pods},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -182,20 +183,39 @@ func TestASilentNodeAndItsPods(t *testing.T) {
 	equal(t, "events once all is said", r.recorded(), nil)
 }
 
-// Pods of a lost zone whose status cannot be written for a while do not queue for their
-// next try behind each other, and none waits for longer than a monitor period.
-func TestHowPodsAreTriedAgain(t *testing.T) {
-	retries := podRetries(5 * time.Second)
-	for i := range 3000 {
-		if wait := retries.When(types.NamespacedName{Name: fmt.Sprint(i)}); wait != firstRetry {
-			t.Fatalf("pod %d waits %s", i, wait)
-		}
+// Pods of a lost node whose status cannot be written for a while are all tried again within
+// a monitor period: their retries do not queue behind each other.
+func TestPodsThatCouldNotBeMarkedAreTriedAgainTogether(t *testing.T) {
+	const many, period = 400, 5 * time.Second
+	objects := []runtime.Object{node("a", ready("True")), node("b", ready("True"))}
+	for i := range many {
+		objects = append(objects, podOn(fmt.Sprint("p", i), "a"))
 	}
-	for range 30 {
-		if wait := retries.When(types.NamespacedName{Name: "0"}); wait > 5*time.Second {
-			t.Fatalf("one pod waits %s", wait)
+	r := newRig(t, objects...)
+	r.do(monitorPass, target{node: "a"}, target{node: "b"})
+	r.elapse(51 * time.Second)
+	r.cache(node("b", ready("True"), beat(noon.Add(50*time.Second))))
+	r.do(monitorPass, target{node: "a"}, target{node: "b"})
+	var mu sync.Mutex
+	tries, marked := map[string]int{}, 0
+	r.client.PrependReactor("patch", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		name := a.(clienttesting.PatchAction).GetName()
+		if tries[name]++; tries[name] == 1 {
+			return true, nil, apierrors.NewInternalError(errors.New("not now"))
 		}
-	}
+		marked++
+		return true, podOn(name, "b"), nil
+	})
+	fixture.Run(t, r.client, r.podRunner.Run, r.caches)
+	fixture.Eventually(t, "all wait for the next try", func() bool { return r.podRunner.Stats().Failing == many })
+	r.clock.Step(period)
+	fixture.Eventually(t, "all are marked within a monitor period", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return marked >= many
+	})
 }
 
 func TestAPodThatCouldNotBeMarkedHasNoEvent(t *testing.T) {
