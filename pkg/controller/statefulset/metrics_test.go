@@ -1,30 +1,26 @@
 package statefulset
 
 import (
-	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/component-base/metrics/legacyregistry"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/component-base/metrics/testutil"
 
-	"github.com/kube-kcm/kube-controller-manager/test/fixture"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
-// TestASetThatIsHeldIsNotCounted holds that a series which the original never shows is
-// not shown: statefulset_controller_stale_sync_skips_total.
-func TestASetThatIsHeldIsNotCounted(t *testing.T) {
-	r := newRig(t, newSet(1))
-	fixture.HoldForLong(r.writes, web, corev1.Resource("pods"), noon)
-	fixture.Run(t, r.Client, r.Run, r.In)
-	r.Add(web)
-	fixture.Eventually(t, "the event", func() bool { return strings.Contains(r.Told(), "Warning CacheBehind Not reconciled for 5m0s") })
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
+// TestTheGaugesOfASetEndWithIt holds that nothing is shown of a set that is gone, also
+// when one of its name and another policy is there before it was looked at.
+func TestTheGaugesOfASetEndWithIt(t *testing.T) {
+	registerMetrics(true)
+	gone := newSet(1)
+	unavailableNow.WithLabelValues(gone.Namespace, gone.Name, string(appsv1.OrderedReadyPodManagement)).Set(3)
+	if n, err := testutil.GetGaugeMetricValue(unavailableNow.WithLabelValues(gone.Namespace, gone.Name, string(appsv1.OrderedReadyPodManagement))); n != 3 || err != nil {
+		t.Fatalf("the gauge shows %v, %v", n, err)
 	}
-	for _, family := range families {
-		if name := family.GetName(); strings.HasPrefix(name, subsystem) && strings.Contains(name, "stale") {
-			t.Errorf("shows %s", name)
-		}
+	var keys woken
+	newRig(t, newSet(1, parallel)).setChanged(runner.Change[appsv1.StatefulSet]{Old: gone}, &recorder{&keys})
+	if n := unavailableNow.Delete(map[string]string{setLabels[0]: gone.Namespace, setLabels[1]: gone.Name, setLabels[2]: string(appsv1.OrderedReadyPodManagement)}); n {
+		t.Error("the gauge of the set that is gone is still there")
 	}
 }

@@ -146,10 +146,11 @@ func (o observed) report(c change, r act.Results) act.Step {
 }
 
 // historyGoes reports whether the history was there and goes with the set: it was seen at
-// this generation, or nothing is left of it. The deletion raises the generation.
+// this generation, or the revision of the update is gone. The deletion raises the generation.
 func (o observed) historyGoes() bool {
-	return o.set.DeletionTimestamp != nil &&
-		(o.set.Status.ObservedGeneration == o.set.Generation || len(o.history) == 0 && o.set.Status.UpdateRevision != "")
+	latest := o.set.Status.UpdateRevision
+	gone := latest != "" && !slices.ContainsFunc(o.history, func(r *appsv1.ControllerRevision) bool { return r.Name == latest })
+	return o.set.DeletionTimestamp != nil && (o.set.Status.ObservedGeneration == o.set.Generation || gone)
 }
 
 // explain says in numbers how far the set has come, and what is done or waited for.

@@ -3,6 +3,7 @@ package statefulset
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -182,6 +183,21 @@ func TestAnUpdateIsCountedAtOnce(t *testing.T) {
 		if got := set.Status; got.CurrentReplicas != want || got.Replicas != 2 {
 			t.Errorf("a deletion that is %s: %+v", became, got)
 		}
+	}
+}
+
+// TestAnUpdateDuringAnUpdateIsCounted holds that only pods of the current revision are
+// taken off its number.
+func TestAnUpdateDuringAnUpdateIsCounted(t *testing.T) {
+	o := look(newSet(2, partitioned(1)), podList{newTestPod(0, at("r1")), newTestPod(1, at("r0"))})
+	c := decide(o, noon)
+	if planned := told(c); !slices.Equal(planned, []string{"delete web-1"}) {
+		t.Fatalf("the update plans %q", planned)
+	}
+	set := newSet(2)
+	o.report(c, act.Results{{Step: act.Delete{Of: o.pods[1]}, Became: act.Done}}).(act.Status).Set(set)
+	if set.Status.CurrentReplicas != 1 {
+		t.Errorf("%+v", set.Status)
 	}
 }
 

@@ -26,7 +26,11 @@ func (c *Controller) watch(sets, pods, claims toolscache.SharedInformer) error {
 
 func (c *Controller) setChanged(change runner.Change[appsv1.StatefulSet], wake runner.Wake[Key]) {
 	set := change.Now()
-	wake.Add(Key{Namespace: set.Namespace, Name: set.Name})
+	key := Key{Namespace: set.Namespace, Name: set.Name}
+	if change.New == nil {
+		forgetMetrics(key) // the next set of the name may have another policy
+	}
+	wake.Add(key)
 }
 
 func (c *Controller) podChanged(change runner.Change[corev1.Pod], wake runner.Wake[Key]) {
