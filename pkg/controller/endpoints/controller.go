@@ -39,6 +39,7 @@ type Controller struct {
 	batchPeriod    time.Duration
 	spacing        *services.Spacing
 	triggers       *endpointsliceutil.TriggerTimeTracker
+	unanswered     unanswered
 }
 
 // New returns a controller that watches the informers and is not running yet.
@@ -60,6 +61,9 @@ func New(
 		Note: func(key types.NamespacedName, noted any) {
 			of := noted.(turn)
 			c.spacing.Done(key, of.began, of.err)
+			if of.lost {
+				c.unanswered.note(key, c.spacing.Now())
+			}
 		},
 	}, c.observe, plan)
 	return c, c.watch(serviceInformer.Informer(), podInformer.Informer(), endpointsInformer.Informer())

@@ -297,23 +297,24 @@ func TestWhatWakes(t *testing.T) {
 	alone := settled()
 	alone.Name = "by-hand"
 	late := alone.DeepCopy()
-	delete(alone.Labels, LabelManagedBy)
+	late.Name = "late"
+	s.unanswered.note(types.NamespacedName{Namespace: "shop", Name: "late"}, s.spacing.Now())
 	for name, tc := range map[string]struct {
 		event func(wake)
 		want  string
 	}{
-		"a service wakes itself":                              {func(w wake) { services.WakeItself(runner.Change[corev1.Service]{New: service()}, w) }, "shop/web"},
-		"a pod wakes its services, gathered":                  {func(w wake) { s.onPod(runner.Change[corev1.Pod]{New: pod(1)}, w) }, "shop/web after 1s"},
-		"the pods of the first list wake none":                {func(w wake) { s.onPod(runner.Change[corev1.Pod]{New: pod(1), Initial: true}, w) }, ""},
-		"endpoints at the start are looked at":                {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: settled(), Initial: true}, w) }, "shop/web"},
-		"but not a leader's record":                           {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: elects, Initial: true}, w) }, ""},
-		"endpoints written later wake none":                   {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{Old: settled(), New: settled()}, w) }, ""},
-		"endpoints that are deleted are put back":             {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{Old: settled()}, w) }, "shop/web"},
-		"those that have no service are not":                  {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{Old: alone}, w) }, ""},
-		"its own that appear without a service are looked at": {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: late}, w) }, "shop/by-hand after 1m0s"},
-		"those of someone else are not":                       {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: alone}, w) }, ""},
-		"endpoints that someone creates wake none":            {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: settled()}, w) }, ""},
-		"a pod that changes nothing visible is quiet":         {func(w wake) { s.onPod(runner.Change[corev1.Pod]{Old: pod(1), New: pod(1)}, w) }, ""},
+		"a service wakes itself":                          {func(w wake) { services.WakeItself(runner.Change[corev1.Service]{New: service()}, w) }, "shop/web"},
+		"a pod wakes its services, gathered":              {func(w wake) { s.onPod(runner.Change[corev1.Pod]{New: pod(1)}, w) }, "shop/web after 1s"},
+		"the pods of the first list wake none":            {func(w wake) { s.onPod(runner.Change[corev1.Pod]{New: pod(1), Initial: true}, w) }, ""},
+		"endpoints at the start are looked at":            {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: settled(), Initial: true}, w) }, "shop/web"},
+		"but not a leader's record":                       {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: elects, Initial: true}, w) }, ""},
+		"endpoints written later wake none":               {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{Old: settled(), New: settled()}, w) }, ""},
+		"endpoints that are deleted are put back":         {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{Old: settled()}, w) }, "shop/web"},
+		"those that have no service are not":              {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{Old: alone}, w) }, ""},
+		"its own whose creation lost its answer":          {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: late}, w) }, "shop/late"},
+		"others without a service are left, label or not": {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: alone}, w) }, ""},
+		"endpoints that someone creates wake none":        {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: settled()}, w) }, ""},
+		"a pod that changes nothing visible is quiet":     {func(w wake) { s.onPod(runner.Change[corev1.Pod]{Old: pod(1), New: pod(1)}, w) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w woken

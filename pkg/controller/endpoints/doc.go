@@ -13,6 +13,6 @@
 //
 // Endpoints have no owner reference, so those of a Service that is gone are
 // deleted here; after a start that holds for all Endpoints without a Service
-// except those that are a leader-election record, and at any time for its own
-// that are without one a minute after they appeared.
+// except those that are a leader-election record, and at any time for those of
+// a creation whose answer was lost.
 package endpoints

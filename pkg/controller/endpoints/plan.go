@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,6 +45,8 @@ type observed struct {
 type turn struct {
 	began time.Time
 	err   error
+	// lost says that the answer to a creation was.
+	lost bool
 }
 
 // plan brings the Endpoints of a Service to the wanted state.
@@ -52,7 +55,9 @@ func plan(o observed, _ time.Time) act.Plan {
 		return act.Plan{Why: fmt.Sprintf("waiting %s for more addresses, to write them together", o.wait.Round(time.Millisecond)), RequeueAfter: o.wait}
 	}
 	p := o.decide()
-	p.Note = func(r act.Results) any { return turn{o.began, r.Err()} }
+	p.Note = func(r act.Results) any {
+		return turn{o.began, r.Err(), slices.ContainsFunc(r, func(one act.Result) bool { return one.Became == act.Uncertain && o.current == nil })}
+	}
 	return p
 }
 

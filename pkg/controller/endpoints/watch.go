@@ -3,8 +3,6 @@ package endpoints
 //lint:file-ignore SA1019 the old API is what this controller keeps
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -14,10 +12,6 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/services"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
-
-// beforeService is how long Endpoints may be there before their Service: a restore makes
-// them in this order, and they may be written by hand.
-const beforeService = time.Minute
 
 // wake queues keys of this controller.
 type wake = runner.Wake[types.NamespacedName]
@@ -47,20 +41,17 @@ func (c *Controller) onPod(change runner.Change[corev1.Pod], w wake) {
 }
 
 // onEndpoints restores Endpoints of a Service that were deleted and looks once at all that
-// were there at the start: their Service may have gone while nobody watched. It looks at its
-// own that appear without a Service, too: the answer to their creation was lost, and the
-// Service went before they were seen. A leader-election record never had a Service, and
-// deleting it would unseat the leader.
+// were there at the start: their Service may have gone while nobody watched. It looks at
+// those of a creation whose answer was lost, too, if the Service went before they were
+// seen. A leader-election record never had a Service, and deleting it would unseat the
+// leader.
 func (c *Controller) onEndpoints(change runner.Change[corev1.Endpoints], w wake) {
 	endpoints := change.Now()
 	key := types.NamespacedName{Namespace: endpoints.Namespace, Name: endpoints.Name}
 	_, elects := endpoints.Annotations[resourcelock.LeaderElectionRecordAnnotationKey]
 	_, served, err := c.services.GetByKey(key.String())
-	late := change.Old == nil && !served && err == nil && endpoints.Labels[LabelManagedBy] == ManagedBy
-	switch {
-	case change.New == nil && (served || err != nil) || change.Initial && !elects:
+	late := change.Old == nil && c.unanswered.seen(key, c.spacing.Now()) && endpoints.Labels[LabelManagedBy] == ManagedBy
+	if change.New == nil && (served || err != nil) || (change.Initial || late && !served) && !elects {
 		c.spacing.AtOnce(w).Add(key)
-	case late && !elects:
-		w.AddAfter(key, beforeService)
 	}
 }
