@@ -83,6 +83,13 @@ func made(name, of string, owner types.UID) *resourceapi.ResourceClaim {
 	return c
 }
 
+// generated is a claim of the pod without an annotation, whose name was generated.
+func generated(name, begins string) *resourceapi.ResourceClaim {
+	c := owned(claim(name), "web-uid")
+	c.GenerateName = begins
+	return c
+}
+
 func owned(c *resourceapi.ResourceClaim, owner types.UID) *resourceapi.ResourceClaim {
 	c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "web", UID: owner, Controller: ptr.To(true)}}
 	return c

@@ -52,10 +52,10 @@ func (h holder) known(w want) (entry, bool) {
 	switch {
 	case is && recorded.claim == nil:
 		return recorded, true
-	case is && h.controls(h.named[*recorded.claim]):
+	case is && h.named[*recorded.claim] != nil && !ofAnother(h.named[*recorded.claim], h):
 		return recorded, true
 	}
-	if claim := generatedFor(w.name, h.owned); claim != nil {
+	if claim := h.generatedFor(w.name, h.owned); claim != nil {
 		return entry{w.name, &claim.Name}, true
 	}
 	return recorded, is && h.live[*recorded.claim]

@@ -113,7 +113,7 @@ func (c *Controller) lookForRecorded(ctx context.Context, h holder) error {
 		if err != nil {
 			return err
 		}
-		h.live[*e.claim] = live != nil && metav1.IsControlledBy(live, h.Object)
+		h.live[*e.claim] = live != nil && !ofAnother(live, h)
 	}
 	return nil
 }

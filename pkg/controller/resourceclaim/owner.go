@@ -128,11 +128,14 @@ func sameEntries(a, b []entry) bool {
 }
 
 // generatedFor returns the claim of an owner that was made for one of its spec: the first of
-// those that nobody deletes, then the oldest, then the first by name.
-func generatedFor(name string, owned []*resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
+// those that nobody deletes, then the oldest, then the first by name. A webhook may have
+// taken the annotation off; what the name begins with stays.
+func (o owner) generatedFor(name string, owned []*resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	var best *resourceapi.ResourceClaim
 	for _, claim := range owned {
-		if claim.Annotations[podClaimName] == name && (best == nil || byAge(claim, best) < 0) {
+		of, said := claim.Annotations[podClaimName]
+		its := of == name || !said && claim.GenerateName == generateName(o.GetName(), name)
+		if its && (best == nil || byAge(claim, best) < 0) {
 			best = claim
 		}
 	}
@@ -147,6 +150,13 @@ func byAge(a, b *resourceapi.ResourceClaim) int {
 		return 0
 	}
 	return cmp.Or(cmp.Compare(leaving(a), leaving(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+// ofAnother reports whether something else controls a claim. One that nobody controls may be
+// what was made: somebody has taken the owner off.
+func ofAnother(claim, of metav1.Object) bool {
+	ref := metav1.GetControllerOfNoCopy(claim)
+	return ref != nil && ref.UID != of.GetUID()
 }
 
 // controls reports whether a claim is one of the owner.

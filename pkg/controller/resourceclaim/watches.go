@@ -60,8 +60,10 @@ func (c *Controller) needs(pod *corev1.Pod) bool {
 		}
 		claim, err := cached[resourceapi.ResourceClaim](c.claims, pod.Namespace, *name)
 		switch {
-		case err != nil || generated && (claim == nil || !metav1.IsControlledBy(claim, pod)):
+		case err != nil || generated && (claim == nil || ofAnother(claim, pod)):
 			return true
+		case generated && !metav1.IsControlledBy(claim, pod):
+			continue
 		case claim != nil && pod.Spec.NodeName != "" && claim.Status.Allocation != nil && claim.DeletionTimestamp == nil &&
 			!resourceclaim.IsReservedForPod(pod, claim, c.groups != nil):
 			return true
