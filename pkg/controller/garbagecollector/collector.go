@@ -86,18 +86,34 @@ func (c *collector) note(k key, what any) {
 }
 
 // look deals with one node. A plan that was made by what a cache shows is made once
-// more, by what is read, when that is not the latest.
+// more, by what is read, when that is not the latest. What takes owners off an object does
+// not carry the version that was decided on, so it is made by what is read alone.
 func (c *collector) look(ctx context.Context, k key) runner.Result {
 	v, known := c.graph.view(types.UID(k.Name))
 	if !known {
 		return runner.Done() // it is gone
 	}
 	o := c.observe(ctx, v, true)
-	result := c.looking.Do(ctx, k, plan(o))
+	p := plan(o)
+	if o.cached && patches(p) {
+		o = c.observe(ctx, v, false)
+		p = plan(o)
+	}
+	result := c.looking.Do(ctx, k, p)
 	if err := result.Err(); o.cached && (errors.Is(err, act.ErrChanged) || apierrors.IsConflict(err)) {
 		return c.looking.Do(ctx, k, plan(c.observe(ctx, v, false)))
 	}
 	return result
+}
+
+// patches reports whether a plan has a patch.
+func patches(p act.Plan) bool {
+	return slices.ContainsFunc(p.Stages, func(s act.Stage) bool {
+		return slices.ContainsFunc(s.Steps, func(step act.Step) bool {
+			_, is := step.(act.Patch)
+			return is
+		})
+	})
 }
 
 // part frees the dependents of an object that is deleted without them, and then lets

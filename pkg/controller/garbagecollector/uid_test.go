@@ -167,6 +167,23 @@ func TestAnObjectThatItsCacheShowsIsNotRead(t *testing.T) {
 }
 
 // A cached object that is not the latest does not do: the latest is read, and judged.
+// TestAnOwnerIsTakenOffByWhatIsRead holds that an object goes which its cache shows with an
+// owner more than it has: without its last owner nothing would look at it again.
+func TestAnOwnerIsTakenOffByWhatIsRead(t *testing.T) {
+	s, c := lone()
+	gone, there := s.create(boxes, "a", "gone"), s.create(boxes, "a", "there")
+	child := s.create(boxes, "a", "child", ref(boxes, there), ref(boxes, gone))
+	s.put(location{boxes.resource, "a", "gone"}, nil)
+	cached := child.DeepCopy()
+	c.cached = func(view) *metav1.PartialObjectMetadata { return cached.DeepCopy() }
+	s.told = func(*kind, *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadata) {}
+	at := location{boxes.resource, "a", "child"}
+	s.change(at, func(o *metav1.PartialObjectMetadata) { o.OwnerReferences = []metav1.OwnerReference{ref(boxes, gone)} })
+	if got := c.look(t.Context(), keyOf(child)); got.Err() != nil || s.objects[at] != nil {
+		t.Errorf("%v, %s, left %v", got.Err(), c.why(keyOf(child)), s.objects[at])
+	}
+}
+
 func TestAnObjectThatItsCacheShowsAsItWasIsReadAgain(t *testing.T) {
 	s, c := lone()
 	gone, there := s.create(boxes, "a", "gone"), s.create(boxes, "a", "there")
