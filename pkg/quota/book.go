@@ -73,7 +73,13 @@ func NewBook(of schema.GroupResource, growth Growth) *Book {
 
 // Put notes what the object of that name uses now, and reports whether that
 // changed. A usage that will expire (Until) counts as changed.
-func (b *Book) Put(name string, u Usage) bool {
+func (b *Book) Put(name string, u Usage) bool { return b.note(name, u, true) }
+
+// Again is Put for an object that has not changed itself: what it uses more now, nobody was
+// charged for, so it is no growth.
+func (b *Book) Again(name string, u Usage) bool { return b.note(name, u, false) }
+
+func (b *Book) note(name string, u Usage, grows bool) bool {
 	was, known := b.expiring[name]
 	expires := !u.Until.IsZero()
 	if expires {
@@ -81,11 +87,11 @@ func (b *Book) Put(name string, u Usage) bool {
 	} else if known {
 		delete(b.expiring, name)
 	}
-	changed := b.put(name, u.Used, u.Traits)
+	changed := b.put(name, u.Used, u.Traits, grows)
 	return changed || expires != known || expires && !was.at.Equal(u.Until)
 }
 
-func (b *Book) put(name string, used corev1.ResourceList, traits Traits) bool {
+func (b *Book) put(name string, used corev1.ResourceList, traits Traits, grows bool) bool {
 	old := b.objects[name]
 	if old != nil && old.key.traits == traits && Same(old.used, used) {
 		return false
@@ -99,7 +105,7 @@ func (b *Book) put(name string, used corev1.ResourceList, traits Traits) bool {
 	}
 	now.objects++
 	b.objects[name] = now
-	b.move(old, now)
+	b.move(old, now, grows)
 	return true
 }
 
@@ -110,7 +116,7 @@ func (b *Book) Remove(name string) bool {
 		return false
 	}
 	b.release(old)
-	b.move(old, nil)
+	b.move(old, nil, false)
 	delete(b.objects, name)
 	delete(b.expiring, name)
 	return true
@@ -123,7 +129,7 @@ func (b *Book) Expire(now time.Time) (next time.Time) {
 		switch {
 		case now.After(e.at):
 			delete(b.expiring, name)
-			b.put(name, e.then, b.objects[name].key.traits)
+			b.put(name, e.then, b.objects[name].key.traits, false)
 		case next.IsZero() || e.at.Before(next):
 			next = e.at
 		}
@@ -175,7 +181,7 @@ func (b *Book) release(e *entry) {
 
 // move changes the sums by an object that was in one entry and is in another
 // now; nil is none.
-func (b *Book) move(old, now *entry) {
+func (b *Book) move(old, now *entry, grows bool) {
 	for key, s := range b.sums {
 		was, is := s.part(b.resource, old), s.part(b.resource, now)
 		for name, quantity := range is {
@@ -183,7 +189,7 @@ func (b *Book) move(old, now *entry) {
 			s.writes(name, quantity, 1)
 			more := quantity.DeepCopy()
 			more.Sub(was[name])
-			if more.Sign() > 0 {
+			if grows && more.Sign() > 0 {
 				if b.growth[key] == nil {
 					b.growth[key] = corev1.ResourceList{}
 				}

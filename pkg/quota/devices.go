@@ -3,6 +3,7 @@ package quota
 import (
 	"cmp"
 	"maps"
+	"math"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,13 +86,15 @@ func ExtendedResourcePod(c *resourceapi.ResourceClaim) (string, bool) {
 	return owner.Name, true
 }
 
-// devicesByClass are the most devices that the claim may get of each class.
+// devicesByClass are the most devices that the claim may get of each class. A count may be as
+// large as can be, and their sum is no larger: the API server reads more as that.
 func devicesByClass(c *resourceapi.ResourceClaim) map[string]int64 {
 	devices := map[string]int64{}
+	add := func(class string, n int64) { devices[class] += min(n, math.MaxInt64-devices[class]) }
 	for i := range c.Spec.Devices.Requests {
 		request := &c.Spec.Devices.Requests[i]
 		if request.Exactly != nil {
-			devices[request.Exactly.DeviceClassName] += atMost(request.Exactly.AllocationMode, request.Exactly.Count)
+			add(request.Exactly.DeviceClassName, atMost(request.Exactly.AllocationMode, request.Exactly.Count))
 			continue
 		}
 		// Any of the alternatives may be taken, so each class counts with its largest.
@@ -101,7 +104,7 @@ func devicesByClass(c *resourceapi.ResourceClaim) map[string]int64 {
 			largest[class] = max(largest[class], atMost(alternative.AllocationMode, alternative.Count))
 		}
 		for class, n := range largest {
-			devices[class] += n
+			add(class, n)
 		}
 	}
 	return devices

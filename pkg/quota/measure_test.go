@@ -2,6 +2,7 @@ package quota
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -184,6 +185,8 @@ func TestDevices(t *testing.T) {
 			"nic.deviceclass.resource.k8s.io/devices=2 requests.deviceclass.resource.kubernetes.io/nic=2"},
 		"a class with one": {[]resourceapi.DeviceRequest{exactly("gpu", 2), exactly("gpu", 1)}, false, nil,
 			"gpu.deviceclass.resource.k8s.io/devices=3 requests.deviceclass.resource.kubernetes.io/gpu=3 requests.example.com/gpu=3"},
+		"counts whose sum is too large": {[]resourceapi.DeviceRequest{exactly("nic", math.MaxInt64), exactly("nic", math.MaxInt64)}, false, nil,
+			"nic.deviceclass.resource.k8s.io/devices=9223372036854775807 requests.deviceclass.resource.kubernetes.io/nic=9223372036854775807"},
 		"all devices are the most there can be": {[]resourceapi.DeviceRequest{{Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "nic", AllocationMode: resourceapi.DeviceAllocationModeAll}}}, false, nil,
 			"nic.deviceclass.resource.k8s.io/devices=32 requests.deviceclass.resource.kubernetes.io/nic=32"},
 		"a mode that is not known counts nothing": {[]resourceapi.DeviceRequest{{Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "nic", AllocationMode: "Any"}}}, false, nil,

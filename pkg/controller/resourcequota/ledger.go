@@ -238,7 +238,7 @@ func (a *account) changed(of schema.GroupResource, old, now metav1.Object, measu
 	again := false
 	for _, pod := range podsOf(of, old, now) {
 		for name, claim := range a.claims[pod] {
-			again = a.books[quota.DeviceClaims].Put(name, measure(quota.DeviceClaims, claim)) || again
+			again = a.books[quota.DeviceClaims].Again(name, measure(quota.DeviceClaims, claim)) || again
 		}
 	}
 	if again && !slices.Contains(changed, quota.DeviceClaims) {

@@ -164,6 +164,9 @@ func TestAClaimIsMeasuredTogetherWithItsPod(t *testing.T) {
 	if got := a.changed(quota.Pods, pod, nil, measure); len(got) != 2 || used() != 7 {
 		t.Errorf("%d devices after its end, %v changed", used(), got)
 	}
+	if grown := a.growth[quota.DeviceClaims].Within(quota.Scope{}); len(grown) > 0 {
+		t.Errorf("nobody was charged for %v", grown)
+	}
 	alive = true
 	if got := a.changed(quota.Pods, nil, pod, measure); len(got) != 2 || used() != 7 {
 		t.Errorf("%d devices with a pod again, %v changed", used(), got)
