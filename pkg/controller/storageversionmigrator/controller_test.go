@@ -3,6 +3,7 @@ package storageversionmigrator
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
@@ -344,6 +346,32 @@ type showing struct {
 func (s showing) Get(ctx context.Context, name string, o metav1.GetOptions) (*definition, error) {
 	s.meanwhile()
 	return s.Definitions.Get(ctx, name, o)
+}
+
+// unreachable are definitions behind something that does not know the path.
+type unreachable struct{ Definitions }
+
+func (unreachable) Get(_ context.Context, name string, _ metav1.GetOptions) (*definition, error) {
+	return nil, apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{Resource: "customresourcedefinitions"}, name, "nothing here", 0, true)
+}
+
+// TestOnlyTheAPIServerKnowsThatThereIsNoDefinition holds that no migration begins or ends
+// without the definition being told because of what a proxy answered.
+func TestOnlyTheAPIServerKnowsThatThereIsNoDefinition(t *testing.T) {
+	for name, m := range map[string]*migration{"begins": made("m", 0), "ends": made("m", 0, isRunning, from("5"), isSucceeded)} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, m, fine)
+			w.definitions = unreachable{w.definitions}
+			if err := w.turns.Reconcile(t.Context(), "m").Err(); err == nil {
+				t.Error("it needs no definition")
+			}
+			for _, action := range w.client.Actions() {
+				if action.GetVerb() == "update" {
+					t.Errorf("it wrote %v", action)
+				}
+			}
+		})
+	}
 }
 
 func TestOneThatIsGoneNeedsNothing(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
@@ -174,7 +175,7 @@ func (c *Controller) definitionOf(ctx context.Context, m *migration) (*definitio
 	}
 	name := m.Spec.Resource.Resource + "." + m.Spec.Resource.Group
 	d, err := c.definitions.Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if consistency.NotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
