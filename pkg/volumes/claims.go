@@ -3,7 +3,9 @@ package volumes
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/storage/ephemeral"
+	"k8s.io/utils/ptr"
 )
 
 // ClaimOf is the name of the claim that a volume of a pod uses, and whether it was made
@@ -31,6 +33,15 @@ func Uses(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 		}
 	}
 	return false
+}
+
+// SameController reports whether the same controls two states of a claim: a pod does not use
+// the claim of another.
+func SameController(a, b *corev1.PersistentVolumeClaim) bool {
+	controller := func(c *corev1.PersistentVolumeClaim) types.UID {
+		return ptr.Deref(metav1.GetControllerOfNoCopy(c), metav1.OwnerReference{}).UID
+	}
+	return controller(a) == controller(b)
 }
 
 // Bound reports whether a claim and a volume are bound to each other.

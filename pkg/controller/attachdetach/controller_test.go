@@ -152,6 +152,17 @@ func TestObjectsMayComeInAnyOrder(t *testing.T) {
 		r.update(node("n1"))
 		r.attach("n1")
 	})
+	t.Run("a bound claim gets its owner", func(t *testing.T) {
+		its, volume, pod := claim(0), pv(0), podOf("web", 0, "n1")
+		its.Name, volume.Spec.ClaimRef.Name = "web-data", "web-data"
+		pod.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}
+		r := run(t, Options{}, node("n1"), its, volume, pod)
+		fixture.Eventually(t, "it has looked", func() bool { return r.c.Snapshot().Counts.Syncs > 0 && r.c.Len() == 0 })
+		owned := its.DeepCopy()
+		owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "web", UID: pod.UID, Controller: ptr.To(true)}}
+		must(t)(r.Client.CoreV1().PersistentVolumeClaims("ns").Update(t.Context(), owned, metav1.UpdateOptions{}))
+		r.attach("n1")
+	})
 }
 
 func TestAProcessThatTakesOverWritesNothing(t *testing.T) {

@@ -80,7 +80,8 @@ func (c *Controller) claimed(name string) (*volumes.Source, error) {
 // woken by that.
 func (c *Controller) claimChanged(change runner.Change[corev1.PersistentVolumeClaim], wake runner.Wake[key]) {
 	if change.Old != nil && change.New != nil && change.Old.UID == change.New.UID &&
-		change.Old.Spec.VolumeName == change.New.Spec.VolumeName && change.Old.Status.Phase == change.New.Status.Phase {
+		change.Old.Spec.VolumeName == change.New.Spec.VolumeName && change.Old.Status.Phase == change.New.Status.Phase &&
+		volumes.SameController(change.Old, change.New) {
 		return
 	}
 	for _, claim := range []*corev1.PersistentVolumeClaim{change.Old, change.New} {

@@ -35,8 +35,8 @@ func plan(o observed, now time.Time) act.Plan {
 		return report(o.claim, reference(o.claim, o.pods), now)
 	case !protection.Held(o.claim, Finalizer) || user != "":
 		return protection.Plan(o.claim, Finalizer, using(user))
-	case o.waited && holder(o.claim, o.live) == "":
-		return protection.Plan(o.claim, Finalizer, "")
+	case o.waited:
+		return shown(o.claim, o.live)
 	}
 	return confirm(o)
 }
@@ -55,14 +55,20 @@ func confirm(o observed) act.Plan {
 		},
 		Then: func(r act.Results) act.Plan {
 			of, _ := listed(r)
-			user := holder(o.claim, of[o.claim.Name])
-			p := protection.Plan(o.claim, Finalizer, using(user))
-			if user != "" {
-				p.RequeueAfter = untilCached
-			}
-			return p
+			return shown(o.claim, of[o.claim.Name])
 		},
 	}
+}
+
+// shown is the plan by a live list. What uses the claim by it may have gone since, so it is
+// looked at again.
+func shown(claim *corev1.PersistentVolumeClaim, live []*corev1.Pod) act.Plan {
+	user := holder(claim, live)
+	p := protection.Plan(claim, Finalizer, using(user))
+	if user != "" {
+		p.RequeueAfter = untilCached
+	}
+	return p
 }
 
 func using(pod string) string {

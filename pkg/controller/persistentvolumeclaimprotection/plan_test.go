@@ -27,7 +27,7 @@ func TestPlan(t *testing.T) {
 		"one in use is held":                  {observed{claim: leavingClaim("data"), pods: user}, "", "it stays while pod p uses it"},
 		"one that no cache shows in use":      {observed{claim: leavingClaim("data")}, list, "no pod in the cache uses it: listing the pods live"},
 		"one that a list has shown unused":    {observed{claim: leavingClaim("data"), waited: true}, update, "nothing uses it"},
-		"one that a list has shown in use":    {observed{claim: leavingClaim("data"), waited: true, live: user}, list, "no pod in the cache uses it: listing the pods live"},
+		"one that a list has shown in use":    {observed{claim: leavingClaim("data"), waited: true, live: user}, "", "it stays while pod p uses it"},
 		"the cache counts before such a list": {observed{claim: leavingClaim("data"), waited: true, pods: user}, "", "it stays while pod p uses it"},
 		"a live one needs no list":            {observed{claim: claim("data"), pods: user}, update, "it is not protected yet"},
 		"with the gate: it goes like any":     {observed{claim: leavingClaim("data"), unused: true}, list, "no pod in the cache uses it: listing the pods live"},
@@ -41,8 +41,12 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := tc.claim.DeepCopy()
-			if p := plan(tc.observed, noon); fixture.Planned(p) != tc.want || p.Why != tc.why {
+			p := plan(tc.observed, noon)
+			if fixture.Planned(p) != tc.want || p.Why != tc.why {
 				t.Errorf("wants %q because %q", fixture.Planned(p), p.Why)
+			}
+			if byList := tc.waited && len(tc.live) > 0 && len(tc.pods) == 0; (p.RequeueAfter == untilCached) != byList {
+				t.Errorf("looked at again after %s", p.RequeueAfter)
 			}
 			if diff := cmp.Diff(before, tc.claim); diff != "" {
 				t.Errorf("the cached claim was changed: %s", diff)

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
@@ -111,12 +112,12 @@ func wakes(change runner.Change[corev1.Pod]) bool {
 	return before == nil || after == nil || before.UID != after.UID || pods.Terminal(before) != pods.Terminal(after)
 }
 
-// newlyBound reports whether a claim has got its volume.
+// newlyBound reports whether a claim has got its volume, or one that has it another owner.
 func newlyBound(change runner.Change[corev1.PersistentVolumeClaim]) bool {
 	bound := func(c *corev1.PersistentVolumeClaim) bool {
 		return c != nil && c.Status.Phase == corev1.ClaimBound && c.Spec.VolumeName != ""
 	}
-	return bound(change.New) && (!bound(change.Old) || change.Old.UID != change.New.UID)
+	return bound(change.New) && (!bound(change.Old) || change.Old.UID != change.New.UID || !volumes.SameController(change.Old, change.New))
 }
 
 // newlyClaimed returns the claim that a volume has got.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
@@ -235,7 +236,8 @@ func TestWhatWakesAPod(t *testing.T) {
 		}
 	}
 	claim, pv := bound("a", "vol-1")
-	pending, again, free := claim.DeepCopy(), claim.DeepCopy(), pv.DeepCopy()
+	pending, again, its, free := claim.DeepCopy(), claim.DeepCopy(), claim.DeepCopy(), pv.DeepCopy()
+	its.OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "a", UID: "a", Controller: ptr.To(true)}}
 	pending.Status.Phase, again.UID, free.Spec.ClaimRef = corev1.ClaimPending, "x", nil
 	type claims = runner.Change[corev1.PersistentVolumeClaim]
 	for name, tc := range map[string]struct {
@@ -244,7 +246,8 @@ func TestWhatWakesAPod(t *testing.T) {
 	}{
 		"a claim gets its volume": {claims{Old: pending, New: claim}, true}, "a bound claim is new": {claims{New: claim}, true},
 		"another of its name": {claims{Old: again, New: claim}, true}, "it stays bound": {claims{Old: claim, New: claim}, false},
-		"it is not bound": {claims{New: pending}, false}, "it is gone": {claims{Old: claim}, false},
+		"it gets its owner": {claims{Old: claim, New: its}, true},
+		"it is not bound":   {claims{New: pending}, false}, "it is gone": {claims{Old: claim}, false},
 	} {
 		if got := newlyBound(tc.change); got != tc.want {
 			t.Errorf("%s: %v", name, got)
