@@ -104,6 +104,8 @@ func complete(age time.Duration) jobOption {
 	}
 }
 
+func ownerless(j *batchv1.Job) { j.OwnerReferences = nil }
+
 func failed(j *batchv1.Job) { over(batchv1.JobFailed)(j) }
 
 func leaving(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: noon} }

@@ -176,6 +176,10 @@ func TestSteps(t *testing.T) {
 		"the live status cannot be read":          {cached: objects(due, job("a")), live: objects(due), fails: []failure{{"get", "cronjobs", broken}}, did: "get cronjobs", failed: true},
 		"another CronJob has its name now": {cached: objects(hourly(last(hour(12))), job("a")), live: objects(hourly(func(c *batchv1.CronJob) { c.UID = "other" })), did: "get cronjobs",
 			told: "Warning UnexpectedJob Saw a job that the controller did not create or forgot: a", after: time.Hour},
+		"an active job was taken away": {cached: objects(hourly(last(hour(12)), lists("a"))), live: objects(hourly(last(hour(12)), lists("a")), job("a", ownerless)), did: "get jobs", active: "a", after: time.Hour},
+		"one was taken away and ended": {cached: objects(hourly(last(hour(12)), lists("a"))), live: objects(hourly(last(hour(12)), lists("a")), job("a", ownerless, complete(time.Minute))), did: "get jobs, update cronjobs/status",
+			after: time.Hour, told: "Normal MissingJob Active job went missing: a"},
+		"one has ended and is not cached": {cached: objects(hourly(last(hour(12)), lists("a"))), live: objects(hourly(last(hour(12)), lists("a")), job("a", complete(time.Minute))), did: "get jobs", active: "a", after: time.Hour},
 		"an active job went missing": {cached: objects(hourly(last(hour(12)), lists("a"))), live: objects(hourly(last(hour(12)), lists("a"))), did: "get jobs, update cronjobs/status",
 			told: "Normal MissingJob Active job went missing: a", after: time.Hour},
 		"one without a name, which somebody has written": {cached: objects(hourly(last(hour(12)), lists(""))), live: objects(hourly(last(hour(12)), lists(""))), did: "update cronjobs/status",
@@ -204,7 +208,7 @@ func TestSteps(t *testing.T) {
 				t.Errorf("again after %s", result.After())
 			}
 			// The next start does not wait for the backoff of one that failed.
-			if tc.failed && strings.HasPrefix(tc.did, "create") && (result.After() == 0 || result != result.Due()) {
+			if tc.failed && (strings.HasPrefix(tc.did, "create") || strings.Contains(name, "replaced")) && (result.After() == 0 || result != result.Due()) {
 				t.Error("it is not looked at again for the next start")
 			}
 			if got := r.Requests(); got != tc.did {

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,7 +64,8 @@ func (c *Controller) alive(ctx context.Context, o observed) (map[types.UID]bool,
 		case err != nil:
 			return nil, fmt.Errorf("read Job %s/%s, which is active and missing: %w", o.cron.Namespace, ref.Name, err)
 		default:
-			found[ref.UID] = job.UID == ref.UID
+			// What somebody has taken away wakes nobody when it ends.
+			found[ref.UID] = job.UID == ref.UID && (ended(job) == "" || metav1.IsControlledBy(job, o.cron))
 		}
 	}
 	return found, nil

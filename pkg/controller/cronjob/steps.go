@@ -94,12 +94,12 @@ func (d draft) replace(refs []corev1.ObjectReference) act.Plan {
 			if isAnother(r[len(r)-1]) {
 				return next(r)
 			}
-			return act.Plan{Why: "Job " + job.Name + " makes room for the next", Stages: act.Stages(d.deletion(job, false)), Then: next, Status: d.report}
+			return act.Plan{Why: "Job " + job.Name + " makes room for the next", Stages: act.Stages(d.deletion(job, false)), Then: next, Status: d.report, RequeueAt: d.next, Due: true}
 		},
 		Else: func(r act.Results) act.Plan {
 			_, err := r.Failed()
 			return act.Plan{
-				Why: "Job " + job.Name + ", which is to make room, cannot be read", Status: d.report,
+				Why: "Job " + job.Name + ", which is to make room, cannot be read", Status: d.report, RequeueAt: d.next, Due: true,
 				Stages: act.Stages(act.Event{On: d.cron, Type: corev1.EventTypeWarning, Reason: "FailedGet", Message: fmt.Sprintf("Get job: %v", err)}),
 			}
 		},

@@ -44,26 +44,43 @@ type failure struct {
 // forget them; what pods that are gone recorded is remembered.
 type streak struct {
 	success  time.Time
-	failures []failure // oldest first, none before success
+	failures []failure // oldest first
+	// ahead: the clock of a node is, so that a pod does not say when it ended.
+	ahead bool
 }
 
 // with is the streak and what these pods record. A pod that is deleted and not
 // tracked was taken away by the controller: that is no failure.
-func (s streak) with(job *batchv1.Job, all []*corev1.Pod) streak {
-	next := streak{success: s.success}
+func (s streak) with(job *batchv1.Job, all []*corev1.Pod, now time.Time) streak {
+	next := streak{success: s.success, ahead: s.ahead}
+	ended := func(pod *corev1.Pod) time.Time {
+		at := endedAt(pod)
+		switch {
+		case !at.After(now):
+			return at
+		case tracked(pod):
+			next.ahead = true
+			return now // it is new
+		}
+		return pod.CreationTimestamp.Time
+	}
 	var fresh time.Time // of the successes that are to be counted
 	for _, pod := range all {
 		if pod.Status.Phase == corev1.PodSucceeded {
-			at := endedAt(pod)
+			at := ended(pod)
 			next.success = latest(next.success, at)
 			if tracked(pod) {
 				fresh = latest(fresh, at)
 			}
 		}
 	}
-	// Times are of whole seconds: at the same one, a success forgives what is not new after it.
-	forgiven := func(at time.Time, isNew bool) bool {
-		return at.Before(next.success) || (at.Equal(next.success) && (!isNew || fresh.Equal(next.success)))
+	// What is new or known, only a new success forgives: clocks of nodes differ. Times are of
+	// whole seconds: at the same one, a success forgives.
+	forgiven := func(at time.Time, counts bool) bool {
+		if counts {
+			return !fresh.IsZero() && !at.After(fresh)
+		}
+		return !at.After(next.success)
 	}
 	for _, f := range s.failures {
 		if !forgiven(f.at, true) {
@@ -74,7 +91,7 @@ func (s streak) with(job *batchv1.Job, all []*corev1.Pod) streak {
 		if !failed(job, pod) || (!tracked(pod) && pod.DeletionTimestamp != nil) || s.knows(pod.UID) {
 			continue
 		}
-		if at := endedAt(pod); !forgiven(at, tracked(pod)) {
+		if at := ended(pod); !forgiven(at, tracked(pod)) {
 			next.failures = append(next.failures, failure{pod.UID, at})
 		}
 	}

@@ -78,7 +78,13 @@ func TestStreaks(t *testing.T) {
 		"pods that were counted still tell":                         {streak{}, []*corev1.Pod{at("a", failed, 0, untracked), at("b", failed, 0, untracked)}, 20 * time.Second},
 		"pods that are gone are remembered":                         {streak{failures: []failure{{"x", noon.Add(-time.Second)}}}, nil, 9 * time.Second},
 		"a pod is not remembered twice":                             {streak{failures: []failure{{"a", noon}}}, []*corev1.Pod{at("a", failed, time.Second)}, 10 * time.Second},
-		"a remembered success forgives":                             {streak{success: noon}, []*corev1.Pod{at("a", failed, time.Second)}, 0},
+		"a remembered success forgives what was counted":            {streak{success: noon}, []*corev1.Pod{at("a", failed, time.Second, untracked)}, 0},
+		"not what is new":                                           {streak{success: noon}, []*corev1.Pod{at("a", failed, time.Second)}, 9 * time.Second},
+		"a failure to come is now":                                  {streak{}, []*corev1.Pod{at("a", failed, -2*time.Hour)}, 10 * time.Second},
+		"when it was counted is not known":                          {streak{}, []*corev1.Pod{at("a", failed, -2*time.Hour, untracked)}, 0},
+		"a success to come forgives what was before now":            {streak{}, []*corev1.Pod{at("a", failed, time.Second), at("c", succeeded, -2*time.Hour)}, 0},
+		"not what is new after it was counted":                      {streak{}, []*corev1.Pod{at("a", failed, time.Second), at("c", succeeded, -5*time.Minute, untracked)}, 9 * time.Second},
+		"nor what is known":                                         {streak{failures: []failure{{"a", noon}}}, []*corev1.Pod{at("c", succeeded, -5*time.Minute, untracked)}, 10 * time.Second},
 		"one that is deleted fails when it is":                      {streak{}, []*corev1.Pod{newPodOf("a", goingAway, unready)}, 10 * time.Second},
 		"a sidecar ends last":                                       {streak{}, []*corev1.Pod{at("a", failed, time.Minute, sidecarEnded(2*time.Second))}, 8 * time.Second},
 		"a container ends last":                                     {streak{}, []*corev1.Pod{at("a", failed, 3*time.Second, sidecarEnded(time.Minute))}, 7 * time.Second},
@@ -88,14 +94,14 @@ func TestStreaks(t *testing.T) {
 		"one that was taken away is no failure":                     {streak{}, []*corev1.Pod{newPodOf("a", goingAway, untracked), at("b", failed, 0, goingAway, untracked)}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			check(t, tc.before.with(j, tc.pods).remaining(noon), tc.want)
+			check(t, tc.before.with(j, tc.pods, noon).remaining(noon), tc.want)
 		})
 	}
 	var many []*corev1.Pod
 	for i := range 100 {
 		many = append(many, at(fmt.Sprint("p", i), failed, time.Duration(i)*time.Second))
 	}
-	s := streak{}.with(j, many)
+	s := streak{}.with(j, many, noon)
 	check(t, len(s.failures), mostFailures)
 	check(t, s.remaining(noon), 10*time.Minute)
 	check(t, s.remaining(noon.Add(time.Hour)), 0)

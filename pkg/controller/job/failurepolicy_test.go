@@ -97,6 +97,11 @@ func TestWhenAPodEnded(t *testing.T) {
 	check(t, endedAt(p), noon.Add(-time.Hour)) // created
 	goingAway(p)
 	check(t, endedAt(p), noon)
+	grace := int64(20_000_000_000) // for which the sum of the API server wraps
+	long := newPodOf("long", unready, goingAway, func(p *corev1.Pod) {
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(ago(-time.Duration(grace)*time.Second)), &grace
+	})
+	check(t, endedAt(long), noon)
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: ago(time.Minute)}}
 	check(t, endedAt(p), noon.Add(-time.Minute))
 	at := func(d time.Duration) corev1.ContainerStatus {

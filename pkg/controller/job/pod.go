@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/seconds"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 )
 
@@ -53,7 +52,9 @@ func endedAt(pod *corev1.Pod) time.Time {
 		return c.LastTransitionTime.Time
 	}
 	if pod.DeletionTimestamp != nil {
-		return pod.DeletionTimestamp.Add(-seconds.Of(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)))
+		// The product may be too large for a duration, as it was when the API server added it.
+		grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
+		return pod.DeletionTimestamp.Add(-grace)
 	}
 	return pod.CreationTimestamp.Time
 }

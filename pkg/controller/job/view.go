@@ -47,7 +47,7 @@ type view struct {
 
 // look counts what there is.
 func look(job *batchv1.Job, all []*corev1.Pod, before streak, now time.Time) *view {
-	v := &view{job: job, now: now, pods: all, streak: before.with(job, all), countedSuccess: sets.Set[types.UID]{}, countedFailure: sets.Set[types.UID]{}}
+	v := &view{job: job, now: now, pods: all, streak: before.with(job, all, now), countedSuccess: sets.Set[types.UID]{}, countedFailure: sets.Set[types.UID]{}}
 	if uncounted := job.Status.UncountedTerminatedPods; uncounted != nil {
 		v.countedSuccess.Insert(uncounted.Succeeded...)
 		v.countedFailure.Insert(uncounted.Failed...)
