@@ -113,24 +113,24 @@ test: test-unit test-worlds test-image compare-quick test-clusters ## run all te
 
 .PHONY: test-clusters
 test-clusters: tools build build-race plugin build-examples ## scenarios, test-integration, test-e2e and explore-quick, two of them at a time: they wait most of the time
-	@$(MAKE) --no-print-directory -j2 --output-sync=target scenarios test-integration test-e2e explore-quick
+	@$(MAKE) --no-print-directory -j2 --output-sync=target LANES=5 scenarios test-integration test-e2e explore-quick
 
 .PHONY: test-unit
 test-unit: ## unit tests, shuffled, with the race detector; verify vets them
-	CGO_ENABLED=1 $(GO) test -race -vet=off -shuffle=on $(UNIT)
-	CGO_ENABLED=1 $(GO) test -race -vet=off -skip='TestStories|TestStatic|TestExplore|TestFields|TestReplay' ./test/compare/... ./test/explore
-	cd staging/controllerkit && GOWORK=off CGO_ENABLED=1 $(GO) test -race -vet=off -shuffle=on ./...
+	CGO_ENABLED=1 $(GO) test -race -vet=off -shuffle=on -timeout=20m $(UNIT)
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout=20m -skip='TestStories|TestStatic|TestExplore|TestFields|TestReplay' ./test/compare/... ./test/explore
+	cd staging/controllerkit && GOWORK=off CGO_ENABLED=1 $(GO) test -race -vet=off -shuffle=on -timeout=20m ./...
 
 # The packages with small worlds that are played in the order of a seed.
 WORLDS = $(shell grep -rl --include='*_test.go' 'testworld\.Seeds' pkg | xargs -n1 dirname | sort -u | sed 's,^,./,')
 
 .PHONY: test-worlds
 test-worlds: ## the seeded worlds with all their seeds and a fresh one, without the race detector; WORLD_SEED=N plays that one, WORLD_FRESH=N so many fresh ones
-	$(GO) test -count=1 -vet=off $(WORLDS)
+	$(GO) test -count=1 -vet=off -timeout=20m $(WORLDS)
 
 .PHONY: scenarios
 scenarios: tools build-race ## the stories of test/scenarios on a real etcd and kube-apiserver
-	KCM_BINARY=$(CURDIR)/$(RACE) CGO_ENABLED=1 $(GO) test -count=1 -race -vet=off -timeout=60m ./test/scenarios/...
+	KCM_BINARY=$(CURDIR)/$(RACE) CGO_ENABLED=1 $(GO) test -count=1 -race -vet=off -timeout=60m ./test/scenarios/... $(if $(LANES),-lanes=$(LANES))
 
 .PHONY: test-integration
 test-integration: tools build plugin build-examples ## what a story cannot say, on a real etcd and kube-apiserver; what mostly waits, three at a time
@@ -145,8 +145,8 @@ test-monitoring: tools tools-monitoring build ## the rules and the dashboard of 
 test-image: tools tools-containerd build plugin ## a release is whole on all platforms, its image starts where the original's does, and the documents of operators hold
 	@$(MAKE) --no-print-directory release
 	cd hack/image && GOWORK=off $(GO) test -vet=off ./...
-	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off ./test/image
-	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off ./test/docs
+	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off -timeout=30m ./test/image
+	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -count=1 -vet=off -timeout=30m ./test/docs
 
 .PHONY: test-e2e
 test-e2e: tools build ## the built binary in whole clusters, three of them side by side

@@ -9,7 +9,17 @@ formatted() { local f; f=$(git ls-files '*.go' | xargs gofmt -l); [ -z "$f" ] ||
 # The modules but the main one are looked at as those who get them see them.
 in_kit() { (cd staging/controllerkit && GOWORK=off "$@"); }
 in_image() { (cd hack/image && GOWORK=off "$@"); }
-tidy() { hack/tidy.sh "$1" -diff >/dev/null || { echo "$1: go.mod is not tidy: run make tidy" >&2; return 1; }; }
+# What is to be changed is printed; without that, the command itself has failed.
+tidy() {
+  local change
+  change=$(hack/tidy.sh "$1" -diff) && return
+  if [ -n "$change" ]; then
+    echo "$1: go.mod is not tidy: run make tidy" >&2
+  else
+    echo "$1: cannot tell whether go.mod is tidy: go mod tidy failed as it says above" >&2
+  fi
+  return 1
+}
 
 step "format" formatted
 step "go.mod" tidy .

@@ -297,20 +297,33 @@ func TestALeaseThatAnotherHoldsEndsTheLeaderAtItsNextLook(t *testing.T) {
 
 func TestALeaderThatSleptLongerThanItsLeaseEndsAtOnce(t *testing.T) {
 	client := fake.NewClientset()
-	a := newCandidate(client, "a", 5*time.Second) // the next renewal comes too late for the test
+	// After the first renewal the next one comes too late for the test.
+	a := newCandidate(client, "a", time.Hour)
+	a.Config.RenewDeadline.Duration, a.Config.LeaseDuration.Duration = 2*time.Hour, 3*time.Hour
+	renewed := make(chan struct{}, 1)
+	client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		renewed <- struct{}{}
+		return false, nil, nil
+	})
 	var slept atomic.Int64
 	a.lock.fence.now = func() time.Duration { return sinceBoot() + time.Duration(slept.Load()) }
 	lost := leading(t, a)
+	<-renewed
 	slept.Store(int64(16 * time.Second))
 	if err := a.lock.fence.Check(); !errors.Is(err, ErrLost) {
 		t.Errorf("writes pass: %v", err)
 	}
 	select {
 	case err := <-lost:
-		if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "the last renewal is 16.") {
+		if !errors.Is(err, ErrLost) {
+			t.Fatalf("got %v", err)
+		}
+		_, said, _ := strings.Cut(err.Error(), "the last renewal is ")
+		said, _, _ = strings.Cut(said, " ")
+		if age, bad := time.ParseDuration(said); bad != nil || age < 16*time.Second {
 			t.Errorf("got %v", err)
 		}
-	case <-time.After(2 * time.Second):
+	case <-time.After(deadline):
 		t.Fatal("still leads")
 	}
 }

@@ -219,14 +219,21 @@ func TestAConfigMapThatComesWithTheFirstReadIsObeyed(t *testing.T) {
 
 func TestWhatCannotBeReadHoldsEverything(t *testing.T) {
 	w := newWatched(t)
+	asked := make(chan struct{}, 100)
 	w.client.PrependReactor("*", "configmaps", func(ktesting.Action) (bool, runtime.Object, error) {
+		asked <- struct{}{}
 		return true, nil, apierrors.NewForbidden(corev1.Resource("configmaps"), "kcm-pause", errors.New("no"))
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done := make(chan struct{})
 	go func() { defer close(done); w.Run(ctx) }()
-	if err := w.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	go func() {
+		defer cancel()
+		<-asked
+		<-asked // so the first answer was taken in
+	}()
+	if err := w.Wait(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("waited until %v", err)
 	}
 	<-done

@@ -60,6 +60,7 @@ func commands(t *testing.T) []string {
 
 // lead starts the manager and waits until its controllers work.
 func lead(t *testing.T, cp *harness.ControlPlane) kubernetes.Interface {
+	harness.NeedPort(t, 10257)
 	log := filepath.Join(t.TempDir(), "manager.log")
 	manager, err := harness.StartProcess(program, harness.BuiltBinary(t), []string{
 		"--kubeconfig=" + cp.ManagerKubeconfig, "--authentication-kubeconfig=" + cp.ManagerKubeconfig, "--authorization-kubeconfig=" + cp.ManagerKubeconfig,

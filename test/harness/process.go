@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -142,6 +143,16 @@ func freePort() (int, error) {
 		return port, listener.Close()
 	}
 	return 0, fmt.Errorf("no free port on 127.0.0.1 between %d and %d", firstPort, lastPort)
+}
+
+// NeedPort fails the test if something listens on a port that it needs.
+func NeedPort(t testing.TB, port int) {
+	t.Helper()
+	listener, err := net.Listen("tcp", ":"+strconv.Itoa(port))
+	if err != nil {
+		t.Fatalf("something else listens on %d, which this test needs: %v", port, err)
+	}
+	_ = listener.Close()
 }
 
 // poll calls check every 50 ms until it returns nil, the process ends or the

@@ -163,6 +163,7 @@ func run(t *testing.T, client kubernetes.Interface, in installation, root string
 	var said strings.Builder
 	program := command(context.Background(), in, root)
 	program.Stdout, program.Stderr = &said, &said
+	harness.NeedPort(t, 10257)
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -42,6 +42,7 @@ func TestRunsWithTheFlagsOfKubeadm(t *testing.T) {
 	client := clientOf(t, cp)
 	pretendKubelet(t, cp)
 	mark := cp.Audit.Mark()
+	harness.NeedPort(t, 10257)
 	log := filepath.Join(t.TempDir(), "manager.log")
 	p, err := harness.StartProcess("controller manager", harness.BuiltBinary(t), kubeadmArgs(cp), log)
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 
 const (
 	// stops is within what time after a change nothing is written any more.
-	stops = 2 * time.Second
+	stops = 5 * time.Second
 	// watchedFor is how long after a change it is watched that nothing is.
-	watchedFor = 5 * time.Second
+	watchedFor = 10 * time.Second
 	pauseName  = "kcm-pause"
 )
 

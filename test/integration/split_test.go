@@ -122,9 +122,9 @@ func newSplit(t *testing.T) *split {
 			}
 		}
 	}
-	// Their lease is short, as the original keeps it when it ends.
+	// Each takeover of the original takes the whole lease, which it keeps when it ends.
 	args := append(kubeadmArgs(cp), fmt.Sprintf("--secure-port=%d", s.ports[splitPod{theirPod, 0}]), "--kube-api-qps=500", "--kube-api-burst=1000",
-		"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=500ms")
+		"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=1s")
 	pod := corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: theirPod, Namespace: "kube-system"},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: theirPod, Image: "original", Command: append([]string{"kube-controller-manager"}, args...)}}}}
 	content, err := yaml.Marshal(pod)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/configz"
@@ -279,5 +280,11 @@ func TestTheTableSaysWhatIsTakenUp(t *testing.T) {
 	}
 	if len(can) > 0 {
 		t.Errorf("the table lacks %v", can)
+	}
+}
+
+func TestTheFileIsLookedAtAsOftenAsIsPromised(t *testing.T) {
+	if promised := 5 * time.Second; 2*fileLook > promised {
+		t.Errorf("the file is looked at every %s: a change that just misses a look is late by docs/operate/config.md (%s)", fileLook, promised)
 	}
 }
