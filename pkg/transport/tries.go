@@ -66,6 +66,27 @@ func Try(ctx context.Context, what string, atMost time.Duration, do func() error
 	}
 }
 
+// Within returns what do returns, or the error of ctx when that ends first. It is for calls
+// that take no context: do goes on by itself then, and what it returns is dropped.
+func Within[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	type outcome struct {
+		is  T
+		err error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		is, err := do()
+		ended <- outcome{is, err}
+	}()
+	select {
+	case o := <-ended:
+		return o.is, o.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
 // pauses grow from try to try, until they have taken too long.
 type pauses struct {
 	backoff wait.Backoff

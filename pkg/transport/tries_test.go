@@ -155,3 +155,17 @@ func TestLookups(t *testing.T) {
 		})
 	}
 }
+
+// TestWithinEndsWithItsContext holds that a call that takes no context is not waited for
+// when there is no more use for it.
+func TestWithinEndsWithItsContext(t *testing.T) {
+	if got, err := Within(t.Context(), func() (int, error) { return 7, io.EOF }); got != 7 || !errors.Is(err, io.EOF) {
+		t.Errorf("got %d, %v", got, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	forever := make(chan struct{})
+	defer close(forever)
+	if got, err := Within(ctx, func() (int, error) { cancel(); <-forever; return 7, nil }); got != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %d, %v", got, err)
+	}
+}

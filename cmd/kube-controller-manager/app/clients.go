@@ -84,7 +84,7 @@ type patientClients struct {
 // Config returns the configuration of a client of the service account.
 func (c *patientClients) Config(name string) (config *rest.Config, err error) {
 	err = transport.Try(c.ctx, "service account of "+name, startPatience, func() error {
-		config, err = c.ControllerClientBuilder.Config(name)
+		config, err = transport.Within(c.ctx, func() (*rest.Config, error) { return c.ControllerClientBuilder.Config(name) })
 		return err
 	})
 	if err == nil {
@@ -105,7 +105,7 @@ func (c *patientClients) Client(name string) (client kubernetes.Interface, err e
 // DiscoveryClient returns a client of the service account for discovery.
 func (c *patientClients) DiscoveryClient(name string) (client discovery.DiscoveryInterface, err error) {
 	err = transport.Try(c.ctx, "service account of "+name, startPatience, func() error {
-		client, err = c.ControllerClientBuilder.DiscoveryClient(name)
+		client, err = transport.Within(c.ctx, func() (discovery.DiscoveryInterface, error) { return c.ControllerClientBuilder.DiscoveryClient(name) })
 		return err
 	})
 	return client, err

@@ -45,7 +45,11 @@ func availableResources(ctx context.Context, client discovery.DiscoveryInterface
 // does not wait for the servers of others.
 func discover(ctx context.Context, client discovery.DiscoveryInterface) (lists []*metav1.APIResourceList, err error) {
 	failed := transport.Try(ctx, "discovery", startPatience, func() error {
-		if _, lists, err = client.ServerGroupsAndResources(); len(lists) > 0 {
+		lists, err = transport.Within(ctx, func() ([]*metav1.APIResourceList, error) {
+			_, lists, err := client.ServerGroupsAndResources()
+			return lists, err
+		})
+		if len(lists) > 0 {
 			return nil // what is missing concerns those who need it
 		}
 		return err
@@ -62,7 +66,9 @@ func discover(ctx context.Context, client discovery.DiscoveryInterface) (lists [
 			continue
 		}
 		again := transport.Try(soon, "discovery of "+group.String(), groupPatience, func() error {
-			list, err := client.ServerResourcesForGroupVersion(group.String())
+			list, err := transport.Within(soon, func() (*metav1.APIResourceList, error) {
+				return client.ServerResourcesForGroupVersion(group.String())
+			})
 			if err == nil {
 				lists = append(lists, list)
 			}

@@ -47,7 +47,11 @@ func (cc *ControllerContext) addLimits(ctx context.Context) error {
 	if h.pause == nil || h.err != nil {
 		return h.err
 	}
-	return h.pause.Wait(ctx)
+	err := h.pause.Wait(ctx)
+	if err == nil {
+		showNext(cc.Debug(), forLeadership, forPause) // those of another term wait on
+	}
+	return err
 }
 
 // followPause follows what --pause-configmap pauses. Its reads are those of a cache: after
@@ -75,7 +79,7 @@ func (cc *ControllerContext) followPause(ctx context.Context) (*pause.Watcher, e
 		return nil, err
 	}
 	cc.Debug().PausedBy(func(controller string) string { return limits.Paused(controller, "") })
-	showAll(cc.Debug(), "waits for the ConfigMap of --pause-configmap")
+	showNext(cc.Debug(), forPause, forLeadership, forStart)
 	cc.background(ctx, watcher.Run)
 	return watcher, nil
 }

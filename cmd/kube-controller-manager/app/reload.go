@@ -85,7 +85,10 @@ func (p *process) followFile(ctx context.Context, shown *configz.Config) (stop f
 	}()
 	return func() {
 		cancel()
-		<-ended
+		select {
+		case <-ended:
+		case <-time.After(fileLook): // a file that does not answer holds up no stop
+		}
 	}
 }
 

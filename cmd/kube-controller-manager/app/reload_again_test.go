@@ -2,8 +2,13 @@ package app
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
 )
@@ -43,6 +48,44 @@ func TestAFileThatAnotherOneSpoiledIsReadAgain(t *testing.T) {
 	if n := r.loop.workers.Load(); n != 9 || r.logged("in order again") != 1 {
 		t.Errorf("%d workers, want 9; logged:\n%s", n, r.log.GetBuffer().String())
 	}
+}
+
+// TestAFileThatDoesNotAnswerHoldsUpNoStop has the file be a pipe that nobody writes to.
+func TestAFileThatDoesNotAnswerHoldsUpNoStop(t *testing.T) {
+	r := newRig(t)
+	path := filepath.Join(t.TempDir(), "config")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan struct{})
+	r.File = &piped{File: r.File, path: path, asked: sync.OnceFunc(func() { close(opened) })}
+	stop := r.followFile(t.Context(), nil)
+	<-opened
+	stopped := make(chan struct{})
+	go func() {
+		stop()
+		close(stopped)
+	}()
+	select {
+	case <-stopped:
+	case <-time.After(time.Minute):
+		t.Error("the stop waits for the file")
+	}
+	if f, err := os.OpenFile(path, os.O_RDWR, 0); err == nil { // let the reader go
+		_ = f.Close()
+	}
+}
+
+// piped is a file at another path.
+type piped struct {
+	config.File
+	path  string
+	asked func()
+}
+
+func (p *piped) Path() string {
+	p.asked()
+	return p.path
 }
 
 // spoiled cannot be read as long as there is a reason.

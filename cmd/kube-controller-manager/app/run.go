@@ -159,12 +159,12 @@ func (p *process) leaderElect() bool {
 func (p *process) runControllers(ctx context.Context, watchdog *leaderelection.HealthzAdaptor) error {
 	everything := everything()
 	if !p.leaderElect() {
-		showAll(p.debug, "has not been started yet")
+		showAll(p.debug, forStart)
 		err := p.lead(ctx, everything, nil)
 		p.events.flush(flushTimeout)
 		return err
 	}
-	showAll(p.debug, "waits for leadership")
+	showAll(p.debug, forLeadership)
 	e, err := p.elections(ctx)
 	if err != nil {
 		return err

@@ -168,7 +168,7 @@ func TestProfilingCanBeSwitchedOff(t *testing.T) {
 
 func TestAStandbyShowsWhatItWouldStart(t *testing.T) {
 	p := testProcess(t, testConfig(t))
-	showAll(p.debug, "waits for leadership")
+	showAll(p.debug, forLeadership)
 	w := httptest.NewRecorder()
 	p.endpoints().ServeHTTP(w, httptest.NewRequest(http.MethodGet, debugPrefix, nil))
 	var list []debug.Controller
@@ -242,5 +242,26 @@ func TestTheServingCertificateIsReloaded(t *testing.T) {
 	defer response.Body.Close()
 	if body, _ := io.ReadAll(response.Body); string(body) != "ok" || response.ProtoMajor != 2 {
 		t.Errorf("got %q over %s", body, response.Proto)
+	}
+}
+
+// TestOnlyWhatWaitsIsSaidToWaitForThePause holds that a controller that is skipped, or that
+// runs in another term, keeps its reason.
+func TestOnlyWhatWaitsIsSaidToWaitForThePause(t *testing.T) {
+	p := testProcess(t, testConfig(t))
+	showAll(p.debug, forLeadership)
+	p.debug.Set("job-controller", debug.Skipped, "another component runs it")
+	p.debug.Set("cronjob-controller", debug.Started, "")
+	for _, next := range [][2]string{{forPause, forLeadership}, {forLeadership, forPause}} {
+		showNext(p.debug, next[0], next[1])
+		for name, want := range map[string]debug.Controller{
+			"job-controller":     {State: debug.Skipped, Why: "another component runs it"},
+			"cronjob-controller": {State: debug.Started}, "ttl-controller": {State: debug.Waiting, Why: next[0]},
+		} {
+			want.Name = name
+			if got, _ := p.debug.Find(name); got != want {
+				t.Errorf("it shows %+v, want %+v", got, want)
+			}
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -117,6 +118,22 @@ func (cc ControllerContext) show(ctx context.Context, handler http.Handler) {
 	cc.Debug().Set(cc.name, debug.Started, "")
 	if handler != nil {
 		cc.Debug().Handle(cc.name, handler)
+	}
+}
+
+// What controllers wait for.
+const (
+	forLeadership = "waits for leadership"
+	forStart      = "has not been started yet"
+	forPause      = "waits for the ConfigMap of --pause-configmap"
+)
+
+// showNext says of the controllers that waited for one of these that they wait for another thing.
+func showNext(registry *debug.Registry, now string, before ...string) {
+	for _, c := range registry.List() {
+		if c.State == debug.Waiting && slices.Contains(before, c.Why) {
+			registry.Set(c.Name, debug.Waiting, now)
+		}
 	}
 }
 

@@ -470,3 +470,29 @@ func TestAStreamedListSaysNothingBeforeItIsWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestAStopDoesNotWaitForDiscovery holds that a set ends while the API server does not answer.
+func TestAStopDoesNotWaitForDiscovery(t *testing.T) {
+	asked, forever := make(chan struct{}), make(chan struct{})
+	defer close(forever)
+	s := newSet(t, &world{})
+	s.Follow(Interest{Name: "test", Wants: watchable})
+	s.o.Discover = func() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+		close(asked)
+		<-forever
+		return nil, nil, nil
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.Run(ctx)
+	}()
+	<-asked
+	cancel()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Error("it waits for the answer")
+	}
+}

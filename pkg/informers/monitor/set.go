@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
 const (
@@ -117,11 +119,23 @@ func (s *Set) poke() {
 	}
 }
 
+// served is what the API server says it serves.
+type served struct {
+	groups []*metav1.APIGroup
+	lists  []*metav1.APIResourceList
+}
+
 // look reads discovery, begins and ends watches, and returns how long to wait
 // for the next look.
 func (s *Set) look(ctx context.Context) time.Duration {
 	logger := klog.FromContext(ctx)
-	groups, lists, err := s.o.Discover()
+	served, err := transport.Within(ctx, func() (served, error) {
+		groups, lists, err := s.o.Discover()
+		return served{groups, lists}, err
+	})
+	if ctx.Err() != nil {
+		return s.o.Period // a stop does not wait for an API server that is slow
+	}
 	var partly *discovery.ErrGroupDiscoveryFailed
 	if err != nil && !errors.As(err, &partly) {
 		logger.Info("Cannot discover the resources that the API server serves", "err", err)
@@ -134,7 +148,7 @@ func (s *Set) look(ctx context.Context) time.Duration {
 	if partly != nil {
 		failed = partly.Groups
 	}
-	found := s.confirm(ctx, newCatalog(groups, lists, failed).after(s.catalog))
+	found := s.confirm(ctx, newCatalog(served.groups, served.lists, failed).after(s.catalog))
 	groupsChanged := s.logGroups(logger, found.failed)
 	changed := s.follow(ctx, found)
 	s.mu.Lock()
