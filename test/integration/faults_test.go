@@ -264,7 +264,7 @@ func TestAStoppedLeaderWritesNothing(t *testing.T) {
 	}
 	took := time.Since(since)
 	t.Logf("ended after %s", took.Round(time.Millisecond))
-	if took > 10*time.Second {
+	if took > 5*time.Second {
 		t.Errorf("ended only %s after it went on", took)
 	}
 	if code := first.Process().ExitCode(); code == 0 {

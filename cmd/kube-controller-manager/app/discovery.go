@@ -66,7 +66,7 @@ func discover(ctx context.Context, client discovery.DiscoveryInterface) (lists [
 			continue
 		}
 		again := transport.Try(soon, "discovery of "+group.String(), groupPatience, func() error {
-			list, err := transport.Within(soon, func() (*metav1.APIResourceList, error) {
+			list, err := transport.Within(ctx, func() (*metav1.APIResourceList, error) {
 				return client.ServerResourcesForGroupVersion(group.String())
 			})
 			if err == nil {

@@ -49,7 +49,11 @@ func (cc *ControllerContext) addLimits(ctx context.Context) error {
 	}
 	err := h.pause.Wait(ctx)
 	if err == nil {
-		showNext(cc.Debug(), forLeadership, forPause) // those of another term wait on
+		next := forStart
+		if cc.process.leaderElect() {
+			next = forLeadership // those of another term wait on
+		}
+		showNext(cc.Debug(), next, forPause)
 	}
 	return err
 }

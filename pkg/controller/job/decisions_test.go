@@ -97,6 +97,10 @@ func TestStreaks(t *testing.T) {
 			check(t, tc.before.with(j, tc.pods, noon).remaining(noon), tc.want)
 		})
 	}
+	last := at("a", failed, -2*time.Hour)
+	due, wait := dueIndexes([]int{2}, map[int]*corev1.Pod{2: last}, noon)
+	check(t, len(due), 1)
+	check(t, wait, 0)
 	var many []*corev1.Pod
 	for i := range 100 {
 		many = append(many, at(fmt.Sprint("p", i), failed, time.Duration(i)*time.Second))

@@ -82,7 +82,11 @@ func dueIndexes(wanted []int, held map[int]*corev1.Pod, now time.Time) (due []in
 			due = append(due, i)
 			continue
 		}
-		switch left := remaining(allFailures(last)+1, endedAt(last), now); {
+		at := endedAt(last)
+		if at.After(now) {
+			at = last.CreationTimestamp.Time // the clock of its node is ahead
+		}
+		switch left := remaining(allFailures(last)+1, at, now); {
 		case left <= 0:
 			due = append(due, i)
 		case wait == 0 || left < wait:

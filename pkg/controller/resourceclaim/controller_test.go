@@ -93,7 +93,7 @@ func TestWhatAChangeOfAClaimWakes(t *testing.T) {
 		want          string
 	}{
 		"a new one of its pod":            {after: its()},
-		"a new one of nobody":             {after: claim("a")},
+		"a new one of nobody":             {after: claim("a"), want: web},
 		"one that was there at the start": {after: allocated(its()), initial: true, want: placed},
 		"one of a pod that is not there":  {after: made("a", "gpu", "gone-uid"), want: itself + " " + web},
 		"one of a pod that has ended": {after: func() *resourceapi.ResourceClaim {
@@ -108,7 +108,7 @@ func TestWhatAChangeOfAClaimWakes(t *testing.T) {
 		"one reserved for one that ended":    {before: allocated(its()), after: used(podRef("ended", "ended-uid")), want: itself},
 		"one reserved for something else":    {before: allocated(its()), after: used(foreign)},
 		"one whose labels change":            {before: used(webRef), after: version(used(webRef), "3")},
-		"one that loses its owner":           {before: its(), after: version(claim("a"), "2")},
+		"one that loses its owner":           {before: its(), after: version(claim("a"), "2"), want: web},
 		"one that is being deleted":          {before: its(), after: version(leaving(its()), "2"), want: itself},
 		"one that is gone":                   {before: its(), want: web},
 		"one that was replaced":              {before: claim("a"), after: uid(version(made("a", "gpu", "gone-uid"), "2"), "new"), want: itself + " " + web},

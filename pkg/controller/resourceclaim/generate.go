@@ -52,7 +52,7 @@ func (h holder) known(w want) (entry, bool) {
 	switch {
 	case is && recorded.claim == nil:
 		return recorded, true
-	case is && h.named[*recorded.claim] != nil && !ofAnother(h.named[*recorded.claim], h):
+	case is && h.named[*recorded.claim] != nil && h.keeps(h.named[*recorded.claim]):
 		return recorded, true
 	}
 	if claim := h.generatedFor(w.name, h.owned); claim != nil {
@@ -94,9 +94,23 @@ func (h holder) complete(rest func() act.Plan) act.Plan {
 	return act.Plan{
 		Why: fmt.Sprintf("claims that are missing: %q", made), Stages: act.Stages(steps...), Counts: counts,
 		Then: func(results act.Results) act.Plan {
+			if err := h.strange(results); err != nil {
+				return act.Plan{Why: "a webhook changes its claims", Stages: act.Stages(h.tell(want{name: made[0]}, err)), Terminal: err}
+			}
 			return h.record(named(entries, made, results), "its claims have been made", rest)
 		},
 	}
+}
+
+// strange returns why what was made is no claim of the owner. Such a one is not recorded: it
+// would be made again with each change of the status.
+func (h holder) strange(results act.Results) error {
+	for _, made := range act.Succeeded[act.Create](results) {
+		if !metav1.IsControlledBy(made.Object, h.Object) {
+			return fmt.Errorf("ResourceClaim %s was made without its owner", made.Object.GetName())
+		}
+	}
+	return nil
 }
 
 // named fills in the names that the API server has given to the claims that were made, in

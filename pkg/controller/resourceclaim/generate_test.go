@@ -135,8 +135,9 @@ func TestWhatAPodGets(t *testing.T) {
 			want: "create web-gpu-1, record gpu=web-gpu-1"},
 		"of two the one that nobody deletes":             {pod: pod("gpu"), cached: []runtime.Object{leaving(made("a", "gpu", "web-uid")), made("b", "gpu", "web-uid")}, want: "record gpu=b"},
 		"of two the first by name":                       {pod: pod("gpu"), cached: []runtime.Object{made("b", "gpu", "web-uid"), made("a", "gpu", "web-uid")}, want: "record gpu=a"},
-		"nothing when its claim has lost its owner":      {pod: recording(pod("gpu"), "gpu", "a"), cached: []runtime.Object{claim("a"), template("gpu")}},
-		"nor when the cache lacks that claim":            {pod: recording(pod("gpu"), "gpu", "a"), cached: []runtime.Object{template("gpu")}, live: []runtime.Object{claim("a")}},
+		"another when its claim has lost its owner":      {pod: recording(pod("gpu"), "gpu", "a"), cached: []runtime.Object{claim("a"), template("gpu")}, want: "create web-gpu-1, record gpu=web-gpu-1"},
+		"nothing when it has its node by then":           {pod: on(recording(pod("gpu"), "gpu", "a"), "n"), cached: []runtime.Object{claim("a"), template("gpu")}},
+		"nor when the cache lacks that claim":            {pod: on(recording(pod("gpu"), "gpu", "a"), "n"), cached: []runtime.Object{template("gpu")}, live: []runtime.Object{claim("a")}},
 		"one that was made, and has lost its annotation": {pod: pod("gpu"), cached: []runtime.Object{generated("a", "web-gpu-"), template("gpu")}, want: "record gpu=a"},
 		"not one of another beginning":                   {pod: pod("gpu"), cached: []runtime.Object{generated("a", "web-disk-"), template("gpu")}, want: "create web-gpu-1, record gpu=web-gpu-1"},
 		"no claim that is not needed":                    {pod: recording(pod("gpu"), "gpu", ""), cached: []runtime.Object{template("gpu")}},
@@ -208,6 +209,30 @@ func TestWhatAPodGets(t *testing.T) {
 				t.Errorf("what is cached was changed: %s", diff)
 			}
 		})
+	}
+}
+
+// TestAClaimThatAWebhookTookTheOwnerOffIsNotRecorded holds that it is not made again with each
+// change of the status.
+func TestAClaimThatAWebhookTookTheOwnerOffIsNotRecorded(t *testing.T) {
+	p := pod("gpu")
+	h := holder{owner: ownerOfPod(p), templates: map[string]*resourceapi.ResourceClaimTemplate{"gpu": template("gpu")}}
+	rest := func() act.Plan { return act.Plan{Why: "the rest"} }
+	before := h.complete(rest)
+	made := before.Stages[0].Steps[0]
+	for name, tc := range map[string]struct {
+		is    *resourceapi.ResourceClaim
+		wants string
+		fails bool
+	}{
+		"its own":         {owned(claim("a"), p.UID), "apply Pod web", false},
+		"one of nobody":   {claim("a"), "tell Pod web", true},
+		"one of another ": {owned(claim("a"), "other"), "tell Pod web", true},
+	} {
+		after := before.Then(act.Results{{Step: made, Became: act.Done, Object: tc.is}})
+		if got := fixture.Planned(after); got != tc.wants || (after.Terminal != nil) != tc.fails {
+			t.Errorf("%s: %q, %v", name, got, after.Terminal)
+		}
 	}
 }
 

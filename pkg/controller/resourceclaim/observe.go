@@ -113,7 +113,7 @@ func (c *Controller) lookForRecorded(ctx context.Context, h holder) error {
 		if err != nil {
 			return err
 		}
-		h.live[*e.claim] = live != nil && !ofAnother(live, h)
+		h.live[*e.claim] = live != nil && h.keeps(live)
 	}
 	return nil
 }

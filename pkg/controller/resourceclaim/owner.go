@@ -39,10 +39,12 @@ type owner struct {
 	kind     schema.GroupVersionKind
 	wants    []want
 	recorded []entry
+	// placed: it is a pod that has its node. Nobody would allocate another claim for it.
+	placed bool
 }
 
 func ownerOfPod(pod *corev1.Pod) owner {
-	o := owner{Object: pod, kind: podKind}
+	o := owner{Object: pod, kind: podKind, placed: pod.Spec.NodeName != ""}
 	for _, c := range pod.Spec.ResourceClaims {
 		o.wants = append(o.wants, want{c.Name, c.ResourceClaimName, c.ResourceClaimTemplateName})
 	}
@@ -152,14 +154,13 @@ func byAge(a, b *resourceapi.ResourceClaim) int {
 	return cmp.Or(cmp.Compare(leaving(a), leaving(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// ofAnother reports whether something else controls a claim. One that nobody controls may be
-// what was made: somebody has taken the owner off.
-func ofAnother(claim, of metav1.Object) bool {
-	ref := metav1.GetControllerOfNoCopy(claim)
-	return ref != nil && ref.UID != of.GetUID()
-}
-
 // controls reports whether a claim is one of the owner.
 func (o owner) controls(claim *resourceapi.ResourceClaim) bool {
 	return claim != nil && metav1.IsControlledBy(claim, o.Object)
+}
+
+// keeps reports whether a claim that is recorded stays so: one of the owner, and of a pod that
+// has its node also one that nobody controls any more.
+func (o owner) keeps(claim metav1.Object) bool {
+	return metav1.IsControlledBy(claim, o.Object) || o.placed && metav1.GetControllerOfNoCopy(claim) == nil
 }

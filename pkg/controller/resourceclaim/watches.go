@@ -60,7 +60,7 @@ func (c *Controller) needs(pod *corev1.Pod) bool {
 		}
 		claim, err := cached[resourceapi.ResourceClaim](c.claims, pod.Namespace, *name)
 		switch {
-		case err != nil || generated && (claim == nil || ofAnother(claim, pod)):
+		case err != nil || generated && (claim == nil || !ownerOfPod(pod).keeps(claim)):
 			return true
 		case generated && !metav1.IsControlledBy(claim, pod):
 			continue

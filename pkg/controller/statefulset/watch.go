@@ -27,7 +27,7 @@ func (c *Controller) watch(sets, pods, claims toolscache.SharedInformer) error {
 func (c *Controller) setChanged(change runner.Change[appsv1.StatefulSet], wake runner.Wake[Key]) {
 	set := change.Now()
 	key := Key{Namespace: set.Namespace, Name: set.Name}
-	if change.New == nil {
+	if change.New == nil || change.Old != nil && change.Old.UID != change.New.UID {
 		forgetMetrics(key) // the next set of the name may have another policy
 	}
 	wake.Add(key)
