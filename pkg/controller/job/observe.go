@@ -99,14 +99,14 @@ func (c *Controller) gangOf(job *batchv1.Job) (*gang, error) {
 	return &gang{workloads, groups}, err
 }
 
-// selectorOf is the selector of a Job whose pods are its own. The API server
-// validates that; a Job without was written past it.
+// selectorOf is the selector of a Job whose pods are its own; an empty one selects everything.
+// The API server validates that; a Job without was written past it.
 func (c *Controller) selectorOf(job *batchv1.Job) (labels.Selector, error) {
 	selector, err := c.selectors.Of(job, job.Spec.Selector)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read the selector of Job %s/%s: %w", job.Namespace, job.Name, err)
-	case selector.Empty() || !selector.Matches(labels.Set(job.Spec.Template.Labels)):
+	case !selector.Matches(labels.Set(job.Spec.Template.Labels)):
 		return nil, fmt.Errorf("the selector of Job %s/%s does not match its template", job.Namespace, job.Name)
 	}
 	return selector, nil

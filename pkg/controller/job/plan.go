@@ -24,6 +24,10 @@ func plan(o observed, now time.Time) act.Plan {
 	case !knownMode(job):
 		return act.Plan{Why: "its completion mode is unknown", Stages: act.Stages(act.Event{On: job, Type: corev1.EventTypeWarning,
 			Reason: "UnknownCompletionMode", Message: "Skipped Job sync because completion mode is unknown"})}
+	case o.invalid != nil && job.DeletionTimestamp != nil:
+		p := o.freeLeftovers()
+		p.Why = "it is being deleted, and its selector is invalid: its pods are let go"
+		return p
 	case o.invalid != nil:
 		return act.Plan{Why: "its selector is invalid or does not match its template", Terminal: o.invalid}
 	}

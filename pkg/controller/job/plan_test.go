@@ -94,16 +94,19 @@ func TestTheDebugPageShowsEachPhase(t *testing.T) {
 	elsewhere.Spec.ManagedBy = ptr.To("example.com/mine")
 	misfit := observing(newJob(1))
 	misfit.invalid = errors.New("no selector")
+	goes := observing(newJob(1, leaving), newPodOf("a"))
+	goes.invalid = misfit.invalid
 	for name, tc := range map[string]struct {
 		of      observed
 		answers map[string]act.Outcome
 		want    []string
 	}{
-		"settled":       {observing(newJob(2, running(2)), some(2)...), nil, []string{"2 pods active as wanted; 0 succeeded, 0 failed"}},
-		"complete":      {observing(newJob(3, counted(3, 1), announced(batchv1.JobComplete, "", ""))), nil, []string{"complete: 3 pods succeeded, 1 failed"}},
-		"failed":        {observing(newJob(3, counted(0, 7), announced(batchv1.JobFailed, "", ""))), nil, []string{"failed: 0 pods succeeded, 7 failed"}},
-		"run by others": {observing(elsewhere), nil, []string{"run by example.com/mine"}},
-		"no selector":   {misfit, nil, []string{"its selector is invalid or does not match its template"}},
+		"settled":                {observing(newJob(2, running(2)), some(2)...), nil, []string{"2 pods active as wanted; 0 succeeded, 0 failed"}},
+		"complete":               {observing(newJob(3, counted(3, 1), announced(batchv1.JobComplete, "", ""))), nil, []string{"complete: 3 pods succeeded, 1 failed"}},
+		"failed":                 {observing(newJob(3, counted(0, 7), announced(batchv1.JobFailed, "", ""))), nil, []string{"failed: 0 pods succeeded, 7 failed"}},
+		"run by others":          {observing(elsewhere), nil, []string{"run by example.com/mine"}},
+		"no selector":            {misfit, nil, []string{"its selector is invalid or does not match its template"}},
+		"nor when it is deleted": {goes, nil, []string{"it is being deleted, and its selector is invalid: its pods are let go", "  patch a"}},
 		"being deleted": {observing(newJob(2, running(1), leaving), newPodOf("a")), nil, []string{
 			"being deleted: its pods belong to the garbage collector; removing the finalizers of 1 pods that are noted in the status", "  patch a"}},
 		"it backs off": {observing(newJob(1), newPodOf("a", just, untracked)), nil, []string{"0 pods active, 1 to create, held back for 10s after 1 failures"}},

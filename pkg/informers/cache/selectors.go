@@ -26,11 +26,13 @@ var (
 	}}
 	// BySelector finds the objects of a namespace that may select a pod, by one
 	// label that their selector requires; see MaySelect. The empty selector of a
-	// workload selects nothing, that of a disruption budget everything.
+	// workload selects nothing, that of a Job or a disruption budget everything.
 	BySelector = Index{"requiredLabel", func(object any) ([]string, error) {
 		o, ok := object.(metav1.Object)
 		selector := selectorOf(object)
-		if _, budget := object.(*policyv1.PodDisruptionBudget); !ok || selector == nil || selector.Empty() && !budget {
+		_, budget := object.(*policyv1.PodDisruptionBudget)
+		_, job := object.(*batchv1.Job)
+		if !ok || selector == nil || selector.Empty() && !budget && !job {
 			return nil, nil
 		}
 		required := RequiredLabels(selector)

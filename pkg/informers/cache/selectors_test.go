@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -158,6 +159,23 @@ func TestMaySelectFindsABudgetForEverything(t *testing.T) {
 	found, err := cache.MaySelect[policyv1.PodDisruptionBudget](informer.GetIndexer(), pod)
 	if got, want := names(found), []string{"all", "web"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+}
+
+func TestMaySelectFindsAJobForEverything(t *testing.T) {
+	informer := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Batch().V1().Jobs().Informer()
+	if err := cache.Ensure(informer, cache.BySelector); err != nil {
+		t.Fatal(err)
+	}
+	for name, selector := range map[string]*metav1.LabelSelector{"all": {}, "nothing": nil} {
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: batchv1.JobSpec{Selector: selector}}
+		if err := informer.GetIndexer().Add(job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := cache.MaySelect[batchv1.Job](informer.GetIndexer(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}})
+	if got := names(found); err != nil || !slices.Equal(got, []string{"all"}) {
+		t.Errorf("got %v, %v", got, err)
 	}
 }
 
