@@ -2,7 +2,8 @@
 # is configured. kwokctl's random ports can collide, so they are all given.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tools=$root/_output/tools/bin
-cluster=${KCM_RUN_DIR:-$root/_output/cluster}
+# The end of a cluster deletes this directory whole: it has a name of its own.
+cluster=${KCM_RUN_DIR:-$root/_output}/kcm-cluster
 name=kcm
 export PATH=$tools:$PATH KWOK_WORKDIR=$cluster/work KUBECONFIG=$cluster/kubeconfig
 apiserver_port=${KCM_RUN_APISERVER_PORT:-35443}

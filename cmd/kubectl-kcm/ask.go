@@ -120,6 +120,7 @@ func (o *options) credentials(user *rest.Config, address string) *rest.Config {
 	if o.token == "" {
 		config = rest.CopyConfig(user)
 		config.Impersonate = rest.ImpersonationConfig{}
+		config.Proxy, config.Dial = nil, nil
 		config.TLSClientConfig = rest.TLSClientConfig{CertFile: user.CertFile, CertData: user.CertData, KeyFile: user.KeyFile, KeyData: user.KeyData}
 	}
 	config.Host, config.BearerToken, config.UserAgent = address, config.BearerToken+o.token, "kubectl-kcm"

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +94,9 @@ func TestATokenIsNotSentToAnUncheckedServer(t *testing.T) {
 		if err := ask(options{}, config); !errors.Is(err, errTokenUnchecked) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if got := (&options{}).credentials(&rest.Config{Proxy: http.ProxyURL(&url.URL{Host: "bastion"})}, server.URL); got.Proxy != nil {
+		t.Error("the way to the API server is taken to the manager")
 	}
 	if err := ask(options{token: "secret"}, nil); !errors.Is(err, errTokenUnchecked) {
 		t.Errorf("of the command line: %v", err)

@@ -118,8 +118,14 @@ func (o Options) loop() (*Loop, kubernetes.Interface, error) {
 	return &Loop{name: o.Name, provider: o.Cloud.ProviderName(), gate: g, calls: newCalls(g)}, client, nil
 }
 
+// aboutEvents reports whether a path is that of events: of a namespace, or in their own group.
+func aboutEvents(path string) bool {
+	parts := strings.Split(path, "/")
+	return len(parts) > 5 && parts[5] == "events" || len(parts) > 2 && parts[2] == "events.k8s.io"
+}
+
 func (o Options) wrote(req *http.Request, err error) {
-	if o.Wrote == nil || strings.Contains(req.URL.Path, "/events") {
+	if o.Wrote == nil || aboutEvents(req.URL.Path) {
 		return
 	}
 	verb := map[string]string{http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete"}[req.Method]

@@ -217,3 +217,14 @@ func TestListsAreOfTheCache(t *testing.T) {
 		t.Errorf("%s %v", namesOf(got), err)
 	}
 }
+
+func TestWhichWritesAreOfEvents(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/api/v1/namespaces/shop/events": true, "/api/v1/namespaces/events/events/a.1": true, "/apis/events.k8s.io/v1/namespaces/shop/events/a.1": true,
+		"/api/v1/namespaces/events/services/web/status": false, "/api/v1/nodes/events-1": false, "/api/v1/namespaces/shop/services/events/status": false, "/api": false,
+	} {
+		if aboutEvents(path) != want {
+			t.Errorf("%s is about events: %t", path, !want)
+		}
+	}
+}

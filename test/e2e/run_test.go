@@ -27,8 +27,12 @@ func TestRunShow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "cluster")
-	env := append(os.Environ(), "KCM_RUN_DIR="+dir, "KCM_BINARY="+harness.BuiltBinary(t))
+	above := t.TempDir()
+	dir, other := filepath.Join(above, "kcm-cluster"), filepath.Join(above, "other")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := append(os.Environ(), "KCM_RUN_DIR="+above, "KCM_BINARY="+harness.BuiltBinary(t))
 	managerPort := 0
 	for _, name := range []string{"APISERVER", "MANAGER", "SCHEDULER", "KWOK", "ETCD", "ETCD_PEER"} {
 		port, err := harness.FreePort()
@@ -52,6 +56,9 @@ func TestRunShow(t *testing.T) {
 		}
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Errorf("stop left %s behind", dir)
+		}
+		if _, err := os.Stat(other); err != nil {
+			t.Errorf("stop took what is not the cluster's: %v", err)
 		}
 	})
 	out, err := script("run.sh")

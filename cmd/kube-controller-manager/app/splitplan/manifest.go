@@ -66,6 +66,7 @@ func Read(content []byte, takesValue func(flag string) bool) (*Manifest, error) 
 func join(c *corev1.Container, takesValue func(flag string) bool) (open string) {
 	takes := func(flag string) bool { return flag == logFileFlag }
 	var waits *string
+	inProgram := false
 	for _, line := range []*[]string{&c.Command, &c.Args} {
 		var joined []string
 		for _, word := range *line {
@@ -74,13 +75,20 @@ func join(c *corev1.Container, takesValue func(flag string) bool) (open string) 
 				waits = nil
 				continue
 			}
-			joined = append(joined, word)
 			flag, isFlag := strings.CutPrefix(word, "--")
+			if isFlag && inProgram { // which takes underscores too
+				name, value, has := strings.Cut(flag, "=")
+				if flag = strings.ReplaceAll(name, "_", "-"); has {
+					flag += "=" + value
+				}
+				word = "--" + flag
+			}
+			joined = append(joined, word)
 			switch {
 			case isFlag && takes(flag):
 				waits = &joined[len(joined)-1]
 			case !strings.HasPrefix(word, "-") && path.Base(word) == program:
-				takes = takesValue
+				takes, inProgram = takesValue, true
 			}
 		}
 		*line = joined
