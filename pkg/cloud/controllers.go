@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,10 +119,11 @@ func (o Options) loop() (*Loop, kubernetes.Interface, error) {
 	return &Loop{name: o.Name, provider: o.Cloud.ProviderName(), gate: g, calls: newCalls(g)}, client, nil
 }
 
-// aboutEvents reports whether a path is that of events: of a namespace, or in their own group.
+// aboutEvents reports whether a path is that of the events of a namespace.
 func aboutEvents(path string) bool {
 	parts := strings.Split(path, "/")
-	return len(parts) > 5 && parts[5] == "events" || len(parts) > 2 && parts[2] == "events.k8s.io"
+	i := slices.Index(parts, "namespaces")
+	return i >= 0 && len(parts) > i+2 && parts[i+2] == "events"
 }
 
 func (o Options) wrote(req *http.Request, err error) {

@@ -222,6 +222,7 @@ func TestWhichWritesAreOfEvents(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/api/v1/namespaces/shop/events": true, "/api/v1/namespaces/events/events/a.1": true, "/apis/events.k8s.io/v1/namespaces/shop/events/a.1": true,
 		"/api/v1/namespaces/events/services/web/status": false, "/api/v1/nodes/events-1": false, "/api/v1/namespaces/shop/services/events/status": false, "/api": false,
+		"/apis/coordination.k8s.io/v1/namespaces/events/leases/a": false, "/k8s/c-1/api/v1/namespaces/shop/events": true,
 	} {
 		if aboutEvents(path) != want {
 			t.Errorf("%s is about events: %t", path, !want)

@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 const (
@@ -45,24 +46,22 @@ type failure struct {
 type streak struct {
 	success  time.Time
 	failures []failure // oldest first
-	// ahead: the clock of a node is, so that a pod does not say when it ended.
-	ahead bool
+	// fresh are the successes that were still to be counted at the last look.
+	fresh sets.Set[types.UID]
+	// ahead is when pods were seen first that said they would end later: the clock of their
+	// node is ahead.
+	ahead map[types.UID]time.Time
 }
 
 // with is the streak and what these pods record. A pod that is deleted and not
 // tracked was taken away by the controller: that is no failure.
 func (s streak) with(job *batchv1.Job, all []*corev1.Pod, now time.Time) streak {
-	next := streak{success: s.success, ahead: s.ahead}
+	next := streak{success: s.success, fresh: sets.New[types.UID](), ahead: s.aheadOf(all, now)}
 	ended := func(pod *corev1.Pod) time.Time {
-		at := endedAt(pod)
-		switch {
-		case !at.After(now):
+		if at, is := next.ahead[pod.UID]; is {
 			return at
-		case tracked(pod):
-			next.ahead = true
-			return now // it is new
 		}
-		return pod.CreationTimestamp.Time
+		return endedAt(pod)
 	}
 	var fresh time.Time // of the successes that are to be counted
 	for _, pod := range all {
@@ -71,19 +70,22 @@ func (s streak) with(job *batchv1.Job, all []*corev1.Pod, now time.Time) streak 
 			next.success = latest(next.success, at)
 			if tracked(pod) {
 				fresh = latest(fresh, at)
+				next.fresh.Insert(pod.UID)
 			}
 		}
 	}
-	// What is new or known, only a new success forgives: clocks of nodes differ. Times are of
-	// whole seconds: at the same one, a success forgives.
-	forgiven := func(at time.Time, counts bool) bool {
-		if counts {
+	// What is new, only a new success forgives, and what is known, any that was not there
+	// before: clocks of nodes differ. Times are of whole seconds: at the same one, a success
+	// forgives.
+	forgiven := func(at time.Time, isNew bool) bool {
+		if isNew {
 			return !fresh.IsZero() && !at.After(fresh)
 		}
 		return !at.After(next.success)
 	}
+	another := next.fresh.Difference(s.fresh).Len() > 0
 	for _, f := range s.failures {
-		if !forgiven(f.at, true) {
+		if !another && !forgiven(f.at, true) {
 			next.failures = append(next.failures, f)
 		}
 	}
@@ -100,6 +102,24 @@ func (s streak) with(job *batchv1.Job, all []*corev1.Pod, now time.Time) streak 
 		next.failures = slices.Delete(next.failures, 0, extra)
 	}
 	return next
+}
+
+// aheadOf is when those of the pods were seen first that said they would end later. One that
+// was counted by then may have ended at any time since it was made.
+func (s streak) aheadOf(all []*corev1.Pod, now time.Time) map[types.UID]time.Time {
+	ahead := map[types.UID]time.Time{}
+	for _, pod := range all {
+		switch at, is := s.ahead[pod.UID]; {
+		case is:
+			ahead[pod.UID] = at
+		case !endedAt(pod).After(now):
+		case tracked(pod):
+			ahead[pod.UID] = now
+		default:
+			ahead[pod.UID] = pod.CreationTimestamp.Time
+		}
+	}
+	return ahead
 }
 
 func latest(a, b time.Time) time.Time {

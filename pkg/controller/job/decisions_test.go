@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 )
 
@@ -80,6 +81,8 @@ func TestStreaks(t *testing.T) {
 		"a pod is not remembered twice":                             {streak{failures: []failure{{"a", noon}}}, []*corev1.Pod{at("a", failed, time.Second)}, 10 * time.Second},
 		"a remembered success forgives what was counted":            {streak{success: noon}, []*corev1.Pod{at("a", failed, time.Second, untracked)}, 0},
 		"not what is new":                                           {streak{success: noon}, []*corev1.Pod{at("a", failed, time.Second)}, 9 * time.Second},
+		"a success of a clock that is behind":                       {streak{failures: []failure{{"a", noon}}}, []*corev1.Pod{at("c", succeeded, 2*time.Minute)}, 0},
+		"not again as long as it is to be counted":                  {streak{failures: []failure{{"a", noon}}, fresh: sets.New(types.UID("c"))}, []*corev1.Pod{at("c", succeeded, 2*time.Minute)}, 10 * time.Second},
 		"a failure to come is now":                                  {streak{}, []*corev1.Pod{at("a", failed, -2*time.Hour)}, 10 * time.Second},
 		"when it was counted is not known":                          {streak{}, []*corev1.Pod{at("a", failed, -2*time.Hour, untracked)}, 0},
 		"a success to come forgives what was before now":            {streak{}, []*corev1.Pod{at("a", failed, time.Second), at("c", succeeded, -2*time.Hour)}, 0},
@@ -97,10 +100,6 @@ func TestStreaks(t *testing.T) {
 			check(t, tc.before.with(j, tc.pods, noon).remaining(noon), tc.want)
 		})
 	}
-	last := at("a", failed, -2*time.Hour)
-	due, wait := dueIndexes([]int{2}, map[int]*corev1.Pod{2: last}, noon)
-	check(t, len(due), 1)
-	check(t, wait, 0)
 	var many []*corev1.Pod
 	for i := range 100 {
 		many = append(many, at(fmt.Sprint("p", i), failed, time.Duration(i)*time.Second))
@@ -109,6 +108,28 @@ func TestStreaks(t *testing.T) {
 	check(t, len(s.failures), mostFailures)
 	check(t, s.remaining(noon), 10*time.Minute)
 	check(t, s.remaining(noon.Add(time.Hour)), 0)
+}
+
+// TestAClockThatIsAheadCountsOnce holds that a pod which says it would end later ended when it
+// was seen first, also when that time comes.
+func TestAClockThatIsAheadCountsOnce(t *testing.T) {
+	j, later := newJob(5), 10*time.Minute
+	ahead := func(options ...podOption) *corev1.Pod {
+		return newPodOf("a", append([]podOption{ended(corev1.PodFailed, 1, -later)}, options...)...)
+	}
+	success := func(options ...podOption) *corev1.Pod {
+		return newPodOf("b", append([]podOption{ended(corev1.PodSucceeded, 1, -time.Minute)}, options...)...)
+	}
+	s := streak{}.with(j, []*corev1.Pod{ahead()}, noon)
+	check(t, s.remaining(noon), 10*time.Second)
+	_, wait := dueIndexes([]int{2}, map[int]*corev1.Pod{2: ahead()}, s.ahead, noon)
+	check(t, wait, 10*time.Second)
+	due, _ := dueIndexes([]int{2}, map[int]*corev1.Pod{2: ahead()}, s.ahead, noon.Add(10*time.Second))
+	check(t, len(due), 1)
+	s = s.with(j, []*corev1.Pod{ahead(untracked), success()}, noon.Add(time.Minute))
+	check(t, s.remaining(noon.Add(time.Minute)), 0)
+	s = s.with(j, []*corev1.Pod{ahead(untracked), success(untracked)}, noon.Add(later))
+	check(t, s.remaining(noon.Add(later)), 0)
 }
 
 func TestVerdicts(t *testing.T) {

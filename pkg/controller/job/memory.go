@@ -30,7 +30,7 @@ func (m *memory) streak(job types.UID) streak {
 func (m *memory) remember(r remembered) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(r.streak.failures) == 0 && !r.streak.ahead {
+	if len(r.streak.failures) == 0 && len(r.streak.ahead) == 0 {
 		delete(m.streaks, r.job) // a success is read from its pod; before the next failure it changes nothing
 		return
 	}

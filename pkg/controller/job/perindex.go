@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // perIndex reports whether each index has a limit of its own.
@@ -74,17 +75,18 @@ func nextFailures(job *batchv1.Job, replaced *corev1.Pod) map[string]string {
 }
 
 // dueIndexes are those of the wanted indexes that may get a pod now, and how long
-// the first of the others has to wait.
-func dueIndexes(wanted []int, held map[int]*corev1.Pod, now time.Time) (due []int, wait time.Duration) {
+// the first of the others has to wait. ahead is when some of the pods ended that say they
+// would end later.
+func dueIndexes(wanted []int, held map[int]*corev1.Pod, ahead map[types.UID]time.Time, now time.Time) (due []int, wait time.Duration) {
 	for _, i := range wanted {
 		last := held[i]
 		if last == nil {
 			due = append(due, i)
 			continue
 		}
-		at := endedAt(last)
-		if at.After(now) {
-			at = last.CreationTimestamp.Time // the clock of its node is ahead
+		at, is := ahead[last.UID]
+		if !is {
+			at = endedAt(last)
 		}
 		switch left := remaining(allFailures(last)+1, at, now); {
 		case left <= 0:
