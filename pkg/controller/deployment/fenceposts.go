@@ -17,8 +17,7 @@ func rolls(d *appsv1.Deployment) bool {
 
 // fenceposts resolves surge, rounded up, and unavailable, rounded down, against
 // the wanted size. With both at zero nothing could ever move, so one pod may be
-// unavailable then. A value that cannot be read counts as zero; the API server
-// accepts none.
+// unavailable then.
 func fenceposts(strategy *appsv1.RollingUpdateDeployment, replicas int32) (surge, unavailable int32) {
 	if strategy != nil {
 		surge = resolve(strategy.MaxSurge, replicas, true)
@@ -30,12 +29,17 @@ func fenceposts(strategy *appsv1.RollingUpdateDeployment, replicas int32) (surge
 	return surge, unavailable
 }
 
-func resolve(value *intstr.IntOrString, replicas int32, up bool) int32 {
-	n, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(value, intstr.FromInt32(0)), int(replicas), up)
-	if err != nil {
-		return 0
+// resolve returns how many pods a value is. The API server accepts a surge that is too large
+// to be read or reckoned, and nothing else that cannot be.
+func resolve(value *intstr.IntOrString, replicas int32, surge bool) int32 {
+	n, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(value, intstr.FromInt32(0)), int(replicas), surge)
+	switch {
+	case err == nil && n >= 0:
+		return int32(min(n, math.MaxInt32))
+	case surge:
+		return math.MaxInt32
 	}
-	return int32(min(max(n, 0), math.MaxInt32))
+	return 0
 }
 
 // mostTotal is how many pods the ReplicaSets may ask for together.

@@ -22,13 +22,16 @@ func TestFenceposts(t *testing.T) {
 		"both at zero let one pod go":                              {deploy(5, posts("0", "0")), 5, 4},
 		"both rounded to zero let one pod go":                      {deploy(5, posts("0%", "10%")), 5, 4},
 		"more unavailable than there are pods is all of them":      {deploy(3, posts("1", "9")), 4, 0},
-		"all at once":                                                  {deploy(4, posts("100%", "100%")), 8, 0},
-		"nothing wanted needs nothing":                                 {deploy(0), 0, 0},
-		"a fixed surge holds at zero too":                              {deploy(0, posts("2", "0")), 2, 0},
-		"the largest number does not overflow":                         {deploy(math.MaxInt32, posts("25%", "0")), math.MaxInt32, math.MaxInt32},
-		"what cannot be read is zero, and both at zero let one pod go": {deploy(5, posts("x%", "y")), 5, 4},
-		"without settings one pod may go":                              {deploy(5, func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate = nil }), 5, 4},
-		"Recreate allows none more and needs all":                      {deploy(5, recreateStrategy), 5, 5},
+		"all at once":                                {deploy(4, posts("100%", "100%")), 8, 0},
+		"nothing wanted needs nothing":               {deploy(0), 0, 0},
+		"a fixed surge holds at zero too":            {deploy(0, posts("2", "0")), 2, 0},
+		"the largest number does not overflow":       {deploy(math.MaxInt32, posts("25%", "0")), math.MaxInt32, math.MaxInt32},
+		"a surge that cannot be read is the largest": {deploy(3, posts("99999999999999999999%", "0")), math.MaxInt32, 3},
+		"nor can it be reckoned":                     {deploy(3, posts("9223372036854775807%", "0")), math.MaxInt32, 3},
+		"a surge of the largest number":              {deploy(3, posts("2147483647", "0")), math.MaxInt32, 3},
+		"what else cannot be read is zero":           {deploy(5, posts("1", "y")), 6, 5},
+		"without settings one pod may go":            {deploy(5, func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate = nil }), 5, 4},
+		"Recreate allows none more and needs all":    {deploy(5, recreateStrategy), 5, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check(t, mostTotal(tc.d), tc.most)
