@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,6 +63,7 @@ func TestScopesOfPods(t *testing.T) {
 		"a priority class exists":                 {scopes(priority), high, true},
 		"no priority class":                       {scopes(priority), plain, false},
 		"in":                                      {selecting(priority, "In", "low", "high"), high, true},
+		"in, with a name too long for a label":    {selecting(priority, "In", strings.Repeat("a", 64)), pod(func(p *corev1.Pod) { p.Spec.PriorityClassName = strings.Repeat("a", 64) }), true},
 		"not in the list":                         {selecting(priority, "In", "low"), high, false},
 		"none is not in any list":                 {selecting(priority, "In", "low"), plain, false},
 		"not in":                                  {selecting(priority, "NotIn", "low"), high, true},
