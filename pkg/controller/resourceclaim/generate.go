@@ -94,23 +94,24 @@ func (h holder) complete(rest func() act.Plan) act.Plan {
 	return act.Plan{
 		Why: fmt.Sprintf("claims that are missing: %q", made), Stages: act.Stages(steps...), Counts: counts,
 		Then: func(results act.Results) act.Plan {
-			if err := h.strange(results); err != nil {
-				return act.Plan{Why: "a webhook changes its claims", Stages: act.Stages(h.tell(want{name: made[0]}, err)), Terminal: err}
+			if name, err := h.strange(made, results); err != nil {
+				return act.Plan{Why: "a webhook changes its claims", Stages: act.Stages(h.tell(want{name: name}, err)), Terminal: err}
 			}
 			return h.record(named(entries, made, results), "its claims have been made", rest)
 		},
 	}
 }
 
-// strange returns why what was made is no claim of the owner. Such a one is not recorded: it
-// would be made again with each change of the status.
-func (h holder) strange(results act.Results) error {
-	for _, made := range act.Succeeded[act.Create](results) {
-		if !metav1.IsControlledBy(made.Object, h.Object) {
-			return fmt.Errorf("ResourceClaim %s was made without its owner", made.Object.GetName())
+// strange returns the first of the names, all of whose claims were created, whose claim does
+// not have the owner, and an error that says so. Such a claim is not recorded: it would be
+// created again with each change of the status.
+func (h holder) strange(names []string, results act.Results) (name string, err error) {
+	for i, r := range act.Succeeded[act.Create](results) {
+		if !metav1.IsControlledBy(r.Object, h.Object) {
+			return names[i], fmt.Errorf("ResourceClaim %s was created without its owner", r.Object.GetName())
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // named fills in the names that the API server has given to the claims that were made, in

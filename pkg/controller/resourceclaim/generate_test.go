@@ -234,6 +234,13 @@ func TestAClaimThatAWebhookTookTheOwnerOffIsNotRecorded(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, after.Terminal)
 		}
 	}
+	two := holder{owner: ownerOfPod(pod("gpu", "disk"))}
+	create := func(c *resourceapi.ResourceClaim) act.Result {
+		return act.Result{Step: act.Create{Object: c}, Became: act.Done, Object: c}
+	}
+	if name, err := two.strange([]string{"gpu", "disk"}, act.Results{create(owned(claim("a"), p.UID)), create(claim("b"))}); name != "disk" || err == nil {
+		t.Errorf("the claim without its owner is %q, %v", name, err)
+	}
 }
 
 func errorText(err error) string {
