@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -15,26 +16,36 @@ import (
 // the work it belongs to was cut short.
 const answerGrace = 2 * time.Second
 
+// readGrace is how long after a stop a read may wait for its answer. It is longer than what a
+// reconcile has to end.
+const readGrace = time.Second
+
 // finisher lets writes that are on their way finish when their context ends,
 // and sends none that begin after that. A stop can then cut work short between
 // two writes, in no time, and every write is known to have happened or not.
-// Behind the fence no write leaves the process.
+// Behind the fence no write leaves the process. Reads end soon after a stop, also those
+// that no context can end: the clients of discovery and of metrics take none.
 type finisher struct {
 	next  http.RoundTripper
 	grace time.Duration
 	fence func() error
+	over  context.Context // ends when reads must
+	core  string          // the path of the core API, which each API server has
 }
 
 // Finishing returns a copy of the configuration whose writes under way are not cut off
-// at a stop, and which sends no write while fence returns an error. A configuration that
-// is finishing already is not made so twice: a write would be waited for twice.
-func Finishing(config *rest.Config, fence func() error) *rest.Config {
+// when ctx ends, but its reads are, except for watches, and which sends no write while fence
+// returns an error. A configuration that is finishing already is not made so twice: a write
+// would be waited for twice.
+func Finishing(ctx context.Context, config *rest.Config, fence func() error) *rest.Config {
 	config = rest.CopyConfig(config)
+	over, end := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(readGrace, end) })
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		if _, already := next.(*finisher); already {
 			return next
 		}
-		return &finisher{next, answerGrace, fence}
+		return &finisher{next, answerGrace, fence, over, pathOf(config.Host) + "/api"}
 	})
 	return config
 }
@@ -45,6 +56,7 @@ func (f *finisher) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err == nil {
 		runner.Answered(req.Context())
 		onlyOwnRetries(req, response)
+		f.coreIsAway(req, response)
 	}
 	return response, err
 }
@@ -57,12 +69,20 @@ func onlyOwnRetries(req *http.Request, response *http.Response) {
 	}
 }
 
+// coreIsAway makes a 404 for the core API an outage. Only a proxy gives one, and for
+// discovery it would mean that there are no pods, no namespaces and no nodes.
+func (f *finisher) coreIsAway(req *http.Request, response *http.Response) {
+	if response.StatusCode == http.StatusNotFound && req.URL.Path == f.core {
+		response.StatusCode, response.Status = http.StatusServiceUnavailable, "503 the core API is answered with 404"
+	}
+}
+
 // auditID is the header that the API server gives every answer.
 const auditID = "Audit-Id"
 
 func (f *finisher) send(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodGet || req.Method == http.MethodHead {
-		return f.next.RoundTrip(req)
+		return f.read(req)
 	}
 	if err := req.Context().Err(); err != nil {
 		return nil, err
@@ -72,6 +92,25 @@ func (f *finisher) send(req *http.Request) (*http.Response, error) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
 	stop := context.AfterFunc(req.Context(), func() { time.AfterFunc(f.grace, cancel) })
+	done := func() { stop(); cancel() }
+	response, err := f.next.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		done()
+		return nil, err
+	}
+	response.Body = &finishedBody{response.Body, done}
+	return response, nil
+}
+
+func (f *finisher) read(req *http.Request) (*http.Response, error) {
+	if watching, _ := strconv.ParseBool(req.URL.Query().Get("watch")); watching {
+		return f.next.RoundTrip(req) // caches end when work has
+	}
+	if err := f.over.Err(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	stop := context.AfterFunc(f.over, cancel)
 	done := func() { stop(); cancel() }
 	response, err := f.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {

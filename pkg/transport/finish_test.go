@@ -45,7 +45,7 @@ func (s *slowServer) send(ctx context.Context, method string, grace time.Duratio
 	result := make(chan error, 1)
 	go func() {
 		req, _ := http.NewRequestWithContext(ctx, method, s.URL, strings.NewReader("a pod"))
-		response, err := (&finisher{next: http.DefaultTransport, grace: grace, fence: open}).RoundTrip(req)
+		response, err := (&finisher{next: http.DefaultTransport, grace: grace, fence: open, over: context.Background()}).RoundTrip(req)
 		if err == nil {
 			var body []byte
 			body, err = io.ReadAll(response.Body)
@@ -111,7 +111,7 @@ func TestAWriteThatIsNeverAnsweredEndsAfterTheGrace(t *testing.T) {
 func open() error { return nil }
 
 func TestAConfigurationFinishesOnce(t *testing.T) {
-	config := Finishing(Finishing(&rest.Config{}, open), open)
+	config := Finishing(t.Context(), Finishing(t.Context(), &rest.Config{}, open), open)
 	outer, is := config.WrapTransport(http.DefaultTransport).(*finisher)
 	if !is {
 		t.Fatal("it does not finish")
@@ -126,7 +126,7 @@ func TestBehindTheFenceOnlyReadsLeaveTheProcess(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.Method) }))
 	defer server.Close()
 	shut := errors.New("the lease is lost")
-	through := &finisher{next: http.DefaultTransport, grace: time.Second, fence: func() error { return shut }}
+	through := &finisher{next: http.DefaultTransport, grace: time.Second, fence: func() error { return shut }, over: t.Context()}
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "GET"} {
 		req, err := http.NewRequestWithContext(t.Context(), method, server.URL, strings.NewReader("x"))
 		if err != nil {
@@ -164,13 +164,104 @@ func TestACreateIsSentAgainOnlyWhenTheAPIServerItselfAsksForIt(t *testing.T) {
 				return r, nil
 			})
 			req := httptest.NewRequestWithContext(t.Context(), tc.method, "https://server/api", nil)
-			response, err := (&finisher{next: answer, grace: time.Second, fence: open}).RoundTrip(req)
+			response, err := (&finisher{next: answer, grace: time.Second, fence: open, over: context.Background()}).RoundTrip(req)
 			if err != nil {
 				t.Fatal(err)
 			}
 			response.Body.Close()
 			if got := response.Header.Get("Retry-After") != ""; got != tc.again {
 				t.Errorf("asks for another try: %t", got)
+			}
+		})
+	}
+}
+
+// The clients of discovery and of metrics take no context: a stop would wait for them.
+func TestReadsEndSoonAfterAStop(t *testing.T) {
+	asked := make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.String()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	client, err := rest.HTTPClientFor(Finishing(ctx, &rest.Config{Host: server.URL}, open))
+	if err != nil {
+		t.Fatal(err)
+	}
+	watching, end := context.WithCancel(t.Context())
+	defer end()
+	ended := map[string]chan error{}
+	get := func(ctx context.Context, path string) {
+		ended[path] = make(chan error, 1)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			response, err := client.Do(req)
+			if err == nil {
+				response.Body.Close()
+			}
+			ended[path] <- err
+		}()
+	}
+	wait := func(what string, c <-chan error) {
+		t.Helper()
+		select {
+		case err := <-c:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", what, err)
+			}
+		case <-time.After(deadline):
+			t.Fatal(what + " does not end")
+		}
+	}
+	get(t.Context(), "/apis")
+	get(watching, "/api/v1/pods?watch=true")
+	for range 2 {
+		<-asked
+	}
+	stop()
+	wait("a read that was under way", ended["/apis"])
+	get(t.Context(), "/late")
+	wait("a read that begins", ended["/late"])
+	select {
+	case err := <-ended["/api/v1/pods?watch=true"]:
+		t.Errorf("the watch ended: %v", err)
+	default:
+	}
+	end()
+	wait("the watch", ended["/api/v1/pods?watch=true"])
+}
+
+// A proxy's 404 for the core API would say that the cluster has no pods.
+func TestTheCoreAPIIsNeverMissing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		below, path string
+		code        int
+	}{
+		"the core API":                         {"", "/api", http.StatusServiceUnavailable},
+		"the core API below a path":            {"/clusters/a", "/clusters/a/api", http.StatusServiceUnavailable},
+		"the other groups":                     {"", "/apis", http.StatusNotFound},
+		"an object of that name":               {"", "/api/v1/namespaces/team/services/api", http.StatusNotFound},
+		"an object of that name, below a path": {"/clusters/a", "/clusters/a/api/v1/nodes/api", http.StatusNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.NotFoundHandler())
+			defer server.Close()
+			config := Finishing(t.Context(), &rest.Config{Host: server.URL + tc.below}, open)
+			client, err := rest.HTTPClientFor(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := client.Get(server.URL + tc.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if response.StatusCode != tc.code {
+				t.Errorf("got %d, want %d", response.StatusCode, tc.code)
 			}
 		})
 	}

@@ -30,6 +30,9 @@ func (cc *ControllerContext) addLiveReads() error {
 		if err != nil {
 			return nil, fmt.Errorf("find the served version of %s: %w", resource, err)
 		}
+		if served.GroupResource() != resource { // the mapper takes a similar group where there is none
+			return nil, fmt.Errorf("find the served version of %s: discovery has %s only", resource, served.GroupResource())
+		}
 		return client.Resource(served).Namespace(namespace).List(ctx, o)
 	}
 	return nil
