@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
@@ -96,6 +97,19 @@ func TestAWorkerThatIsAnsweredIsNotStuck(t *testing.T) {
 	}
 	close(release)
 	eventually(t, "health", func() bool { return r.Check(nil) == nil })
+}
+
+// stepped is a clock whose wall clock was set back two hours.
+type stepped struct{ clock.RealClock }
+
+func (stepped) Now() time.Time { return time.Now().Add(-2 * time.Hour).Round(0) }
+
+func TestAStepOfTheWallClockMakesNobodyStuck(t *testing.T) {
+	f := &flight{clock: stepped{}, since: time.Now().Add(-time.Hour)}
+	Answered(context.WithValue(t.Context(), flightKey{}, f))
+	if got := f.silent(time.Now()); got > time.Minute {
+		t.Errorf("silent for %v", got)
+	}
 }
 
 func TestTheStackOfAWorkerIsFound(t *testing.T) {

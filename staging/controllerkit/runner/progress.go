@@ -18,7 +18,7 @@ type flight struct {
 	// goroutine is the printed number of the worker's goroutine.
 	goroutine string
 	clock     clock.PassiveClock
-	answered  atomic.Int64 // Unix nanoseconds; 0 before the first answer
+	answered  atomic.Int64 // nanoseconds after since, which no step of the wall clock moves
 	reported  bool
 }
 
@@ -29,17 +29,13 @@ type flightKey struct{}
 // process calls it; outside of a reconcile it does nothing.
 func Answered(ctx context.Context) {
 	if f, ok := ctx.Value(flightKey{}).(*flight); ok {
-		f.answered.Store(f.clock.Now().UnixNano())
+		f.answered.Store(int64(f.clock.Since(f.since)))
 	}
 }
 
 // silent is how long nothing has been answered.
 func (f *flight) silent(now time.Time) time.Duration {
-	last := f.since
-	if at := time.Unix(0, f.answered.Load()); at.After(last) {
-		last = at
-	}
-	return now.Sub(last)
+	return now.Sub(f.since) - time.Duration(f.answered.Load())
 }
 
 // stuck returns an error that names a key to whose worker nothing was answered
