@@ -65,7 +65,7 @@ var effects = map[featuregate.Feature]effect{
 	"InOrderInformers":                                 {alwaysOn, cachesTell},
 	"InOrderInformersBatchProcess":                     {kind: library},
 	"InPlacePodVerticalScaling":                        {alwaysOn, "quotas count pods by their resized resources"},
-	"InformerResourceVersion":                          {kind: library},
+	"InformerResourceVersion":                          {kind: wired},
 	"JobBackoffLimitPerIndex":                          {alwaysOn, "Jobs have backoff limits per index"},
 	"JobManagedBy":                                     {alwaysOn, "Jobs of other controllers are left alone"},
 	"JobPodReplacementPolicy":                          {alwaysOn, "Jobs have a pod replacement policy"},

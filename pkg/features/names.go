@@ -51,6 +51,8 @@ const (
 	// StatefulSetSemanticRevisionComparison compares revisions by meaning
 	// before it makes a new one.
 	StatefulSetSemanticRevisionComparison featuregate.Feature = "StatefulSetSemanticRevisionComparison"
+	// InformerResourceVersion is of client-go; without it the storage version migrator does not run.
+	InformerResourceVersion featuregate.Feature = "InformerResourceVersion"
 	// StorageVersionMigrator makes the storage version migrator run.
 	StorageVersionMigrator featuregate.Feature = "StorageVersionMigrator"
 	// TaintTolerationComparisonOperators lets tolerations compare numbers.

@@ -57,6 +57,8 @@ func TestGatedControllersWantTheirGateAndTheirAPI(t *testing.T) {
 			map[string][]string{"storage.k8s.io/v1": {"volumeattributesclasses"}}},
 		"migrations": {names.StorageVersionMigratorController, "StorageVersionMigrator",
 			map[string][]string{"storagemigration.k8s.io/v1beta1": {"storageversionmigrations"}}},
+		"migrations without versions of caches": {names.StorageVersionMigratorController, "InformerResourceVersion",
+			map[string][]string{"storagemigration.k8s.io/v1beta1": {"storageversionmigrations"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if why := whyNot(t, tc.controller, tc.served, ""); why != "" {

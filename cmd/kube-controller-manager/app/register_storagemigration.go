@@ -16,7 +16,7 @@ import (
 
 func storageMigrationControllers() []Controller {
 	return []Controller{
-		{Name: names.StorageVersionMigratorController, Gates: []featuregate.Feature{features.StorageVersionMigrator},
+		{Name: names.StorageVersionMigratorController, Gates: []featuregate.Feature{features.StorageVersionMigrator, features.InformerResourceVersion},
 			Needs:   of(storagemigrationv1beta1.SchemeGroupVersion, "storageversionmigrations"),
 			Account: "storage-version-migrator-controller", QPS: 20, Burst: 100, New: newStorageVersionMigrator},
 	}

@@ -116,6 +116,7 @@ func KCMControllerAliases() map[string]string {
 		"serviceaccount-token":                 ServiceAccountTokenController,
 		"statefulset":                          StatefulSetController,
 		"storage-version-gc":                   StorageVersionGarbageCollectorController,
+		"svm":                                  StorageVersionMigratorController,
 		"tokencleaner":                         TokenCleanerController,
 		"ttl":                                  TTLController,
 		"ttl-after-finished":                   TTLAfterFinishedController,
