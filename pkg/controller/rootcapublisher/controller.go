@@ -34,7 +34,8 @@ func New(namespaces coreinformers.NamespaceInformer, configMaps coreinformers.Co
 		Hand:   hand, Caches: reconcile.Caches{corev1.Resource("configmaps"): c.configMaps}, OnDone: syncs.Observe,
 	}, c.observe, plan)
 	err := runner.Watch(c.Runner, namespaces.Informer(), func(change runner.Change[corev1.Namespace], wake runner.Wake[string]) {
-		if change.New != nil {
+		// One that ends is repaired when its config map changes or a new CA is published.
+		if change.New != nil && (change.Old == nil || change.New.Status.Phase == corev1.NamespaceActive) {
 			wake.Add(change.New.Name)
 		}
 	})

@@ -33,7 +33,7 @@ type observed struct {
 func plan(o observed, _ time.Time) act.Plan {
 	want := map[string]string{certificateKey: o.rootCA}
 	switch {
-	case o.namespace.Status.Phase != corev1.NamespaceActive:
+	case o.published == nil && o.namespace.Status.Phase != corev1.NamespaceActive:
 		return act.Plan{Why: "the namespace is not active"}
 	case o.published == nil:
 		return creation(&corev1.ConfigMap{

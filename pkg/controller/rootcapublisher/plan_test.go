@@ -62,7 +62,10 @@ func TestPlan(t *testing.T) {
 		"binary data is not ours to touch": {active,
 			configMap(func(cm *corev1.ConfigMap) { cm.Data, cm.BinaryData = nil, map[string][]byte{"b": {1}} }),
 			wants{update: configMap(func(cm *corev1.ConfigMap) { cm.BinaryData = map[string][]byte{"b": {1}} }), why: "the config map was changed"}},
-		"a terminating namespace gets nothing": {namespace(corev1.NamespaceTerminating), nil, wants{why: "the namespace is not active"}},
+		"one of a terminating namespace is put right": {namespace(corev1.NamespaceTerminating),
+			configMap(func(cm *corev1.ConfigMap) { cm.Data["ca.crt"] = "the CA before" }),
+			wants{update: configMap(nil), why: "the config map was changed"}},
+		"a terminating namespace gets no new one": {namespace(corev1.NamespaceTerminating), nil, wants{why: "the namespace is not active"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := tc.published.DeepCopy()
