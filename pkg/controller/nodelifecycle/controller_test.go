@@ -297,6 +297,74 @@ func TestATaintTheCacheDoesNotShowYetTakesNoOtherTurn(t *testing.T) {
 	}
 }
 
+// Taints that were refused must not all be set at once when they are refused no more.
+func TestATaintThatIsNotSetNeedsAnotherTurn(t *testing.T) {
+	for name, answer := range map[string]func(live *corev1.Node) (runtime.Object, error){
+		"refused": func(*corev1.Node) (runtime.Object, error) {
+			return nil, apierrors.NewForbidden(corev1.Resource("nodes"), "", nil)
+		},
+		"no answer":           func(*corev1.Node) (runtime.Object, error) { return nil, apierrors.NewTimeoutError("lost", 0) },
+		"taken off by others": func(live *corev1.Node) (runtime.Object, error) { return live, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, node("a", ready("False")), node("b", ready("False")), node("c", ready("False")),
+				node("d", ready("True")), node("e", ready("True")), node("f", ready("True")), node("g", ready("True")))
+			lost, tried := true, 0
+			r.client.PrependReactor("patch", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				patch := action.(clienttesting.PatchAction)
+				if !strings.Contains(string(patch.GetPatch()), "NoExecute") {
+					return false, nil, nil
+				}
+				if tried++; !lost {
+					return false, nil, nil
+				}
+				live, err := r.client.Tracker().Get(corev1.SchemeGroupVersion.WithResource("nodes"), "", patch.GetName())
+				if err != nil {
+					t.Fatal(err)
+				}
+				object, err := answer(live.(*corev1.Node))
+				return true, object, err
+			})
+			counted := func() float64 {
+				n, err := testutil.GetCounterMetricValue(evictionsTotal.WithLabelValues(""))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			before := counted()
+			all := []target{{node: "a"}, {node: "b"}, {node: "c"}}
+			pass := func() {
+				r.do(monitorPass)
+				for _, key := range all {
+					_ = r.nodeRunner.Reconcile(t.Context(), key)
+				}
+			}
+			for range 4 { // each 5 seconds; the zone lets one through every 10
+				pass()
+				r.clock.Step(5 * time.Second)
+			}
+			if tried == 0 || tried > 2 {
+				t.Errorf("tried %d times", tried)
+			}
+			if got := counted() - before; got != 0 {
+				t.Errorf("counted %v evictions", got)
+			}
+			lost = false
+			pass()
+			tainted := 0
+			for _, key := range all {
+				if r.tainted(key.node) {
+					tainted++
+				}
+			}
+			if tainted != 1 {
+				t.Errorf("%d nodes are tainted at once", tainted)
+			}
+		})
+	}
+}
+
 func TestTaintsComeOffInAFullDisruptionAndGoOnAfterIt(t *testing.T) {
 	r := newRig(t, node("a", ready("False"), taints("node.kubernetes.io/not-ready:NoSchedule", "node.kubernetes.io/not-ready:NoExecute")))
 	r.do(monitorPass)

@@ -8,6 +8,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -114,7 +115,8 @@ func (o observedNode) arrived(now time.Time) act.Plan {
 
 // taints sets taints and labels in one request. The order to taint is kept until the
 // cache shows the taint, so that a pass in between does not spend another of the
-// zone's tokens on this node.
+// zone's tokens on this node. It is lost when the taint was not set: the next try needs
+// another token, or all nodes that were refused would be tainted at once later.
 func (o observedNode) taints(now time.Time) act.Plan {
 	given := o.memory.order
 	taints, labels := planTaints(o.node, given), planLabels(o.node)
@@ -122,7 +124,7 @@ func (o observedNode) taints(now time.Time) act.Plan {
 		Why: o.why(taints, labels),
 		Note: func(r act.Results) any {
 			n := o.note(r)
-			if allDone(r) && !taints.evicts {
+			if allDone(r) && !taints.evicts || taints.evicts && lostTurn(r) {
 				n.carriedOut = given
 			}
 			return n
@@ -139,7 +141,7 @@ func (o observedNode) taints(now time.Time) act.Plan {
 	p.Stages, p.Afresh = act.Stages(patch), o.afresh(now)
 	if taints.evicts {
 		p.Counts = func(r act.Results) []act.Count {
-			if !allDone(r) {
+			if !allDone(r) || lostTurn(r) {
 				return nil
 			}
 			return []act.Count{{Adds: evictionsTotal.WithLabelValues(o.memory.zone), Value: 1}}
@@ -173,6 +175,21 @@ func (o observedNode) note(r act.Results) note {
 // allDone reports whether what was planned has taken place.
 func allDone(results act.Results) bool {
 	return !slices.ContainsFunc(results, func(r act.Result) bool { return r.Became != act.Done })
+}
+
+// lostTurn reports whether a taint was not set, and is not tried again at once.
+func lostTurn(results act.Results) bool {
+	return slices.ContainsFunc(results, func(r act.Result) bool {
+		switch node, is := r.Object.(*corev1.Node); r.Became {
+		case act.Done:
+			return is && !has(node, notReady) && !has(node, unreachable) // a webhook has taken it off
+		case act.Refused, act.Uncertain:
+			return !apierrors.IsConflict(r.Err)
+		case act.OnHold:
+			return true
+		}
+		return false
+	})
 }
 
 // answerLost reports whether it is not known of a step whether it has taken place.
