@@ -222,7 +222,7 @@ func (s step) of(pod *corev1.Pod, why reason, now time.Time) act.Step {
 	if err != nil {
 		return act.WaitFor{Of: pod, Err: err}
 	}
-	return act.Part{
+	part := act.Part{
 		Of:     pod,
 		Stages: act.Stages(act.Patch{Of: pod, Type: types.StrategicMergePatchType, Data: patch, Subresource: "status", UntilGone: true}),
 		Last: func(r act.Results) act.Step {
@@ -232,6 +232,10 @@ func (s step) of(pod *corev1.Pod, why reason, now time.Time) act.Step {
 			return deletion
 		},
 	}
+	if s.Delete {
+		part.Deletes = pod // a pod that fails is lost: not before its deletion has its turn
+	}
+	return part
 }
 
 // counts are the tries, also those that failed, and the failures. What was held back was

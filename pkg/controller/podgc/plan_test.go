@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -142,6 +144,9 @@ func TestStepFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := stepFor(tc.pod); got != tc.want {
 				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+			if part, is := tc.want.of(tc.pod, orphaned, noon).(act.Part); is && (part.Deletes == tc.pod) != tc.want.Delete {
+				t.Errorf("it waits for the turn of %v", part.Deletes)
 			}
 		})
 	}

@@ -207,6 +207,22 @@ func TestAPartWaitsForItsTurnAsAWhole(t *testing.T) {
 	}
 }
 
+func TestAPartWaitsForADeletionThatMayCome(t *testing.T) {
+	r, _ := brakedRig(t, nil, 60, "a")
+	fails := func(name string) Part {
+		first := Patch{Of: pod(name), Type: types.MergePatchType, Data: []byte(`{"metadata":{"labels":{"failed":"yes"}}}`)}
+		return Part{Of: pod(name), Stages: Stages(first), Deletes: pod(name), Last: func(Results) Step { return Delete{Of: pod(name)} }}
+	}
+	result := r.Do(t.Context(), web, Plan{Stages: Stages(fails("a"))})
+	if did := r.did(); consistency.WasWithheld(result.Err()) == nil || did != "" {
+		t.Errorf("ended with %v, did %s", result.Err(), did)
+	}
+	r.clock.Step(1100 * time.Millisecond) // one may go
+	if result := r.Do(t.Context(), web, Plan{Stages: Stages(fails("a"))}); result.Err() != nil || r.stored("a") != nil {
+		t.Errorf("a second later: %v", result.Err())
+	}
+}
+
 func TestAnOptionalDeletionHoldsUpNothing(t *testing.T) {
 	r, _ := brakedRig(t, nil, 60, "a")
 	var results Results

@@ -20,6 +20,8 @@ type Part struct {
 	// Last is taken at the end, also when a stage has failed, and is computed from the
 	// results of the part. It is pure; a nil step does nothing.
 	Last func(Results) Step
+	// Deletes is the object that Last may delete: the part waits for that turn.
+	Deletes client.Object
 }
 
 // Verb is what is done.
@@ -54,7 +56,10 @@ func (s Part) deletion() *Delete {
 			}
 		}
 	}
-	if s.Then != nil || s.Last != nil {
+	switch {
+	case s.Deletes != nil:
+		return &Delete{Of: s.Deletes}
+	case s.Then != nil || s.Last != nil:
 		return nil
 	}
 	return found
