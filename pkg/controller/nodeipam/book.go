@@ -189,6 +189,15 @@ func (b *book) served(name string) {
 	delete(b.woken, name)
 }
 
+// lost notes that a node does not have what is held for it, as after a restore of etcd.
+func (b *book) lost(name string, uid types.UID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if h := b.nodes[name]; h != nil && h.uid == uid {
+		h.there = false
+	}
+}
+
 // leaves takes a node that needs no block any more off those that wait, and returns whose
 // turn it is in its place.
 func (b *book) leaves(name string) []string {

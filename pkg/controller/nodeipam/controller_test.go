@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
@@ -132,6 +133,39 @@ func TestACacheThatIsBehindTheList(t *testing.T) {
 	}
 	r.uncache(other("a", "2"))
 	if got := r.reconcile("a"); got != "" || r.used() != 0 {
+		t.Errorf("did %s, %d used", got, r.used())
+	}
+}
+
+func TestANodeThatLostItsCIDR(t *testing.T) {
+	r := newRig(t, "10.0.0.0/22", 24, other("a", "2", "10.0.2.0/24"))
+	r.Cache(t, other("a", "2"))
+	if got := r.reconcile("a"); got != "list nodes" {
+		t.Errorf("did %s", got)
+	}
+	if err := r.Client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), other("a", "2"), ""); err != nil { // a restore of etcd
+		t.Fatal(err)
+	}
+	if got := r.reconcile("a"); got != "get nodes, patch nodes" || r.used() != 1 {
+		t.Errorf("did %s, %d used", got, r.used())
+	}
+	live, err := r.Client.CoreV1().Nodes().Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil || live.Spec.PodCIDR != "10.0.2.0/24" {
+		t.Errorf("it has %v: %v", live, err)
+	}
+}
+
+// A webhook takes the CIDRs off: the node is tried again, as nothing else would wake it.
+func TestANodeThatIsNotGivenWhatWasWritten(t *testing.T) {
+	r := newRig(t, "10.0.0.0/22", 24, other("a", "2"))
+	r.Cache(t, other("a", "2"))
+	lost := true
+	r.Client.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) { return lost, other("a", "2"), nil })
+	if got := r.reconcile("a"); got != "list nodes, patch nodes; failed" {
+		t.Errorf("did %s", got)
+	}
+	lost = false
+	if got := r.reconcile("a"); got != "patch nodes" || r.used() != 1 {
 		t.Errorf("did %s, %d used", got, r.used())
 	}
 }

@@ -58,6 +58,9 @@ func (c *Controller) observe(ctx context.Context, name string) (observed, error)
 		if o.looked = true; o.node == nil || o.node.UID != cached.UID {
 			return observed{node: cached, behind: true}, nil
 		}
+		if len(cidrsOf(o.node)) == 0 {
+			c.book.lost(name, cached.UID)
+		}
 	}
 	c.propose(&o)
 	return o, nil

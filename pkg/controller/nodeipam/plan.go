@@ -2,6 +2,7 @@ package nodeipam
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,6 +20,8 @@ const (
 	mostTries = 3
 	// behindWait is when to look again whether the cache shows what is there.
 	behindWait = time.Second
+	// lostWait is when to read live whether a node still has what the cache does not show.
+	lostWait = 10 * time.Second
 )
 
 // doubt is noted of a node whose CIDRs may have been set by somebody else.
@@ -40,7 +43,8 @@ func plan(o observed, _ time.Time) act.Plan {
 	case o.exhausted != nil:
 		return act.Plan{Why: o.exhausted.Error(), Stages: act.Stages(tell(o.node, "CIDRNotAvailable")), Err: o.exhausted}
 	case o.there:
-		return act.Plan{Why: "waiting until the cache shows that it has " + strings.Join(o.cidrs, ","), RequeueAfter: behindWait}
+		return act.Plan{Why: "waiting until the cache shows that it has " + strings.Join(o.cidrs, ","), RequeueAfter: lostWait,
+			Note: func(act.Results) any { return doubt(o.node.UID) }}
 	}
 	return assignment(o, 1)
 }
@@ -61,9 +65,19 @@ func assignment(o observed, try int) act.Plan {
 	return act.Plan{
 		Why:    fmt.Sprintf("it gets %s, try %d", strings.Join(o.cidrs, ","), try),
 		Stages: act.Stages(act.Patch{Of: o.node, Type: types.StrategicMergePatchType, Data: data}),
+		Then:   answered,
 		Else:   func(r act.Results) act.Plan { return refused(o, try, r) },
 		Retry:  func(r act.Results) error { return r[len(r)-1:].Err() },
 	}
+}
+
+// answered fails when the node does not have what was written: nothing would wake it again.
+func answered(r act.Results) act.Plan {
+	if got, is := r[len(r)-1].Object.(*corev1.Node); is && len(cidrsOf(got)) == 0 {
+		err := errors.New("the patch was accepted, but the node has no CIDRs: a webhook may have removed them")
+		return act.Plan{Why: err.Error(), Err: err}
+	}
+	return act.Plan{Why: "it has them"}
 }
 
 // refused tries once more at once, a few times. A node that is said to be invalid may have

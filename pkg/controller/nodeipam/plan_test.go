@@ -51,7 +51,7 @@ func TestPlan(t *testing.T) {
 			failed: "node a has a pod CIDR that is not one of this cluster: 10.9.0.0/24 is in no cluster CIDR (10.0.0.0/16)"},
 		"the cache is behind a live look": {o: observed{node: aNode(), behind: true}, why: "waiting until the cache shows the node as it is", again: time.Second},
 		"the cache is behind the list": {o: observed{node: aNode(), proposal: proposal{cidrs: both.cidrs, there: true}},
-			why: "waiting until the cache shows that it has fd00::/64,10.0.0.0/24", again: time.Second},
+			why: "waiting until the cache shows that it has fd00::/64,10.0.0.0/24", again: 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := plan(tc.o, time.Time{})
