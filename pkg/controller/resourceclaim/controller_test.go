@@ -316,7 +316,7 @@ func TestAClaimWithoutAnnotationsIsRecorded(t *testing.T) {
 	var applied string
 	rig.Client.PrependReactor("patch", "pods", func(a ktesting.Action) (bool, runtime.Object, error) {
 		applied = string(a.(ktesting.PatchAction).GetPatch())
-		return true, web, nil
+		return true, recording(pod("gpu", "nic"), "gpu", "claim-1", "nic", "claim-2"), nil
 	})
 	rig.Cache(t, web, template("gpu"), template("nic"))
 	if err := c.Reconcile(t.Context(), keyOf(ofPod, "team", "web")).Err(); err != nil {

@@ -4,16 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	schedulingapply "k8s.io/client-go/applyconfigurations/scheduling/v1alpha2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
@@ -63,7 +66,14 @@ func (h holder) known(w want) (entry, bool) {
 
 // complete makes the claims that are missing, in the order of the spec and up to the first
 // that fails, records all of them, and goes on with the rest.
-func (h holder) complete(rest func() act.Plan) act.Plan {
+func (h holder) complete(then func() act.Plan) act.Plan {
+	rest := func() act.Plan {
+		p := then()
+		if slices.Contains(slices.Collect(maps.Values(h.live)), true) { // it may go before the cache shows it
+			p.RequeueAfter = act.Soonest(p.RequeueAfter, lookAgain)
+		}
+		return p
+	}
 	var steps []act.Step
 	var made []string
 	entries := make([]entry, 0, len(h.wants))
@@ -140,7 +150,13 @@ func named(entries []entry, made []string, results act.Results) []entry {
 // record writes the entries, all of them: those that are left out of what is applied
 // would be taken out of the status.
 func (h holder) record(entries []entry, why string, rest func() act.Plan) act.Plan {
-	next := func(act.Results) act.Plan { return rest() }
+	next := func(r act.Results) act.Plan {
+		if !h.shows(r[len(r)-1].Object, entries) {
+			err := errors.New("the status was accepted, but does not show its claims: a webhook may have removed them")
+			return act.Plan{Why: err.Error(), Err: err} // nothing would wake it again
+		}
+		return rest()
+	}
 	if sameEntries(entries, h.recorded) || len(entries) == 0 {
 		p := rest()
 		p.Why = strings.Join([]string{why, p.Why}, ", ")
@@ -152,6 +168,17 @@ func (h holder) record(entries []entry, why string, rest func() act.Plan) act.Pl
 			Of: h.Object, Configuration: h.status(entries), Manager: fieldManager, Force: true, Subresource: "status",
 		}),
 	}
+}
+
+// shows reports whether an answer has the entries; one without a status has, too.
+func (h holder) shows(answer client.Object, entries []entry) bool {
+	switch answer := answer.(type) {
+	case *corev1.Pod:
+		return allEntries(entries, ownerOfPod(answer).recorded)
+	case *schedulingv1alpha2.PodGroup:
+		return allEntries(entries, ownerOfGroup(answer).recorded)
+	}
+	return true
 }
 
 // status is what is applied. The UID keeps the status of another owner of the name clean.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -209,6 +210,37 @@ func TestWhatAPodGets(t *testing.T) {
 				t.Errorf("what is cached was changed: %s", diff)
 			}
 		})
+	}
+}
+
+// Nothing but a look at the pod shows that such a claim has gone.
+func TestAClaimThatIsSeenOnlyLiveIsLookedForAgain(t *testing.T) {
+	for live, again := range map[bool]time.Duration{true: lookAgain, false: 0} {
+		h := holder{owner: ownerOfPod(recording(pod("gpu"), "gpu", "a")), live: map[string]bool{"a": live},
+			templates: map[string]*resourceapi.ResourceClaimTemplate{"gpu": template("gpu")}}
+		if got := h.complete(func() act.Plan { return act.Plan{Why: "the rest"} }).RequeueAfter; got != again {
+			t.Errorf("live %t: looks again after %v", live, got)
+		}
+	}
+}
+
+// A webhook takes the entries off: the pod is tried again, as nothing else would wake it.
+func TestEntriesThatAreNotShownAreWrittenAgain(t *testing.T) {
+	h := holder{owner: ownerOfPod(pod("gpu")), owned: []*resourceapi.ResourceClaim{made("a", "gpu", "web-uid")}}
+	record := h.complete(func() act.Plan { return act.Plan{Why: "the rest"} })
+	for name, tc := range map[string]struct {
+		answer *corev1.Pod
+		fails  bool
+	}{
+		"shown":                   {recording(pod("gpu"), "gpu", "a"), false},
+		"shown beside another":    {recording(pod("gpu"), "net", "b", "gpu", "a"), false},
+		"taken off":               {pod("gpu"), true},
+		"in the place of another": {recording(pod("gpu"), "gpu", "b"), true},
+	} {
+		after := record.Then(act.Results{{Step: record.Stages[0].Steps[0], Became: act.Done, Object: tc.answer}})
+		if (after.Err != nil) != tc.fails || (after.Why == "the rest") == tc.fails {
+			t.Errorf("%s: %q, %v", name, after.Why, after.Err)
+		}
 	}
 }
 

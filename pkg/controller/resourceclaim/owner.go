@@ -117,16 +117,13 @@ func done(pod *corev1.Pod) bool {
 }
 
 // sameEntries reports whether two statuses say the same, in any order.
-func sameEntries(a, b []entry) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for _, e := range a {
-		if !slices.ContainsFunc(b, func(f entry) bool { return e.name == f.name && ptr.Equal(e.claim, f.claim) }) {
-			return false
-		}
-	}
-	return true
+func sameEntries(a, b []entry) bool { return len(a) == len(b) && allEntries(a, b) }
+
+// allEntries reports whether each of these entries is among those.
+func allEntries(these, those []entry) bool {
+	return !slices.ContainsFunc(these, func(e entry) bool {
+		return !slices.ContainsFunc(those, func(f entry) bool { return e.name == f.name && ptr.Equal(e.claim, f.claim) })
+	})
 }
 
 // generatedFor returns the claim of an owner that was made for one of its spec: the first of
