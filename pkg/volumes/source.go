@@ -38,6 +38,19 @@ type Flex struct {
 	Options        map[string]string
 }
 
+// For returns the source as a pod gets it that uses this claim.
+func (s *Source) For(pod *corev1.Pod, claim string) *Source {
+	i := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+	})
+	if s == nil || s.Flex == nil || i < 0 || !pod.Spec.Volumes[i].PersistentVolumeClaim.ReadOnly {
+		return s
+	}
+	flex, readOnly := *s.Flex, *s
+	flex.ReadOnly, readOnly.Flex = true, &flex
+	return &readOnly
+}
+
 // CSI returns the driver and the handle of a CSI volume; nil for any other.
 func (s Source) CSI() *corev1.CSIPersistentVolumeSource {
 	if s.Spec == nil {
@@ -82,7 +95,7 @@ func OfPV(pv *corev1.PersistentVolume) (*Source, error) {
 	case pv.Spec.FlexVolume != nil:
 		f := pv.Spec.FlexVolume
 		s.Plugin, s.Unique = f.Driver, FlexName(f.Driver, pv.Name)
-		s.Flex = &Flex{Driver: f.Driver, FSType: f.FSType, ReadOnly: f.ReadOnly, Options: f.Options}
+		s.Flex = &Flex{Driver: f.Driver, FSType: f.FSType, Options: f.Options} // its pods say whether they only read
 	}
 	return s.attachable(), nil
 }

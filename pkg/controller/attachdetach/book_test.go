@@ -138,6 +138,16 @@ func TestTheStatusOfANodeIsLeftAloneUnlessItHasVolumes(t *testing.T) {
 	}
 }
 
+func TestTheStatusOfANodeThatIsMadeAgainIsWritten(t *testing.T) {
+	c := controllerOf(t, fixture.New(fake.NewClientset(), noon), Options{})
+	c.book.put(nameOf(0), at(pair{state: attached}))
+	again, woken := node("n1"), 0
+	again.UID = "another"
+	if c.nodeChanged(runner.Change[corev1.Node]{Old: node("n1"), New: again}, nobody{&woken}); woken != 1 {
+		t.Errorf("woke %d keys", woken)
+	}
+}
+
 func TestAttachmentsAreComparedOnceAPeriod(t *testing.T) {
 	const iscsi = "kubernetes.io/iscsi/p:i:0" // has no VolumeAttachment
 	refused := attachedTo("n1")

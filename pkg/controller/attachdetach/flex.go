@@ -50,7 +50,7 @@ func (b besides) Detach(ctx context.Context, driver, title, node string) (err er
 // callAttach runs the attach command of a FlexVolume driver; nil for volumes to whose
 // attachment there is nothing, such as those of iSCSI.
 func (d *draft) callAttach(node string) act.Step {
-	source := d.v.source
+	source := d.v.sourceAt(node)
 	if source == nil || source.Flex == nil {
 		return nil
 	}
@@ -63,7 +63,8 @@ func (d *draft) callAttach(node string) act.Step {
 
 // callAttached asks a FlexVolume driver whether a volume is attached still.
 func (d *draft) callAttached(node string) act.Step {
-	drivers, flex, title := d.v.options.Drivers, *d.v.source.Flex, d.v.source.Title
+	source := d.v.sourceAt(node)
+	drivers, flex, title := d.v.options.Drivers, *source.Flex, source.Title
 	return act.Call{Of: nodeNamed(node), What: "isattached", Do: func(ctx context.Context) (any, error) {
 		return drivers.Attached(ctx, flex, title, node)
 	}}

@@ -143,6 +143,17 @@ func TestAFlexVolumeComesAndGoes(t *testing.T) {
 	}
 }
 
+func TestEachNodeShowsItsOwnDevice(t *testing.T) {
+	volume := flexPV()
+	volume.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+	r := run(t, Options{Drivers: &flexDriver{}}, node("n1"), node("n2"), claim(0), volume, podOf("a", 0, "n1"), podOf("b", 0, "n2"))
+	fixture.Eventually(t, "each has its device", func() bool {
+		one, _ := r.device(flexName, "n1")
+		two, _ := r.device(flexName, "n2")
+		return one != "" && two != "" && one != two
+	})
+}
+
 // What the driver says to that would be taken for its answer to the detach.
 func TestADriverIsNotAskedAboutAVolumeThatNoPodWants(t *testing.T) {
 	source, err := volumes.OfPV(flexPV())
@@ -205,6 +216,33 @@ func inline(name, node string, sources ...corev1.VolumeSource) *corev1.Pod {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: fmt.Sprintf("data-%d", i), VolumeSource: source})
 	}
 	return pod
+}
+
+// The pods on a node say whether they only read the volume of a claim; the volume does not.
+func TestWhoOnlyReadsAFlexVolume(t *testing.T) {
+	for name, tc := range map[string]struct{ pv, claim, reads bool }{
+		"nobody says so":  {false, false, false},
+		"the volume does": {true, false, false},
+		"the pod does":    {false, true, true},
+		"both do":         {true, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rig := fixture.New(fake.NewClientset(), noon)
+			c := controllerOf(t, rig, Options{Drivers: &flexDriver{}})
+			c.book.nodeSeen("n1", true, true)
+			volume, pod := flexPV(), podOf("web", 0, "n1")
+			volume.Spec.FlexVolume.ReadOnly = tc.pv
+			pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = tc.claim
+			rig.Cache(t, claim(0), volume, pod)
+			v := &volumeView{name: volumes.FlexName("example/flex", volume.Name)}
+			if err := c.wanted(v); err != nil {
+				t.Fatal(err)
+			}
+			if source := v.sourceAt("n1"); len(v.wants["n1"]) != 1 || source.Flex.ReadOnly != tc.reads || v.source.Flex.ReadOnly {
+				t.Errorf("the driver is told %+v, of the volume itself %+v", source.Flex, v.source.Flex)
+			}
+		})
+	}
 }
 
 func TestAVolumeWithNothingToItsAttachment(t *testing.T) {

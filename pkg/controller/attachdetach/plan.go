@@ -77,7 +77,12 @@ type noted struct {
 func (d *draft) plan() act.Plan {
 	p := act.Plan{Why: strings.Join(d.says, "; "), RequeueAt: d.due}
 	if len(d.steps) > 0 {
-		p.Stages = []act.Stage{act.Each(d.steps...)}
+		// Events come first: they say what has been done, also when a step has to wait.
+		isEvent := func(s act.Step) bool { _, is := s.(act.Event); return is }
+		isNone := func(s act.Step) bool { return !isEvent(s) }
+		p.Stages = []act.Stage{
+			act.Each(slices.DeleteFunc(slices.Clone(d.steps), isNone)...), act.Each(slices.DeleteFunc(slices.Clone(d.steps), isEvent)...),
+		}
 	}
 	p.Counts = d.counted
 	p.Note = func(results act.Results) any { return d.fold(results) }

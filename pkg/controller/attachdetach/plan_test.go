@@ -505,6 +505,20 @@ func TestALiveLookDecidesWhetherAVolumeMayLeave(t *testing.T) {
 	}
 }
 
+// A detach that has to wait for its turn must not take the words of what has ended with it.
+func TestEventsComeBeforeWhatMayHaveToWait(t *testing.T) {
+	d := &draft{v: of(), steps: []act.Step{act.Event{Message: "a"}, act.Part{}, act.Event{Message: "b"}, act.Call{}}}
+	p := d.plan()
+	if len(p.Stages) != 2 || len(p.Stages[0].Steps) != 2 || len(p.Stages[1].Steps) != 2 {
+		t.Fatalf("got %+v", p.Stages)
+	}
+	for _, step := range p.Stages[0].Steps {
+		if _, is := step.(act.Event); !is {
+			t.Errorf("%T comes first", step)
+		}
+	}
+}
+
 func TestWhoIsInTheWay(t *testing.T) {
 	for name, tc := range map[string]struct {
 		on   []string

@@ -61,7 +61,7 @@ func (c *Controller) wanted(v *volumeView) error {
 			v.source = source
 		}
 		for _, pod := range users {
-			sources[pod.UID] = cmp.Or(sources[pod.UID], source)
+			sources[pod.UID] = cmp.Or(sources[pod.UID], source.For(pod, pv.Spec.ClaimRef.Name))
 		}
 		found = append(found, users...)
 	}

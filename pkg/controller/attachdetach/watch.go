@@ -128,7 +128,7 @@ func (c *Controller) nodeChanged(change runner.Change[corev1.Node], wake runner.
 	for _, volume := range waiting {
 		wake.Add(key{volume: volume})
 	}
-	if has && (old == nil || !slices.Equal(old.Status.VolumesAttached, now.Status.VolumesAttached)) {
+	if has && (old == nil || old.UID != now.UID || !slices.Equal(old.Status.VolumesAttached, now.Status.VolumesAttached)) {
 		wake.Add(key{node: now.Name})
 	}
 	if !became {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os/exec"
 	"time"
+
+	"k8s.io/klog/v2"
 )
 
 // ErrNotSupported is of a command that a driver does not know.
@@ -18,7 +20,7 @@ const (
 
 	// longest is how long a driver may take for a command.
 	longest = 2 * time.Minute
-	// afterEnd is how long the output of a driver that was ended may stay open.
+	// afterEnd is how long the output of a driver may stay open after its end.
 	afterEnd = time.Second
 )
 
@@ -51,10 +53,12 @@ func call(ctx context.Context, program, command string, args ...string) (answer,
 		return a, fmt.Errorf("%s of FlexVolume driver %s: %w", command, program, ErrNotSupported)
 	case err == nil && a.Status != success:
 		return a, fmt.Errorf("%s command failed, status: %s, reason: %s", command, a.Status, a.Message)
-	case failed != nil:
-		return a, fmt.Errorf("%s of FlexVolume driver %s: %w, output: %q", command, program, failed, output)
 	case err != nil:
-		return a, fmt.Errorf("%s of FlexVolume driver %s: read the answer %q: %w", command, program, output, err)
+		klog.FromContext(ctx).Error(err, "Cannot read the answer of a FlexVolume driver", "program", program, "command", command, "output", string(output), "exit", failed)
+		return a, err
+	case failed != nil && !errors.Is(failed, exec.ErrWaitDelay): // what it has left in the background may write still
+		klog.FromContext(ctx).Error(failed, "A FlexVolume driver that says success has failed", "program", program, "command", command, "output", string(output))
+		return a, failed
 	}
 	return a, nil
 }

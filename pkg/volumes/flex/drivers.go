@@ -42,6 +42,8 @@ type Drivers struct {
 	failed map[string]failure
 	// pause is how long they are not asked again.
 	pause time.Duration
+	// unwatched: the directory cannot be watched, and is looked at after each pause.
+	unwatched bool
 }
 
 // failure is a program that could not be asked, and when.
@@ -60,17 +62,15 @@ type driver struct {
 // Open makes the directory if there is none, and watches it. Run asks the drivers in it
 // what they can do.
 func Open(dir string) (*Drivers, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make the directory of FlexVolume drivers: %w", err)
-	}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, fmt.Errorf("watch for FlexVolume drivers: %w", err)
 	}
-	if err := watcher.Add(dir); err != nil {
+	d := &Drivers{dir: dir, watcher: watcher, known: map[string]driver{}, failed: map[string]failure{}, pause: betweenTries, changed: func(string) {}}
+	if err := d.watch(); err != nil {
 		return nil, errors.Join(fmt.Errorf("watch %s for FlexVolume drivers: %w", dir, err), watcher.Close())
 	}
-	return &Drivers{dir: dir, watcher: watcher, known: map[string]driver{}, failed: map[string]failure{}, pause: betweenTries, changed: func(string) {}}, nil
+	return d, nil
 }
 
 // Ready reports whether all drivers that were there at the start have been asked.
@@ -109,8 +109,13 @@ func (d *Drivers) OnChange(changed func(driver string)) {
 // scan looks which drivers there are. One that is there still is not asked again, and what
 // cannot be read says nothing of those that are known.
 func (d *Drivers) scan(ctx context.Context) {
+	err := d.watch()
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Cannot watch the directory of FlexVolume drivers", "directory", d.dir)
+	}
 	d.mu.Lock()
 	before, changed := maps.Clone(d.known), d.changed
+	d.unwatched = err != nil
 	d.mu.Unlock()
 	now := map[string]driver{}
 	entries, err := os.ReadDir(d.dir)
@@ -153,6 +158,15 @@ func (d *Drivers) scan(ctx context.Context) {
 			changed(name)
 		}
 	}
+}
+
+// watch watches the directory, which may be another one than before: who is removed or
+// renamed is watched no more. One that is gone is made, so that it can be watched.
+func (d *Drivers) watch() error {
+	if err := os.MkdirAll(d.dir, 0o755); err != nil {
+		return err
+	}
+	return d.watcher.Add(d.dir)
 }
 
 // look returns the driver that a program is, which may be known already.
@@ -199,11 +213,12 @@ func (d *Drivers) hasFailed(program string, file fs.FileInfo) bool {
 	return same && time.Since(last.at) < d.pause
 }
 
-// again returns when to look again, though nothing changes: nil unless a program has failed.
+// again returns when to look again, though nothing changes: nil unless a program has failed
+// or the directory is not watched.
 func (d *Drivers) again() <-chan time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.failed) == 0 {
+	if len(d.failed) == 0 && !d.unwatched {
 		return nil
 	}
 	return time.After(d.pause)

@@ -93,8 +93,10 @@ func TestWhatDriversAnswer(t *testing.T) {
 		"it does not attach":            {`echo '{"status":"Success","capabilities":{"attach":false}}'`, false, ""},
 		"it knows no attach":            {`[ $1 = init ] && echo '{"status":"Success"}' || { echo '{"status":"Not supported"}'; exit 1; }`, true, ""},
 		"it fails":                      {`[ $1 = init ] && echo '{"status":"Success"}' || { echo '{"status":"Failure","message":"no disk"}'; exit 1; }`, true, "attach command failed, status: Failure, reason: no disk"},
-		"it ends without a word":        {`[ $1 = init ] && echo '{"status":"Success"}' || exit 3`, true, "exit status 3"},
-		"it says what nobody reads":     {`[ $1 = init ] && echo '{"status":"Success"}' || echo hello`, true, "read the answer"},
+		"it ends without a word":        {`[ $1 = init ] && echo '{"status":"Success"}' || exit 3`, true, "unexpected end of JSON input"},
+		"it says success and fails":     {`[ $1 = init ] && echo '{"status":"Success"}' || { echo '{"status":"Success"}'; exit 3; }`, true, "exit status 3"},
+		"it leaves something behind":    {"(sleep 20) &\n" + works, true, ""},
+		"it says what nobody reads":     {`[ $1 = init ] && echo '{"status":"Success"}' || echo hello`, true, "invalid character 'h' looking for beginning of value"},
 		"it cannot begin: no driver":    {`exit 1`, false, "there is no FlexVolume driver acme/disk"},
 		"it does not know how to begin": {`echo '{"status":"Not supported"}'`, false, "there is no FlexVolume driver acme/disk"},
 	} {
@@ -106,8 +108,36 @@ func TestWhatDriversAnswer(t *testing.T) {
 				t.Errorf("attaches: %t", !tc.attaches)
 			}
 			_, err := d.Attach(t.Context(), volumes.Flex{Driver: "acme/disk"}, "pv", "n1")
-			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+			if (err == nil) != (tc.err == "") || err != nil && !strings.HasPrefix(err.Error(), tc.err) {
 				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// Who installs drivers may put a new directory in the place of the old one.
+func TestADirectoryThatIsMadeAgainIsFollowed(t *testing.T) {
+	for name, take := range map[string]func(dir string) error{
+		"removed": os.RemoveAll,
+		"renamed": func(dir string) error { return os.Rename(dir, dir+".old") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "drivers")
+			d := opened(t, dir)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() { defer close(ended); d.Run(ctx) }()
+			defer func() { cancel(); <-ended }()
+			for range 2 {
+				install(t, dir, "acme~disk", "disk", works)
+				fixture.Eventually(t, "it is there", func() bool { return d.Attaches("acme/disk") })
+				if err := take(dir); err != nil {
+					t.Fatal(err)
+				}
+				fixture.Eventually(t, "it is gone", func() bool { return !d.Attaches("acme/disk") })
+				if err := os.RemoveAll(dir + ".old"); err != nil {
+					t.Fatal(err)
+				}
 			}
 		})
 	}
