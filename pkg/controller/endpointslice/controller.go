@@ -142,7 +142,7 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 	switch {
 	case err == nil:
 		metrics.EndpointSliceSyncs.WithLabelValues("success").Inc()
-	case consistency.WasWithheld(err) == nil:
+	case consistency.WasWithheld(err) == nil && ctx.Err() == nil: // a stop is no failure
 		metrics.EndpointSliceSyncs.WithLabelValues("error").Inc()
 	}
 	return runner.Done(err).Because(did)
@@ -186,7 +186,7 @@ func (c *Controller) syncService(ctx context.Context, key types.NamespacedName) 
 		return c.reconciler.Reconcile(klog.FromContext(ctx), service, pods, existing, trigger)
 	})
 	if err != nil {
-		if consistency.WasWithheld(err) == nil {
+		if consistency.WasWithheld(err) == nil && ctx.Err() == nil {
 			c.tell(ctx, service, "FailedToUpdateEndpointSlices", "Error updating Endpoint Slices for Service %s: %v", key, err)
 		}
 		return saw, fmt.Errorf("reconcile endpoint slices of service %s: %w", key, err)

@@ -1,11 +1,14 @@
 package endpointslice
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/endpointslice/metrics"
 
@@ -51,13 +54,13 @@ func TestAWriteThatIsWithheldIsNoFailure(t *testing.T) {
 				s.cache(t, object)
 			}
 			tc.withhold(s)
-			errors, successes := synced(t, "error"), synced(t, "success")
+			failures, successes := synced(t, "error"), synced(t, "success")
 			err := s.sync(t.Context(), web).Err()
 			held := consistency.WasWithheld(err)
 			if err == nil || (held == nil) != tc.failed || tc.until > 0 && !held.Until.Equal(s.clock.Now().Add(tc.until)) {
 				t.Errorf("ended with %v, withheld %+v", err, held)
 			}
-			if counted := synced(t, "error") - errors; (counted == 1) != tc.failed || synced(t, "success") != successes {
+			if counted := synced(t, "error") - failures; (counted == 1) != tc.failed || synced(t, "success") != successes {
 				t.Errorf("counted %v failures", counted)
 			}
 			if said := strings.Join(s.said(), ", "); strings.Contains(said, "FailedToUpdateEndpointSlices") != tc.failed || !tc.failed && said != "" {
@@ -68,6 +71,26 @@ func TestAWriteThatIsWithheldIsNoFailure(t *testing.T) {
 			}
 			s.settleHeld(t)
 		})
+	}
+}
+
+// A write that a stop cuts short is no failure of the Service.
+func TestAStopTellsNothing(t *testing.T) {
+	for _, stopped := range []bool{true, false} {
+		s := newShell(t, Options{}, service(), node("n", "a"), pod(1, "n"))
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		s.client.PrependReactor("create", "endpointslices", func(clienttesting.Action) (bool, runtime.Object, error) {
+			if stopped {
+				stop()
+			}
+			return true, nil, errors.New("cut short")
+		})
+		failures := synced(t, "error")
+		err := s.sync(ctx, web).Err()
+		if said := s.said(); err == nil || (len(said) == 0) != stopped || (synced(t, "error") == failures) != stopped {
+			t.Errorf("stopped %t: ended with %v, said %q", stopped, err, said)
+		}
 	}
 }
 

@@ -113,6 +113,8 @@ type test struct {
 	client *fake.Clientset
 	target *scales
 	used   string
+	// cut is called while it is asked what pods use; the answer is empty then.
+	cut func()
 	// measured is how often it was asked what pods use.
 	measured int
 	clock    *clocktesting.FakeClock
@@ -159,6 +161,10 @@ func (w *test) start(recorder record.EventRecorder) {
 func (w *test) measure() *metricsv1beta1.PodMetricsList {
 	w.measured++
 	list := &metricsv1beta1.PodMetricsList{}
+	if w.cut != nil {
+		w.cut()
+		return list
+	}
 	for i := range w.target.is.Status.Replicas {
 		list.Items = append(list.Items, metricsv1beta1.PodMetrics{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("p", i), Labels: map[string]string{"app": "web"}},
@@ -213,6 +219,28 @@ func (w *test) told() []string {
 		default:
 			return all
 		}
+	}
+}
+
+// A read that a stop cuts short has found out nothing that could be told.
+func TestAStopTellsNothing(t *testing.T) {
+	for name, cut := range map[string]func(*test, func()){
+		"while the scale is read": func(w *test, stop func()) { stop(); w.target.is.Name = "another" },
+		"while metrics are read":  func(w *test, stop func()) { w.cut = stop },
+		"before there was a stop": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTest(t, 2, autoscaler())
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			if cut != nil {
+				cut(w, stop)
+			}
+			w.Reconcile(ctx, named("web"))
+			if writes := w.writes(); (writes == 0) != (cut != nil) || cut != nil && len(w.told()) > 0 {
+				t.Errorf("%d writes, told %q", writes, w.told())
+			}
+		})
 	}
 }
 

@@ -29,7 +29,7 @@ func (c *Controller) observe(ctx context.Context, key types.NamespacedName) (obs
 	}
 	o.hpa, o.history = hpa, c.memory.of(key, hpa.UID)
 	if o.target, o.unscalable = c.scaleOf(ctx, hpa); o.unscalable != nil {
-		return o, nil
+		return o, ctx.Err() // a read that a stop cuts short says nothing
 	}
 	o.current, o.reported = o.scale.Spec.Replicas, o.scale.Status.Replicas
 	if !o.measures(c.settings) {
@@ -39,7 +39,7 @@ func (c *Controller) observe(ctx context.Context, key types.NamespacedName) (obs
 	if selector, o.pods, o.unselectable = c.selection(key, o.scale); o.unselectable == nil {
 		o.readings = c.read(ctx, hpa, selector)
 	}
-	return o, nil
+	return o, ctx.Err()
 }
 
 // read reads each metric of an autoscaler.
@@ -109,7 +109,7 @@ func (c *Controller) selection(key types.NamespacedName, scale *autoscalingv1.Sc
 		return nil, nil, &refusal{"FailedGetScale", err.Error(), conditionState{false, "InvalidSelector", err.Error()}, err, false}
 	}
 	if by := c.selectors.of(key.Namespace, pods); len(by) > 1 {
-		err := fmt.Errorf("pods by selector %v are controlled by multiple HPAs: %v", selector, by)
+		err := fmt.Errorf("pods by selector %v are controlled by multiple HPAs: %v", scale.Status.Selector, by)
 		return nil, nil, &refusal{"AmbiguousSelector", err.Error(), conditionState{false, "AmbiguousSelector", err.Error()}, err, false}
 	}
 	return selector, pods, nil
