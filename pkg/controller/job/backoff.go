@@ -56,7 +56,7 @@ type streak struct {
 // with is the streak and what these pods record. A pod that is deleted and not
 // tracked was taken away by the controller: that is no failure.
 func (s streak) with(job *batchv1.Job, all []*corev1.Pod, now time.Time) streak {
-	next := streak{success: s.success, fresh: sets.New[types.UID](), ahead: s.aheadOf(all, now)}
+	next := streak{success: s.success, fresh: sets.New[types.UID](), ahead: s.aheadOf(job, all, now)}
 	ended := func(pod *corev1.Pod) time.Time {
 		if at, is := next.ahead[pod.UID]; is {
 			return at
@@ -104,11 +104,14 @@ func (s streak) with(job *batchv1.Job, all []*corev1.Pod, now time.Time) streak 
 	return next
 }
 
-// aheadOf is when those of the pods were seen first that said they would end later. One that
-// was counted by then may have ended at any time since it was made.
-func (s streak) aheadOf(all []*corev1.Pod, now time.Time) map[types.UID]time.Time {
+// aheadOf is when those of the pods that have ended were seen first that said they would end
+// later. One that was counted by then may have ended at any time since it was made.
+func (s streak) aheadOf(job *batchv1.Job, all []*corev1.Pod, now time.Time) map[types.UID]time.Time {
 	ahead := map[types.UID]time.Time{}
 	for _, pod := range all {
+		if pod.Status.Phase != corev1.PodSucceeded && !failed(job, pod) {
+			continue
+		}
 		switch at, is := s.ahead[pod.UID]; {
 		case is:
 			ahead[pod.UID] = at

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
@@ -130,6 +131,21 @@ func TestAClockThatIsAheadCountsOnce(t *testing.T) {
 	check(t, s.remaining(noon.Add(time.Minute)), 0)
 	s = s.with(j, []*corev1.Pod{ahead(untracked), success(untracked)}, noon.Add(later))
 	check(t, s.remaining(noon.Add(later)), 0)
+}
+
+// A pod that runs has not ended, whatever the clock of its node says of its conditions.
+func TestAPodThatRunsIsNotAhead(t *testing.T) {
+	j, end := newJob(5), noon.Add(10*time.Minute)
+	running := newPodOf("a", func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(noon.Add(30 * time.Second))}}
+	})
+	s := streak{}.with(j, []*corev1.Pod{running}, noon)
+	check(t, len(s.ahead), 0)
+	broken := newPodOf("a", ended(corev1.PodFailed, 1, -10*time.Minute))
+	s = s.with(j, []*corev1.Pod{broken}, end)
+	check(t, s.remaining(end), 10*time.Second)
+	_, wait := dueIndexes([]int{2}, map[int]*corev1.Pod{2: broken}, s.ahead, end)
+	check(t, wait, 10*time.Second)
 }
 
 func TestVerdicts(t *testing.T) {
