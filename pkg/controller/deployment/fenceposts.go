@@ -48,7 +48,11 @@ func mostTotal(d *appsv1.Deployment) int32 {
 		return wanted(d)
 	}
 	surge, _ := fenceposts(d.Spec.Strategy.RollingUpdate, wanted(d))
-	return int32(min(int64(wanted(d))+int64(surge), math.MaxInt32))
+	most := int64(wanted(d)) + int64(surge)
+	if most >= math.MaxInt32 { // no bound; one that is scaled in a rollout is filled up to it
+		most = 2 * int64(wanted(d))
+	}
+	return int32(min(most, math.MaxInt32))
 }
 
 // leastAvailable is how many pods have to be available for the Deployment to

@@ -48,6 +48,8 @@ func TestRescale(t *testing.T) {
 			deploy(20), set(2, "v2", 3, 0, sizedFor("", "")), sets(set(1, "v1", 10, 10, sizedFor("", ""))), []string{"web-1 10>22", "web-2 3>3"}},
 		"nothing to share brings the notes up to date": {
 			deploy(10), set(2, "v2", 3, 0, sizedFor("9", "12")), sets(set(1, "v1", 10, 10, sizedFor("9", "12"))), []string{"web-1 10>10", "web-2 3>3"}},
+		"a surge without an end does not fill up": {
+			deploy(5, posts("2147483647", "0")), set(2, "v2", 3, 0, sizedFor("3", "6")), sets(set(1, "v1", 3, 3, sizedFor("3", "6"))), []string{"web-2 3>5", "web-1 3>5"}},
 		"Recreate has no proportions": {
 			deploy(10, recreateStrategy), set(2, "v2", 3, 0), sets(set(1, "v1", 3, 3)), nil},
 	} {
