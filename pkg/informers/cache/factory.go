@@ -94,10 +94,14 @@ func (f *Factory) AskedKinds() map[schema.GroupKind]toolscache.SharedIndexInform
 	return kinds
 }
 
-func (f *Factory) note(kind schema.GroupVersionKind, informer toolscache.SharedIndexInformer) {
+// note records that somebody has asked for this informer, and returns it as all share it.
+func (f *Factory) note(kind schema.GroupVersionKind, informer toolscache.SharedIndexInformer) toolscache.SharedIndexInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.asked[kind] = informer
+	if f.asked[kind] == nil {
+		f.asked[kind] = &shared{SharedIndexInformer: informer}
+	}
+	return f.asked[kind]
 }
 
 // InformerFor returns the informer of the objects like this one; all are made here, but
@@ -105,7 +109,7 @@ func (f *Factory) note(kind schema.GroupVersionKind, informer toolscache.SharedI
 func (f *Factory) InformerFor(object runtime.Object, make internalinterfaces.NewInformerFunc) toolscache.SharedIndexInformer {
 	informer := f.SharedInformerFactory.InformerFor(object, make)
 	if kinds, _, err := scheme.Scheme.ObjectKinds(object); err == nil {
-		f.note(kinds[0], informer)
+		return f.note(kinds[0], informer)
 	}
 	return informer
 }
@@ -119,92 +123,49 @@ func (f *Factory) ForResource(r schema.GroupVersionResource) (informers.GenericI
 	for name := range scheme.Scheme.KnownTypes(r.GroupVersion()) {
 		kind := r.GroupVersion().WithKind(name)
 		if plural, _ := meta.UnsafeGuessKindToResource(kind); plural == r {
-			f.note(kind, informer.Informer())
+			return ofResource{informer, f.note(kind, informer.Informer())}, nil
 		}
 	}
 	return informer, nil
 }
 
-// Admissionregistration returns the informers of its groups.
+// ofResource is the informer of a resource as all share it.
+type ofResource struct {
+	informers.GenericInformer
+	shared toolscache.SharedIndexInformer
+}
+
+func (r ofResource) Informer() toolscache.SharedIndexInformer { return r.shared }
+
+// The groups, each with the informers of its resources. All are made by f, which notes them.
+
 func (f *Factory) Admissionregistration() admissionregistration.Interface {
 	return admissionregistration.New(f, f.namespace, f.some)
 }
-
-// Internal returns the informers of its groups.
 func (f *Factory) Internal() apiserverinternal.Interface {
 	return apiserverinternal.New(f, f.namespace, f.some)
 }
-
-// Apps returns the informers of its groups.
-func (f *Factory) Apps() apps.Interface { return apps.New(f, f.namespace, f.some) }
-
-// Autoscaling returns the informers of its groups.
-func (f *Factory) Autoscaling() autoscaling.Interface {
-	return autoscaling.New(f, f.namespace, f.some)
-}
-
-// Batch returns the informers of its groups.
-func (f *Factory) Batch() batch.Interface { return batch.New(f, f.namespace, f.some) }
-
-// Certificates returns the informers of its groups.
+func (f *Factory) Apps() apps.Interface               { return apps.New(f, f.namespace, f.some) }
+func (f *Factory) Autoscaling() autoscaling.Interface { return autoscaling.New(f, f.namespace, f.some) }
+func (f *Factory) Batch() batch.Interface             { return batch.New(f, f.namespace, f.some) }
 func (f *Factory) Certificates() certificates.Interface {
 	return certificates.New(f, f.namespace, f.some)
 }
-
-// Coordination returns the informers of its groups.
 func (f *Factory) Coordination() coordination.Interface {
 	return coordination.New(f, f.namespace, f.some)
 }
-
-// Core returns the informers of its groups.
-func (f *Factory) Core() core.Interface { return core.New(f, f.namespace, f.some) }
-
-// Discovery returns the informers of its groups.
-func (f *Factory) Discovery() discovery.Interface {
-	return discovery.New(f, f.namespace, f.some)
-}
-
-// Events returns the informers of its groups.
-func (f *Factory) Events() events.Interface { return events.New(f, f.namespace, f.some) }
-
-// Extensions returns the informers of its groups.
-func (f *Factory) Extensions() extensions.Interface {
-	return extensions.New(f, f.namespace, f.some)
-}
-
-// Flowcontrol returns the informers of its groups.
-func (f *Factory) Flowcontrol() flowcontrol.Interface {
-	return flowcontrol.New(f, f.namespace, f.some)
-}
-
-// Networking returns the informers of its groups.
-func (f *Factory) Networking() networking.Interface {
-	return networking.New(f, f.namespace, f.some)
-}
-
-// Node returns the informers of its groups.
-func (f *Factory) Node() node.Interface { return node.New(f, f.namespace, f.some) }
-
-// Policy returns the informers of its groups.
-func (f *Factory) Policy() policy.Interface { return policy.New(f, f.namespace, f.some) }
-
-// Rbac returns the informers of its groups.
-func (f *Factory) Rbac() rbac.Interface { return rbac.New(f, f.namespace, f.some) }
-
-// Resource returns the informers of its groups.
-func (f *Factory) Resource() resource.Interface {
-	return resource.New(f, f.namespace, f.some)
-}
-
-// Scheduling returns the informers of its groups.
-func (f *Factory) Scheduling() scheduling.Interface {
-	return scheduling.New(f, f.namespace, f.some)
-}
-
-// Storage returns the informers of its groups.
-func (f *Factory) Storage() storage.Interface { return storage.New(f, f.namespace, f.some) }
-
-// Storagemigration returns the informers of its groups.
+func (f *Factory) Core() core.Interface               { return core.New(f, f.namespace, f.some) }
+func (f *Factory) Discovery() discovery.Interface     { return discovery.New(f, f.namespace, f.some) }
+func (f *Factory) Events() events.Interface           { return events.New(f, f.namespace, f.some) }
+func (f *Factory) Extensions() extensions.Interface   { return extensions.New(f, f.namespace, f.some) }
+func (f *Factory) Flowcontrol() flowcontrol.Interface { return flowcontrol.New(f, f.namespace, f.some) }
+func (f *Factory) Networking() networking.Interface   { return networking.New(f, f.namespace, f.some) }
+func (f *Factory) Node() node.Interface               { return node.New(f, f.namespace, f.some) }
+func (f *Factory) Policy() policy.Interface           { return policy.New(f, f.namespace, f.some) }
+func (f *Factory) Rbac() rbac.Interface               { return rbac.New(f, f.namespace, f.some) }
+func (f *Factory) Resource() resource.Interface       { return resource.New(f, f.namespace, f.some) }
+func (f *Factory) Scheduling() scheduling.Interface   { return scheduling.New(f, f.namespace, f.some) }
+func (f *Factory) Storage() storage.Interface         { return storage.New(f, f.namespace, f.some) }
 func (f *Factory) Storagemigration() storagemigration.Interface {
 	return storagemigration.New(f, f.namespace, f.some)
 }

@@ -1,0 +1,104 @@
+package cache
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// seen are the names of the Nodes that a handler was told of, with what became of them.
+type seen struct {
+	mu     sync.Mutex
+	events []string
+}
+
+func (s *seen) note(what string, o any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, what+" "+o.(*corev1.Node).Name)
+}
+
+func (s *seen) handler() toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { s.note("add", o) },
+		UpdateFunc: func(_, o any) { s.note("update", o) },
+		DeleteFunc: func(o any) { s.note("delete", o) },
+	}
+}
+
+func (s *seen) wait(t *testing.T, want ...string) {
+	t.Helper()
+	end := time.Now().Add(20 * time.Second)
+	for tick := time.Tick(5 * time.Millisecond); ; <-tick {
+		s.mu.Lock()
+		got := slices.Clone(s.events)
+		s.mu.Unlock()
+		if slices.Equal(got, want) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("saw %q, want %q", got, want)
+		}
+	}
+}
+
+func TestHandlersShareOneListener(t *testing.T) {
+	node := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+	client := fake.NewClientset(node("a"))
+	f := NewFactory(client, 0)
+	var first, second, late seen
+	add := func(s *seen) toolscache.ResourceEventHandlerRegistration {
+		t.Helper()
+		added, err := f.Core().V1().Nodes().Informer().AddEventHandler(s.handler())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return added
+	}
+	one, two := add(&first), add(&second)
+	if one.HasSynced() || two.HasSynced() {
+		t.Error("synced before the start")
+	}
+	f.StartWithContext(t.Context())
+	t.Cleanup(f.Shutdown)
+	first.wait(t, "add a")
+	second.wait(t, "add a")
+	if !toolscache.WaitForCacheSync(t.Context().Done(), one.HasSynced, two.HasSynced) {
+		t.Fatal("never synced")
+	}
+
+	three := add(&late)
+	late.wait(t, "add a") // what it missed
+	if !toolscache.WaitForCacheSync(t.Context().Done(), three.HasSynced) {
+		t.Fatal("the late one never synced")
+	}
+
+	informer := f.Core().V1().Nodes().Informer()
+	if err := informer.RemoveEventHandler(one); err != nil {
+		t.Fatal(err)
+	}
+	nodes := client.CoreV1().Nodes()
+	if _, err := nodes.Create(t.Context(), node("b"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	second.wait(t, "add a", "add b")
+	late.wait(t, "add a", "add b")
+	if err := informer.RemoveEventHandler(three); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nodes.Update(t.Context(), node("b"), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := nodes.Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	second.wait(t, "add a", "add b", "update b", "delete b")
+	first.wait(t, "add a")
+	late.wait(t, "add a", "add b")
+}
