@@ -5,9 +5,10 @@
 // each with the flag and the value, before anything is opened or started. And the
 // component configuration is complete: what /configz shows is what is used.
 //
-// Every controller that has flags has a file of its own with one section: the
-// flags, bound straight to the controller's part of the component configuration,
-// and the check of what they were set to. options.go joins the sections.
+// Every controller that has flags has one section: the flags, bound straight to the
+// controller's part of the component configuration, and the check of what they were set
+// to. It is in a file of its own, but for those whose only flag is a number of workers:
+// they are in workers.go. options.go joins the sections.
 //
 // A configuration file (--config) sets the flags that the command line does not set. So it
 // has what the flags have, fields.tsv says where, and the same checks hold for both.
