@@ -14,7 +14,7 @@ import (
 // all its Services.
 var BySelector = cache.NewIndex("selector", func(object any) ([]string, error) {
 	service, ok := object.(*corev1.Service)
-	if !ok || !selects(service) {
+	if !ok || !Selects(service) {
 		return nil, nil
 	}
 	key, value := rarePair(service.Spec.Selector)
@@ -48,9 +48,9 @@ func matches(selector, podLabels map[string]string) bool {
 	return true
 }
 
-// selects reports whether the Service takes its endpoints from pods at all. No
+// Selects reports whether the Service takes its endpoints from pods at all. No
 // selector selects nothing, and an external name has no endpoints.
-func selects(service *corev1.Service) bool {
+func Selects(service *corev1.Service) bool {
 	return len(service.Spec.Selector) > 0 && service.Spec.Type != corev1.ServiceTypeExternalName
 }
 

@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 // noon is a Saturday, ten seconds after a full minute.
@@ -80,7 +79,7 @@ type jobOption func(*batchv1.Job)
 // job returns one that web controls and that runs.
 func job(name string, options ...jobOption) *batchv1.Job {
 	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), ResourceVersion: "9",
-		OwnerReferences: []metav1.OwnerReference{*ownership.ControllerRef(hourly(), kind)}}}
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(hourly(), kind)}}}
 	for _, o := range options {
 		o(j)
 	}

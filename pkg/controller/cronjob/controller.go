@@ -2,7 +2,6 @@ package cronjob
 
 import (
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -32,16 +31,8 @@ func New(cronJobs batchinformers.CronJobInformer, jobs batchinformers.JobInforme
 	}
 	c := &Controller{cronJobs: cronJobs.Informer().GetStore(), jobs: jobs.Informer().GetIndexer(), live: hand.Reader()}
 	c.Controller = reconcile.New(reconcile.Options[types.NamespacedName]{
-		Runner: runner.Options[types.NamespacedName]{Name: "cronjob-controller", Queue: "cronjob", Workers: workers, Object: c.object},
+		Runner: runner.Options[types.NamespacedName]{Name: "cronjob-controller", Queue: "cronjob", Workers: workers, Object: reconcile.ObjectIn[types.NamespacedName](c.cronJobs)},
 		Hand:   hand, Caches: reconcile.Caches{batchv1.Resource("cronjobs"): c.cronJobs, jobResource: c.jobs},
 	}, c.observe, plan)
 	return c, c.watch(cronJobs.Informer(), jobs.Informer())
-}
-
-// object is what an event about the key is about.
-func (c *Controller) object(key types.NamespacedName) runtime.Object {
-	if cron, err := reconcile.Cached[batchv1.CronJob](c.cronJobs, key); err == nil {
-		return cron
-	}
-	return nil
 }

@@ -10,8 +10,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 var kind = batchv1.SchemeGroupVersion.WithKind("CronJob")
@@ -30,7 +28,7 @@ func newJob(c *batchv1.CronJob, at time.Time, zone *time.Location) *batchv1.Job 
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.Namespace, Name: jobName(c, at),
 			Labels: maps.Clone(c.Spec.JobTemplate.Labels), Annotations: annotations,
-			OwnerReferences: []metav1.OwnerReference{*ownership.ControllerRef(c, kind)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, kind)},
 		},
 		Spec: *c.Spec.JobTemplate.Spec.DeepCopy(),
 	}

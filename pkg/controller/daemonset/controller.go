@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -107,7 +106,7 @@ func New(sets appsinformers.DaemonSetInformer, history appsinformers.ControllerR
 	}
 	c.daemons = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
-			Name: Name + "-sets", Queue: queue, Workers: o.Workers, Writes: c.writes, OnHeld: staleness.Count(staleSyncSkips), Object: c.object,
+			Name: Name + "-sets", Queue: queue, Workers: o.Workers, Writes: c.writes, OnHeld: staleness.Count(staleSyncSkips), Object: reconcile.ObjectIn[Key](sets.Informer().GetStore()),
 			Synced: []toolscache.InformerSynced{nodes.Informer().HasSynced}, // without nodes all pods would seem too many
 		},
 		Hand: hand, Name: Name, Reports: c.reports, Note: c.note,
@@ -119,15 +118,6 @@ func New(sets appsinformers.DaemonSetInformer, history appsinformers.ControllerR
 	c.nodeRunner = runner.New(runner.Options[string]{Name: Name + "-nodes", Queue: nodeQueue, Clock: hand.Clock}, c.syncNode)
 	c.Group = runner.NewGroup(Name, c.daemons, c.nodeRunner)
 	return c, c.watch(sets.Informer(), history.Informer(), pods.Informer(), nodes.Informer())
-}
-
-// object is what an event about the key is about; nil when it is gone.
-func (c *Controller) object(key Key) runtime.Object {
-	set, err := c.sets.DaemonSets(key.Namespace).Get(key.Name)
-	if err != nil {
-		return nil
-	}
-	return set
 }
 
 // note remembers what a plan has made of the nodes. The next failed pod of a node waits

@@ -542,9 +542,6 @@ func TestARevisionThatIsTakenAwayWakesTheSetThatHadIt(t *testing.T) {
 
 func TestASetThatIsHeldForLongIsTold(t *testing.T) {
 	r := newRig(t, daemon())
-	if got := r.object(types.NamespacedName{Namespace: "ns", Name: "gone"}); got != nil {
-		t.Errorf("the object of a key without one is %v", got)
-	}
 	fixture.HoldForLong(r.writes, web, podsOf, noon)
 	fixture.Run(t, r.Client, r.Run, r.In)
 	fixture.Eventually(t, "the event", func() bool { return strings.Contains(r.told(), "Warning CacheBehind Not reconciled for 5m0s") })

@@ -1,6 +1,7 @@
 package daemonset
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/revisions"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
@@ -189,13 +191,7 @@ func (d *draft) pick(state rollout, others []candidate) ([]outcome, error) {
 
 // inTurn compares two nodes by whose turn comes first after this one's.
 func inTurn(after, a, b string) int {
-	if (a > after) != (b > after) {
-		if a > after {
-			return -1
-		}
-		return 1
-	}
-	return strings.Compare(a, b)
+	return cmp.Or(pods.FalseFirst(a <= after, b <= after), strings.Compare(a, b))
 }
 
 // noted is what is remembered of it all. A deletion that was held back is none.

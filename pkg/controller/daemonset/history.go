@@ -17,7 +17,6 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/revisions"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 var kind = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
@@ -220,7 +219,7 @@ func newRevision(ds *appsv1.DaemonSet, hash string, data []byte, number int64) *
 		ObjectMeta: metav1.ObjectMeta{
 			Name: ds.Name + "-" + hash, Namespace: ds.Namespace,
 			Labels: labels, Annotations: maps.Clone(ds.Annotations),
-			OwnerReferences: []metav1.OwnerReference{*ownership.ControllerRef(ds, kind)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(ds, kind)},
 		},
 		Data: runtime.RawExtension{Raw: data}, Revision: number,
 	}

@@ -131,13 +131,7 @@ func over(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil && pods.Te
 // first orders the pods of a node by which is kept: one that has its node, the
 // oldest.
 func first(a, b *corev1.Pod) int {
-	if pods.Scheduled(a) != pods.Scheduled(b) {
-		if pods.Scheduled(a) {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(pods.FalseFirst(!pods.Scheduled(a), !pods.Scheduled(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
 func (v *needs) removeAll(node string, all []*corev1.Pod) {

@@ -6,12 +6,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/revisions"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 // plan brings the set a step further: its pods are its own first, then its template has
@@ -80,7 +80,7 @@ func (d *draft) creations() []act.Step {
 	if len(d.create) == 0 {
 		return nil
 	}
-	template, ref := podTemplate(d.set, d.asked.hash), ownership.ControllerRef(d.set, kind)
+	template, ref := podTemplate(d.set, d.asked.hash), metav1.NewControllerRef(d.set, kind)
 	steps := make([]act.Step, len(d.create))
 	for i, c := range d.create {
 		pod := pods.FromTemplate(template, d.set, ref)

@@ -65,7 +65,7 @@ func (c *Controller) revisionChanged(change runner.Change[appsv1.ControllerRevis
 // podChanged wakes the set that controls the pod, the one that did so before, and
 // for a pod that nobody controls the sets that could adopt it.
 func (c *Controller) podChanged(change runner.Change[corev1.Pod], w wake) {
-	if change.Old != nil && change.New != nil && alike(change.Old, change.New) {
+	if !concerns(change.Old) && !concerns(change.New) || change.Old != nil && change.New != nil && alike(change.Old, change.New) {
 		return
 	}
 	c.wakeOwner(change.Old, w)
@@ -74,6 +74,15 @@ func (c *Controller) podChanged(change runner.Change[corev1.Pod], w wake) {
 	if pod != nil && adoptable(pod) && (change.Old == nil || !adoptable(change.Old) || !maps.Equal(change.Old.Labels, pod.Labels)) {
 		c.wakeAdopters(pod, w)
 	}
+}
+
+// concerns reports whether a pod may be of a DaemonSet or become so.
+func concerns(pod *corev1.Pod) bool {
+	if pod == nil {
+		return false
+	}
+	ref := metav1.GetControllerOfNoCopy(pod)
+	return ref == nil || ref.Kind == kind.Kind
 }
 
 // alike reports whether nothing changed that a node is considered by.

@@ -2,7 +2,6 @@ package deployment
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
@@ -77,18 +76,9 @@ func New(deployments appsinformers.DeploymentInformer, sets appsinformers.Replic
 	}
 	c.Controller = reconcile.New(reconcile.Options[types.NamespacedName]{
 		Runner: runner.Options[types.NamespacedName]{
-			Name: Name, Queue: queue, Workers: o.Workers, Clock: o.Clock, MaxRetries: maxRetries, Writes: c.writes, Object: c.object,
+			Name: Name, Queue: queue, Workers: o.Workers, Clock: o.Clock, MaxRetries: maxRetries, Writes: c.writes, Object: reconcile.ObjectIn[types.NamespacedName](deployments.Informer().GetStore()),
 		},
 		Hand: hand, Reports: c.reports,
 	}, c.observe, plan)
 	return c, c.watch(deployments.Informer(), sets.Informer(), pods.Informer())
-}
-
-// object is what an event about the key is about; nil when it is gone.
-func (c *Controller) object(key types.NamespacedName) runtime.Object {
-	d, err := c.deployments.Deployments(key.Namespace).Get(key.Name)
-	if err != nil {
-		return nil
-	}
-	return d
 }

@@ -427,9 +427,6 @@ func TestRecreateSeesThePodsOfOldSets(t *testing.T) {
 
 func TestADeploymentThatIsHeldForLongIsTold(t *testing.T) {
 	r := newRig(t, deploy(1))
-	if got := r.object(types.NamespacedName{Namespace: "ns", Name: "gone"}); got != nil {
-		t.Errorf("the object of a key without one is %v", got)
-	}
 	fixture.HoldForLong(r.writes, web, replicaSetResource, noon)
 	fixture.Run(t, r.Client, r.Run, r.In)
 	fixture.Eventually(t, "the event", func() bool { return strings.Contains(r.Told(), "Warning CacheBehind Not reconciled for 5m0s") })

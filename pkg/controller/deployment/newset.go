@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 // newSetFor returns the ReplicaSet of the Deployment's present template, with
@@ -23,7 +22,7 @@ func newSetFor(d *appsv1.Deployment, old []*appsv1.ReplicaSet) *appsv1.ReplicaSe
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            setName(d.Name, hash),
 			Namespace:       d.Namespace,
-			OwnerReferences: []metav1.OwnerReference{*ownership.ControllerRef(d, kind)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, kind)},
 			Labels:          template.Labels,
 		},
 		Spec: appsv1.ReplicaSetSpec{

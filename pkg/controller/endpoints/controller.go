@@ -95,7 +95,7 @@ func (c *Controller) read(key types.NamespacedName) (o observed, err error) {
 	if err != nil {
 		return o, fmt.Errorf("read Service %s: %w", key, err)
 	}
-	if !selects(o.service) {
+	if !services.Selects(o.service) {
 		return o, nil
 	}
 	if o.pods, err = cache.Selected[corev1.Pod](c.pods, key.Namespace, o.service.Spec.Selector); err != nil {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/services"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
@@ -69,7 +70,7 @@ func (o observed) decide() act.Plan {
 		return act.Plan{Why: "the service is gone", Stages: act.Stages(o.looksGone(), act.Delete{Of: o.current})}
 	case o.service.Spec.Type == corev1.ServiceTypeExternalName:
 		return act.Plan{Why: "an external name has no endpoints"}
-	case !selects(o.service):
+	case !services.Selects(o.service):
 		return act.Plan{Why: "without a selector its endpoints are written by others"}
 	}
 	return planFor(o.service, o.pods, o.current, o.trigger)
@@ -85,11 +86,6 @@ func (o observed) looksGone() act.Step {
 		}
 		return nil
 	}}
-}
-
-// selects reports whether the Service takes its endpoints from pods.
-func selects(service *corev1.Service) bool {
-	return service.Spec.Type != corev1.ServiceTypeExternalName && len(service.Spec.Selector) > 0
 }
 
 // planFor decides about the Endpoints of a Service that selects pods. Current is nil

@@ -3,6 +3,7 @@ package endpoints
 //lint:file-ignore SA1019 the old API is what this controller keeps
 
 import (
+	"errors"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -23,13 +24,11 @@ func (c *Controller) watch(serviceInformer, podInformer, endpointsInformer tools
 	if err := cache.Ensure(podInformer, cache.ByLabel); err != nil {
 		return err
 	}
-	if err := runner.Watch(c.Runner, serviceInformer, c.onService); err != nil {
-		return err
-	}
-	if err := runner.Watch(c.Runner, podInformer, c.onPod); err != nil {
-		return err
-	}
-	return runner.Watch(c.Runner, endpointsInformer, c.onEndpoints)
+	return errors.Join(
+		runner.Watch(c.Runner, serviceInformer, c.onService),
+		runner.Watch(c.Runner, podInformer, c.onPod),
+		runner.Watch(c.Runner, endpointsInformer, c.onEndpoints),
+	)
 }
 
 func (c *Controller) onService(change runner.Change[corev1.Service], w wake) {

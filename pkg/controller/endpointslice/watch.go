@@ -1,6 +1,7 @@
 package endpointslice
 
 import (
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,16 +34,12 @@ func (c *Controller) watch(serviceInformer, podInformer, nodeInformer, sliceInfo
 			return err
 		}
 	}
-	if err := runner.Watch(c.Runner, serviceInformer, c.onService); err != nil {
-		return err
-	}
-	if err := runner.Watch(c.Runner, podInformer, c.onPod); err != nil {
-		return err
-	}
-	if err := runner.Watch(c.Runner, nodeInformer, c.onNode); err != nil {
-		return err
-	}
-	return runner.Watch(c.Runner, sliceInformer, c.onSlice)
+	return errors.Join(
+		runner.Watch(c.Runner, serviceInformer, c.onService),
+		runner.Watch(c.Runner, podInformer, c.onPod),
+		runner.Watch(c.Runner, nodeInformer, c.onNode),
+		runner.Watch(c.Runner, sliceInformer, c.onSlice),
+	)
 }
 
 func (c *Controller) onService(change runner.Change[corev1.Service], w wake) {

@@ -3,6 +3,7 @@ package endpointslicemirroring
 //lint:file-ignore SA1019 the old API is what this controller mirrors
 
 import (
+	"errors"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,13 +16,11 @@ import (
 type wake = runner.Wake[types.NamespacedName]
 
 func (c *Controller) watch(endpoints, services, slices toolscache.SharedInformer) error {
-	if err := runner.Watch(c.Runner, endpoints, onEndpoints); err != nil {
-		return err
-	}
-	if err := runner.Watch(c.Runner, services, onService); err != nil {
-		return err
-	}
-	return runner.Watch(c.Runner, slices, c.onSlice)
+	return errors.Join(
+		runner.Watch(c.Runner, endpoints, onEndpoints),
+		runner.Watch(c.Runner, services, onService),
+		runner.Watch(c.Runner, slices, c.onSlice),
+	)
 }
 
 func onEndpoints(change runner.Change[corev1.Endpoints], w wake) {

@@ -37,10 +37,10 @@ func New(pods coreinformers.PodInformer, claims coreinformers.PersistentVolumeCl
 		Runner: runner.Options[key]{Name: "ephemeral-volume-controller", Queue: "ephemeral_volume", Workers: workers},
 		Hand:   hand, Caches: reconcile.Caches{corev1.Resource("persistentvolumeclaims"): c.claims},
 	}, c.observe, plan)
-	if err := runner.Watch(c.Runner, pods.Informer(), podChanged); err != nil {
-		return nil, err
-	}
-	return c, runner.Watch(c.Runner, claims.Informer(), c.claimChanged)
+	return c, errors.Join(
+		runner.Watch(c.Runner, pods.Informer(), podChanged),
+		runner.Watch(c.Runner, claims.Informer(), c.claimChanged),
+	)
 }
 
 // podChanged wakes a pod that is new. What a claim needs of a pod does not change.

@@ -7,7 +7,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -95,7 +94,7 @@ func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer, hand r
 	c.writes = consistency.NewTracker[Key](caches)
 	c.jobs = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
-			Name: controllerName, Queue: queueName, Workers: o.Workers, Writes: c.writes, OnHeld: staleness.Count(staleSyncSkips), Object: c.object, Synced: synced,
+			Name: controllerName, Queue: queueName, Workers: o.Workers, Writes: c.writes, OnHeld: staleness.Count(staleSyncSkips), Object: reconcile.ObjectIn[Key](c.jobIndex), Synced: synced,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry),
 		},
 		Hand: hand, Reports: c.reports, Note: c.note,
@@ -110,10 +109,10 @@ func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer, hand r
 		Hand: hand, Caches: reconcile.Caches{podsResource: podStore},
 	}, c.observeOrphan, planOrphan)
 	c.Group = runner.NewGroup(controllerName, c.jobs, c.orphans)
-	if err := runner.Watch(c.jobs.Runner, jobs.Informer(), c.jobChanged); err != nil {
-		return nil, err
-	}
-	return c, runner.Watch(c.jobs.Runner, pods.Informer(), c.podChanged)
+	return c, errors.Join(
+		runner.Watch(c.jobs.Runner, jobs.Informer(), c.jobChanged),
+		runner.Watch(c.jobs.Runner, pods.Informer(), c.podChanged),
+	)
 }
 
 // addGangs adds the caches by which pods are scheduled together. Their changes wake no Job,
@@ -139,12 +138,4 @@ func (c *Controller) note(key Key, what any) {
 	if job, err := reconcile.Cached[batchv1.Job](c.jobIndex, key); err != nil || job.UID != r.job {
 		c.memory.remember(remembered{job: r.job})
 	}
-}
-
-// object is what an event about the key is about.
-func (c *Controller) object(key Key) runtime.Object {
-	if job, err := reconcile.Cached[batchv1.Job](c.jobIndex, key); err == nil {
-		return job
-	}
-	return nil
 }

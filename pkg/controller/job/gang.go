@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 // gang is what the caches hold of a Job whose pods are to be scheduled all or none.
@@ -99,7 +98,7 @@ func newWorkload(job *batchv1.Job) *schedulingv1alpha2.Workload {
 	return &schedulingv1alpha2.Workload{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: job.Namespace, Name: hashedName(job.Name, dump.ForHash(job.UID)),
-			OwnerReferences: []metav1.OwnerReference{*ownership.ControllerRef(job, kind)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, kind)},
 		},
 		Spec: schedulingv1alpha2.WorkloadSpec{
 			ControllerRef: &schedulingv1alpha2.TypedLocalObjectReference{APIGroup: kind.Group, Kind: kind.Kind, Name: job.Name},
@@ -118,7 +117,7 @@ func newPodGroup(job *batchv1.Job, w *schedulingv1alpha2.Workload) *schedulingv1
 	return &schedulingv1alpha2.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: job.Namespace, Name: hashedName(w.Name+"-"+template.Name, w.Name+template.Name),
-			OwnerReferences: []metav1.OwnerReference{*ownership.ControllerRef(job, kind), {
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, kind), {
 				APIVersion: schedulingv1alpha2.SchemeGroupVersion.String(), Kind: "Workload", Name: w.Name, UID: w.UID}},
 		},
 		Spec: schedulingv1alpha2.PodGroupSpec{

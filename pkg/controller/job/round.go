@@ -10,7 +10,6 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 // round is one turn of a Job, in four phases, each a plan from the results of those
@@ -56,7 +55,7 @@ func (r round) pods(before act.Results) act.Plan {
 }
 
 func (r round) creations(indexes []int) []act.Step {
-	ref := ownership.ControllerRef(r.job, kind)
+	ref := metav1.NewControllerRef(r.job, kind)
 	steps := make([]act.Step, len(indexes))
 	for i, index := range indexes {
 		steps[i] = act.Create{Object: r.newPod(ref, index), Owner: r.job, Siblings: r.selector, Events: pods.Created(r.job)}

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	storageinformers "k8s.io/client-go/informers/storage/v1"
@@ -117,7 +116,7 @@ func New(in Caches, hand reconcile.Hand, o Options) (*Controller, error) {
 	}
 	c.claims = reconcile.New(reconcile.Options[types.NamespacedName]{
 		Name: controllerName, Hand: hand, Caches: written, Note: c.noteClaim, End: c.endClaim,
-		Runner: runner.Options[types.NamespacedName]{Name: controllerName + "-claims", Queue: claimQueue, Workers: o.Workers, Synced: others, Object: c.object},
+		Runner: runner.Options[types.NamespacedName]{Name: controllerName + "-claims", Queue: claimQueue, Workers: o.Workers, Synced: others, Object: reconcile.ObjectIn[types.NamespacedName](c.claimStore)},
 	}, c.observeClaim, planClaim)
 	c.volumes = reconcile.New(reconcile.Options[string]{
 		Name: controllerName, Hand: hand, Caches: written, Note: c.noteVolume, End: c.endVolume,
@@ -131,14 +130,6 @@ func New(in Caches, hand reconcile.Hand, o Options) (*Controller, error) {
 		runner.Watch(c.claims.Runner, in.Claims.Informer(), c.claimChanged),
 		runner.Watch(c.claims.Runner, in.Classes.Informer(), c.classChanged),
 		runner.Watch(c.claims.Runner, in.Pods.Informer(), c.podChanged))
-}
-
-// object is what an event about the key of a claim is about.
-func (c *Controller) object(key types.NamespacedName) runtime.Object {
-	if claim, err := reconcile.Cached[corev1.PersistentVolumeClaim](c.claimStore, key); err == nil {
-		return claim
-	}
-	return nil
 }
 
 // Run works until ctx ends. All claims and volumes are looked at each period.

@@ -38,15 +38,15 @@ const (
 // surplus returns the terminated pods to delete so that no more than threshold
 // are left: evicted ones first, then the oldest. A threshold of zero or less
 // keeps all.
-func surplus(pods []*corev1.Pod, threshold int) []*corev1.Pod {
-	if threshold <= 0 || len(pods) <= threshold {
+func surplus(ended []*corev1.Pod, threshold int) []*corev1.Pod {
+	if threshold <= 0 || len(ended) <= threshold {
 		return nil
 	}
-	pods = slices.Clone(pods)
-	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
-		return cmp.Or(trueFirst(a.Status.Reason == evicted, b.Status.Reason == evicted), byAge(a, b))
+	ended = slices.Clone(ended)
+	slices.SortFunc(ended, func(a, b *corev1.Pod) int {
+		return cmp.Or(pods.FalseFirst(a.Status.Reason != evicted, b.Status.Reason != evicted), byAge(a, b))
 	})
-	return pods[:len(pods)-threshold]
+	return ended[:len(ended)-threshold]
 }
 
 // beingDeleted returns the pods that are being deleted, oldest first.
@@ -259,14 +259,4 @@ func counts(tried []*corev1.Pod, why reason, results act.Results) []act.Count {
 func byAge(a, b *corev1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
 		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
-}
-
-func trueFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }

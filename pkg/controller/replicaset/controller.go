@@ -4,7 +4,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/replicas"
@@ -17,24 +16,11 @@ const (
 	queueName      = "replicaset"
 )
 
-// Options say how the controller runs.
-type Options struct {
-	// Workers is how many ReplicaSets are reconciled at once (--concurrent-replicaset-syncs).
-	Workers int
-	// Clock is the process's clock; the real one by default.
-	Clock clock.WithTicker
-	// TerminatingReplicas reports status.terminatingReplicas (gate DeploymentReplicaSetTerminatingReplicas).
-	TerminatingReplicas bool
-	// PodDeletionCost heeds the annotation of that name (gate PodDeletionCost).
-	PodDeletionCost bool
-	// RejectedPodBackoff replaces pods that kubelets reject at once ever more rarely (--rejected-pod-backoff).
-	RejectedPodBackoff bool
-}
+// Options say how the controller runs. Name and Queue are set here.
+type Options = replicas.Options
 
 // Controller keeps the pods of ReplicaSets.
-type Controller struct {
-	*replicas.Engine
-}
+type Controller = replicas.Engine
 
 // New returns a controller that is not running yet. A ReplicaSet is woken by
 // its own changes, by those of its pods, and by pods that it could adopt.
@@ -43,12 +29,10 @@ func New(sets appsinformers.ReplicaSetInformer, pods coreinformers.PodInformer, 
 	if err := cache.Ensure(informer, cache.ByController, cache.BySelector); err != nil {
 		return nil, err
 	}
-	engine, err := replicas.New(kind{informer.GetIndexer(), cache.NewSelectors()}, informer, pods, hand, replicas.Options{
-		Name: controllerName, Queue: queueName, Workers: o.Workers, Clock: o.Clock,
-		TerminatingReplicas: o.TerminatingReplicas, PodDeletionCost: o.PodDeletionCost, RejectedPodBackoff: o.RejectedPodBackoff,
-	})
+	o.Name, o.Queue = controllerName, queueName
+	engine, err := replicas.New(kind{informer.GetIndexer(), cache.NewSelectors()}, informer, pods, hand, o)
 	if err != nil {
 		return nil, err
 	}
-	return &Controller{engine}, replicas.WatchSets[appsv1.ReplicaSet](engine, informer)
+	return engine, replicas.WatchSets[appsv1.ReplicaSet](engine, informer)
 }

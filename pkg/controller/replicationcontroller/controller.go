@@ -3,7 +3,6 @@ package replicationcontroller
 import (
 	corev1 "k8s.io/api/core/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/replicas"
@@ -16,22 +15,11 @@ const (
 	queueName      = "replicationmanager"
 )
 
-// Options say how the controller runs.
-type Options struct {
-	// Workers is how many ReplicationControllers are reconciled at once (--concurrent-rc-syncs).
-	Workers int
-	// Clock is the process's clock; the real one by default.
-	Clock clock.WithTicker
-	// PodDeletionCost heeds the annotation of that name (gate PodDeletionCost).
-	PodDeletionCost bool
-	// RejectedPodBackoff replaces pods that kubelets reject at once ever more rarely (--rejected-pod-backoff).
-	RejectedPodBackoff bool
-}
+// Options say how the controller runs. Name and Queue are set here.
+type Options = replicas.Options
 
 // Controller keeps the pods of ReplicationControllers.
-type Controller struct {
-	*replicas.Engine
-}
+type Controller = replicas.Engine
 
 // New returns a controller that is not running yet. A ReplicationController is
 // woken by its own changes, by those of its pods, and by pods that it could adopt.
@@ -40,12 +28,10 @@ func New(sets coreinformers.ReplicationControllerInformer, pods coreinformers.Po
 	if err := cache.Ensure(informer, cache.ByController, cache.BySelector); err != nil {
 		return nil, err
 	}
-	engine, err := replicas.New(kind{informer.GetIndexer()}, informer, pods, hand, replicas.Options{
-		Name: controllerName, Queue: queueName, Workers: o.Workers, Clock: o.Clock, PodDeletionCost: o.PodDeletionCost,
-		RejectedPodBackoff: o.RejectedPodBackoff,
-	})
+	o.Name, o.Queue = controllerName, queueName
+	engine, err := replicas.New(kind{informer.GetIndexer()}, informer, pods, hand, o)
 	if err != nil {
 		return nil, err
 	}
-	return &Controller{engine}, replicas.WatchSets[corev1.ReplicationController](engine, informer)
+	return engine, replicas.WatchSets[corev1.ReplicationController](engine, informer)
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 )
 
 // podClaimName is the annotation that says which claim of its owner a claim was made for.
@@ -142,13 +144,7 @@ func (o owner) generatedFor(name string, owned []*resourceapi.ResourceClaim) *re
 }
 
 func byAge(a, b *resourceapi.ResourceClaim) int {
-	leaving := func(c *resourceapi.ResourceClaim) int {
-		if c.DeletionTimestamp != nil {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(cmp.Compare(leaving(a), leaving(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(pods.FalseFirst(a.DeletionTimestamp != nil, b.DeletionTimestamp != nil), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
 // controls reports whether a claim is one of the owner.

@@ -1,6 +1,7 @@
 package servicecidrs
 
 import (
+	"errors"
 	"net/netip"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -38,10 +39,10 @@ func New(cidrs networkinginformers.ServiceCIDRInformer, ips networkinginformers.
 		Runner: runner.Options[string]{Name: name, Queue: "ipaddresses", Workers: 5, MaxRetries: maxRetries},
 		Hand:   hand, Caches: reconcile.Caches{networkingv1.Resource("servicecidrs"): cidrs.Informer().GetStore()},
 	}, c.observe, plan)
-	if err := runner.Watch(c.Runner, cidrs.Informer(), c.cidrChanged); err != nil {
-		return nil, err
-	}
-	return c, runner.Watch(c.Runner, ips.Informer(), c.addressChanged)
+	return c, errors.Join(
+		runner.Watch(c.Runner, cidrs.Informer(), c.cidrChanged),
+		runner.Watch(c.Runner, ips.Informer(), c.addressChanged),
+	)
 }
 
 // cidrChanged wakes the ServiceCIDR and, when it came or went, those that wait to

@@ -11,8 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -106,7 +104,7 @@ func newTestPod(ordinal int, options ...podOption) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: types.UID("u" + name), ResourceVersion: "1", CreationTimestamp: started,
 			Labels: map[string]string{"app": "web", "controller-revision-hash": "r2",
 				"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": fmt.Sprint(ordinal)},
-			OwnerReferences: []metav1.OwnerReference{*ownership.ControllerRef(newSet(1), kind)}},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(newSet(1), kind)}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &started,
 			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: started}}},
 	}

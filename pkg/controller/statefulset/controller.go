@@ -3,7 +3,6 @@ package statefulset
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
@@ -87,18 +86,9 @@ func New(caches Caches, hand reconcile.Hand, o Options) (*Controller, error) {
 	c.Controller = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
 			Name: Name, Queue: queue, Workers: o.Workers, Clock: o.Clock, Writes: c.writes,
-			Pace: pace.New[Key](o.Clock, pace.LookShare, pace.LongestLook), Synced: []toolscache.InformerSynced{past.HasSynced}, Object: c.object,
+			Pace: pace.New[Key](o.Clock, pace.LookShare, pace.LongestLook), Synced: []toolscache.InformerSynced{past.HasSynced}, Object: reconcile.ObjectIn[Key](sets.GetStore()),
 		},
 		Hand: hand, Reports: c.reports,
 	}, c.observe, plan)
 	return c, c.watch(sets, pods, claims)
-}
-
-// object is what an event about the key is about; nil when it is gone.
-func (c *Controller) object(key Key) runtime.Object {
-	set, err := c.sets.StatefulSets(key.Namespace).Get(key.Name)
-	if err != nil {
-		return nil
-	}
-	return set
 }

@@ -20,7 +20,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/revisions"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
@@ -554,7 +553,7 @@ func TestWhatWakes(t *testing.T) {
 			t.Errorf("the end of claim %s wakes %q", name, got)
 		}
 	}
-	owned := newTestClaim(0, *ownership.ControllerRef(newTestPod(0), podKind))
+	owned := newTestClaim(0, *metav1.NewControllerRef(newTestPod(0), podKind))
 	for name, tc := range map[string]struct {
 		before, after *corev1.PersistentVolumeClaim
 		want          string

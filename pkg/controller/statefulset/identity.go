@@ -8,10 +8,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 var (
@@ -77,7 +77,7 @@ func revisionOf(pod *corev1.Pod) string { return pod.Labels[appsv1.ControllerRev
 
 // newPod is the pod of this ordinal as the revision wants it.
 func newPod(set *appsv1.StatefulSet, r revision, ordinal int) *corev1.Pod {
-	pod := pods.FromTemplate(r.template, set, ownership.ControllerRef(set, kind))
+	pod := pods.FromTemplate(r.template, set, metav1.NewControllerRef(set, kind))
 	pod.Name = podName(set.Name, ordinal)
 	maps.Copy(pod.Labels, identity(set, ordinal))
 	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = r.name

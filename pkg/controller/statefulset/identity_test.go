@@ -7,8 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 func TestParents(t *testing.T) {
@@ -65,7 +63,7 @@ func TestANewClaimIsTheSets(t *testing.T) {
 	set.Spec.VolumeClaimTemplates[0].Labels = map[string]string{"tier": "gold", "app": "other"}
 	claim := newClaim(set, &set.Spec.VolumeClaimTemplates[0], 7)
 	same(t, claim.ObjectMeta, metav1.ObjectMeta{Name: "data-web-7", Namespace: "ns", Labels: map[string]string{"tier": "gold", "app": "web"},
-		OwnerReferences: []metav1.OwnerReference{*ownership.ControllerRef(set, kind)}})
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, kind)}})
 	same(t, set.Spec.VolumeClaimTemplates[0].Labels, map[string]string{"tier": "gold", "app": "other"})
 }
 
@@ -103,9 +101,9 @@ func TestARepairIsTargeted(t *testing.T) {
 // one that is scaled away, and through what a claim may have had before.
 func TestWhoOwnsAClaim(t *testing.T) {
 	set, pod := newSet(1), newTestPod(0)
-	bySet, byPod := *ownership.ControllerRef(set, kind), *ownership.ControllerRef(pod, podKind)
+	bySet, byPod := *metav1.NewControllerRef(set, kind), *metav1.NewControllerRef(pod, podKind)
 	away := newTestPod(5)
-	byAway := *ownership.ControllerRef(away, podKind)
+	byAway := *metav1.NewControllerRef(away, podKind)
 	loose := bySet
 	loose.Controller = nil
 	friend := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "f", UID: "f"}

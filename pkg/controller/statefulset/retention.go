@@ -8,8 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
-
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 // goesWith returns after what a claim is to be deleted: after the set, after its
@@ -41,9 +39,9 @@ func owned(claim *corev1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *co
 	switch {
 	case dispute(claim, set, pod):
 	case scaled && condemned:
-		want = ownership.ControllerRef(pod, podKind)
+		want = metav1.NewControllerRef(pod, podKind)
 	case deleted:
-		want = ownership.ControllerRef(set, kind)
+		want = metav1.NewControllerRef(set, kind)
 	}
 	var others []metav1.OwnerReference
 	found, wrong := false, false

@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/revisions"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 // historyDefault is the API's default of spec.revisionHistoryLimit.
@@ -47,7 +46,7 @@ func edit(set *appsv1.StatefulSet, history []*appsv1.ControllerRevision, byMeani
 		return edition{create: &appsv1.ControllerRevision{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: set.Namespace, Labels: maps.Clone(set.Spec.Template.Labels), Annotations: maps.Clone(set.Annotations),
-				OwnerReferences: []metav1.OwnerReference{*ownership.ControllerRef(set, kind)},
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, kind)},
 			},
 			Data: runtime.RawExtension{Raw: data}, Revision: number,
 		}}, nil

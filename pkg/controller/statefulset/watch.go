@@ -1,6 +1,7 @@
 package statefulset
 
 import (
+	"errors"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,13 +16,11 @@ import (
 // watch adds what wakes a set: its own changes, those of its pods, an orphan with
 // the name of one, and the end of a claim that a pod to come may wait for.
 func (c *Controller) watch(sets, pods, claims toolscache.SharedInformer) error {
-	if err := runner.Watch(c.Runner, sets, c.setChanged); err != nil {
-		return err
-	}
-	if err := runner.Watch(c.Runner, pods, c.podChanged); err != nil {
-		return err
-	}
-	return runner.Watch(c.Runner, claims, c.claimChanged)
+	return errors.Join(
+		runner.Watch(c.Runner, sets, c.setChanged),
+		runner.Watch(c.Runner, pods, c.podChanged),
+		runner.Watch(c.Runner, claims, c.claimChanged),
+	)
 }
 
 func (c *Controller) setChanged(change runner.Change[appsv1.StatefulSet], wake runner.Wake[Key]) {

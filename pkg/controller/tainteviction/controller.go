@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
@@ -135,10 +136,14 @@ func (c *Controller) wakePod(change runner.Change[corev1.Pod], wake runner.Wake[
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	switch {
 	case change.New != nil && change.Old != nil && change.Old.UID == pod.UID && change.Old.Spec.NodeName == pod.Spec.NodeName &&
-		apiequality.Semantic.DeepEqual(change.Old.Spec.Tolerations, pod.Spec.Tolerations):
+		slices.EqualFunc(change.Old.Spec.Tolerations, pod.Spec.Tolerations, sameToleration):
 	case c.appointmentOf(key) != nil, change.New != nil && c.onTainted(pod):
 		wake.Add(key)
 	}
+}
+
+func sameToleration(a, b corev1.Toleration) bool {
+	return a.MatchToleration(&b) && ptr.Equal(a.TolerationSeconds, b.TolerationSeconds)
 }
 
 // onTainted reports whether the pod's node has a NoExecute taint. A taint that the

@@ -2,7 +2,6 @@ package replicas
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -66,18 +65,9 @@ func New(kind Kind, sets toolscache.SharedIndexInformer, podInformer coreinforme
 	e.Controller = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
 			Name: o.Name, Queue: o.Queue, Workers: o.Workers, Clock: o.Clock, Writes: e.writes, OnHeld: onHeld(kind),
-			Pace: pace.New[Key](o.Clock, pace.LookShare, pace.LongestLook), Object: e.object,
+			Pace: pace.New[Key](o.Clock, pace.LookShare, pace.LongestLook), Object: reconcile.ObjectIn[Key](e.sets),
 		},
 		Hand: hand, Reports: e.reports,
 	}, e.observe, plan)
 	return e, runner.Watch(e.Runner, informer, e.podChanged)
-}
-
-// object is what an event about the key is about; nil when it is gone.
-func (e *Engine) object(key Key) runtime.Object {
-	item, exists, err := e.sets.GetByKey(key.String())
-	if err != nil || !exists {
-		return nil
-	}
-	return item.(runtime.Object)
 }

@@ -546,9 +546,6 @@ func TestTheEndOfASetForgetsNoWritesOfTheNext(t *testing.T) {
 func TestASetThatIsHeldForLongIsTold(t *testing.T) {
 	client := fake.NewClientset(replicaSet(1))
 	b := newBench(t, client)
-	if got := b.object(Key{Namespace: "ns", Name: "gone"}); got != nil {
-		t.Errorf("the object of a key without one is %v", got)
-	}
 	fixture.HoldForLong(b.writes, key, corev1.Resource("pods"), noon)
 	fixture.Run(t, client, b.Run, b.caches)
 	b.Add(key)

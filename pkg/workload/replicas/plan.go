@@ -10,7 +10,6 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
 // burst is how many pods one reconcile creates or deletes at most.
@@ -72,7 +71,7 @@ func (o Observed) creations(count int) []act.Step {
 	steps := make([]act.Step, count)
 	for i := range steps {
 		steps[i] = act.Create{
-			Object: pods.FromTemplate(o.Set.Template, o.Set.Object, ownership.ControllerRef(o.Set.Object, o.Form.Type())),
+			Object: pods.FromTemplate(o.Set.Template, o.Set.Object, metav1.NewControllerRef(o.Set.Object, o.Form.Type())),
 			Owner:  o.Set.Object, Siblings: o.Set.Selector, Events: pods.Created(o.Set.Object),
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -87,7 +88,7 @@ func (h *history[K]) drop(old slot[K]) {
 // end records what became of a plan. One like that before it is only counted.
 func (h *history[K]) end(key K, d *Decision, results Results) {
 	became := inWords(results, func(r Result) string {
-		words := fmt.Sprintf("%s %s: %s", wordOf(r.Step), kindOf(r.Step.About()), r.Became)
+		words := wordOf(r.Step) + " " + kindOf(r.Step.About()) + ": " + string(r.Became)
 		if r.Err != nil {
 			words += ": " + r.Err.Error()
 		}
@@ -135,7 +136,7 @@ func inWords(results Results, words func(Result) string) []string {
 		if len(of) > named {
 			of, more = of[:named], fmt.Sprintf(" and %d more", len(of)-named)
 		}
-		lines = append(lines, fmt.Sprintf("%s %v%s", w, of, more))
+		lines = append(lines, w+" ["+strings.Join(of, " ")+"]"+more)
 	}
 	return lines
 }

@@ -73,8 +73,7 @@ func kindOf(o client.Object) string {
 			return strings.TrimPrefix(o.Kind, ofResource)
 		}
 	}
-	kind := fmt.Sprintf("%T", o)
-	return kind[strings.LastIndexByte(kind, '.')+1:]
+	return reflect.TypeOf(o).Elem().Name()
 }
 
 // blank returns an empty object of the same type and name.

@@ -76,12 +76,6 @@ func recheck(ctx context.Context, owner metav1.Object, getLive func(ctx context.
 	return nil
 }
 
-// ControllerRef returns the owner reference of a controlling owner that blocks
-// its own foreground deletion.
-func ControllerRef(owner metav1.Object, kind schema.GroupVersionKind) *metav1.OwnerReference {
-	return metav1.NewControllerRef(owner, kind)
-}
-
 // AdoptPatch returns the strategic merge patch that makes owner the controller
 // of the child with this UID, and adds the finalizers if any are given. The
 // server refuses it when the child was replaced by another of the same name.
@@ -93,7 +87,7 @@ func AdoptPatch(child types.UID, owner metav1.Object, kind schema.GroupVersionKi
 	}
 	return json.Marshal(struct {
 		Metadata meta `json:"metadata"`
-	}{meta{child, []metav1.OwnerReference{*ControllerRef(owner, kind)}, finalizers}})
+	}{meta{child, []metav1.OwnerReference{*metav1.NewControllerRef(owner, kind)}, finalizers}})
 }
 
 // ReleasePatch returns the strategic merge patch that takes owner off the

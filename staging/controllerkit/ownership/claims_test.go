@@ -30,7 +30,7 @@ func pod(app string, change ...func(*corev1.Pod)) *corev1.Pod {
 }
 
 func ownedBy(o *appsv1.ReplicaSet) func(*corev1.Pod) {
-	return func(p *corev1.Pod) { p.OwnerReferences = []metav1.OwnerReference{*ControllerRef(o, kind)} }
+	return func(p *corev1.Pod) { p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(o, kind)} }
 }
 
 func deleted(p *corev1.Pod)   { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,7 +98,7 @@ func (c *Controller[K]) Behind(key K) []consistency.Behind { return c.writes.Beh
 // Cached reads the object of a key, the name or the namespaced name, from its cache.
 // Without one it returns [ErrAbsent].
 func Cached[T any, K comparable](cache consistency.Store, key K) (*T, error) {
-	item, exists, err := cache.GetByKey(fmt.Sprint(key))
+	item, exists, err := cache.GetByKey(stored(key))
 	switch object, is := item.(*T); {
 	case err != nil:
 		return nil, err
@@ -105,6 +106,27 @@ func Cached[T any, K comparable](cache consistency.Store, key K) (*T, error) {
 		return object, nil
 	}
 	return nil, ErrAbsent
+}
+
+// ObjectIn returns what finds the object of a key in its cache, nil without one: events
+// about the key are about it.
+func ObjectIn[K comparable](cache consistency.Store) func(K) runtime.Object {
+	return func(key K) runtime.Object {
+		item, _, _ := cache.GetByKey(stored(key))
+		object, _ := item.(runtime.Object)
+		return object
+	}
+}
+
+// stored is a key as caches know it.
+func stored[K comparable](key K) string {
+	switch key := any(key).(type) {
+	case string:
+		return key
+	case fmt.Stringer:
+		return key.String()
+	}
+	return fmt.Sprint(key)
 }
 
 // Observe returns an observe function for plans that need the object of the key only.

@@ -190,6 +190,9 @@ func TestTheObjectOfAKeyIsReadFromItsCache(t *testing.T) {
 	if got, err := Cached[corev1.Node](nodes, "other"); got != nil || !errors.Is(err, ErrAbsent) {
 		t.Errorf("got %v, %v", got, err)
 	}
+	if got, none := ObjectIn[string](nodes)("n"), ObjectIn[string](nodes)("other"); got != node || none != nil {
+		t.Errorf("got %v and %v", got, none)
+	}
 }
 
 func TestTheWritesOfAKeyAreForgottenWithItsObject(t *testing.T) {
