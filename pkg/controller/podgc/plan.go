@@ -2,7 +2,6 @@ package podgc
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,22 +96,11 @@ func stepFor(pod *corev1.Pod) step {
 // failPatch is the status patch that fails a pod, with the condition that says
 // why if its node is gone.
 func failPatch(pod *corev1.Pod, why reason, now time.Time) ([]byte, error) {
-	type status struct {
-		ObservedGeneration int64                 `json:"observedGeneration,omitempty"`
-		Phase              corev1.PodPhase       `json:"phase"`
-		Conditions         []corev1.PodCondition `json:"conditions,omitempty"`
-	}
-	patch := struct {
-		Metadata struct {
-			UID types.UID `json:"uid"`
-		} `json:"metadata"`
-		Status status `json:"status"`
-	}{Status: status{ObservedGeneration: pod.Generation, Phase: corev1.PodFailed}}
-	patch.Metadata.UID = pod.UID
+	patch := pods.StatusPatch{ObservedGeneration: pod.Generation, Phase: corev1.PodFailed}
 	if why == orphaned {
-		patch.Status.Conditions = []corev1.PodCondition{disruption(pod, now)}
+		patch.Conditions = []corev1.PodCondition{disruption(pod, now)}
 	}
-	return json.Marshal(patch)
+	return patch.Of(pod)
 }
 
 func disruption(pod *corev1.Pod, now time.Time) corev1.PodCondition {

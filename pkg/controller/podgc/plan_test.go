@@ -163,11 +163,11 @@ func TestFailPatch(t *testing.T) {
 		want string
 	}{
 		"a pod whose node is gone gets the condition": {pod("a"), orphaned,
-			`{"metadata":{"uid":"uid-a"},"status":{"observedGeneration":3,"phase":"Failed","conditions":[{"type":"DisruptionTarget","observedGeneration":3,"status":"True","lastProbeTime":null,"lastTransitionTime":"2026-03-01T12:00:00Z","reason":"DeletionByPodGC","message":"PodGC: node no longer exists"}]}}`},
+			`{"metadata":{"uid":"uid-a"},"status":{"observedGeneration":3,"phase":"Failed","$setElementOrder/conditions":[{"type":"DisruptionTarget"}],"conditions":[{"type":"DisruptionTarget","status":"True","lastProbeTime":null,"lastTransitionTime":"2026-03-01T12:00:00Z","observedGeneration":3,"reason":"DeletionByPodGC","message":"PodGC: node no longer exists"}]}}`},
 		"the time of an earlier disruption stays": {pod("a", disrupted), orphaned,
-			`{"metadata":{"uid":"uid-a"},"status":{"observedGeneration":3,"phase":"Failed","conditions":[{"type":"DisruptionTarget","observedGeneration":3,"status":"True","lastProbeTime":null,"lastTransitionTime":"2026-03-01T11:59:00Z","reason":"DeletionByPodGC","message":"PodGC: node no longer exists"}]}}`},
+			`{"metadata":{"uid":"uid-a"},"status":{"observedGeneration":3,"phase":"Failed","$setElementOrder/conditions":[{"type":"DisruptionTarget"}],"conditions":[{"type":"DisruptionTarget","status":"True","lastProbeTime":null,"lastTransitionTime":"2026-03-01T11:59:00Z","observedGeneration":3,"reason":"DeletionByPodGC","message":"PodGC: node no longer exists"}]}}`},
 		"one that did not take place has no time": {pod("a", disrupted, func(p *corev1.Pod) { p.Status.Conditions[0].Status = "False" }), orphaned,
-			`{"metadata":{"uid":"uid-a"},"status":{"observedGeneration":3,"phase":"Failed","conditions":[{"type":"DisruptionTarget","observedGeneration":3,"status":"True","lastProbeTime":null,"lastTransitionTime":"2026-03-01T12:00:00Z","reason":"DeletionByPodGC","message":"PodGC: node no longer exists"}]}}`},
+			`{"metadata":{"uid":"uid-a"},"status":{"observedGeneration":3,"phase":"Failed","$setElementOrder/conditions":[{"type":"DisruptionTarget"}],"conditions":[{"type":"DisruptionTarget","status":"True","lastProbeTime":null,"lastTransitionTime":"2026-03-01T12:00:00Z","observedGeneration":3,"reason":"DeletionByPodGC","message":"PodGC: node no longer exists"}]}}`},
 		"a pod out of service only fails": {pod("a"), outOfService,
 			`{"metadata":{"uid":"uid-a"},"status":{"observedGeneration":3,"phase":"Failed"}}`},
 	} {

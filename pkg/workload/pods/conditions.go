@@ -20,7 +20,8 @@ func Condition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodConditi
 }
 
 // WithCondition returns conditions with c in it, and whether that differs from
-// before. A condition whose status stays keeps its transition time.
+// before. A condition whose status stays keeps its transition time. The generation that was
+// observed is no difference by itself.
 func WithCondition(conditions []corev1.PodCondition, c corev1.PodCondition) ([]corev1.PodCondition, bool) {
 	at := slices.IndexFunc(conditions, func(old corev1.PodCondition) bool { return old.Type == c.Type })
 	if at < 0 {
@@ -39,7 +40,6 @@ func WithCondition(conditions []corev1.PodCondition, c corev1.PodCondition) ([]c
 
 func same(a, b corev1.PodCondition) bool {
 	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message &&
-		a.ObservedGeneration == b.ObservedGeneration &&
 		a.LastProbeTime.Equal(&b.LastProbeTime) && a.LastTransitionTime.Equal(&b.LastTransitionTime)
 }
 
@@ -47,9 +47,9 @@ func same(a, b corev1.PodCondition) bool {
 type StatusPatch struct {
 	// Phase is the new phase; empty keeps the old one.
 	Phase corev1.PodPhase
-	// Reason and Message explain the phase; empty keeps the old ones.
-	Reason, Message string
-	// Conditions replace those of the same type.
+	// ObservedGeneration is that of the status; 0 keeps the old one.
+	ObservedGeneration int64
+	// Conditions replace those of the same type; others come last.
 	Conditions []corev1.PodCondition
 	// SameVersion refuses the patch if the pod has changed since it was cached.
 	SameVersion bool
@@ -69,17 +69,29 @@ func (p StatusPatch) Of(pod *corev1.Pod) ([]byte, error) {
 		Reason              any `json:"reason,omitempty"`
 		Message             any `json:"message,omitempty"`
 	}
+	type key struct {
+		Type corev1.PodConditionType `json:"type"`
+	}
 	type status struct {
-		Phase      corev1.PodPhase `json:"phase,omitempty"`
-		Reason     string          `json:"reason,omitempty"`
-		Message    string          `json:"message,omitempty"`
-		Conditions []condition     `json:"conditions,omitempty"`
+		ObservedGeneration int64           `json:"observedGeneration,omitempty"`
+		Phase              corev1.PodPhase `json:"phase,omitempty"`
+		Order              []key           `json:"$setElementOrder/conditions,omitempty"` // without it a new one comes first
+		Conditions         []condition     `json:"conditions,omitempty"`
 	}
 	var conditions []condition
+	var order []key
+	for _, c := range pod.Status.Conditions {
+		if len(p.Conditions) > 0 {
+			order = append(order, key{c.Type})
+		}
+	}
 	for _, c := range p.Conditions {
 		before := ptr.Deref(Condition(pod, c.Type), corev1.PodCondition{})
 		conditions = append(conditions, condition{c, orNull(c.ObservedGeneration, before.ObservedGeneration),
 			orNull(c.Reason, before.Reason), orNull(c.Message, before.Message)})
+		if before.Type == "" {
+			order = append(order, key{c.Type})
+		}
 	}
 	m := meta{UID: pod.UID}
 	if p.SameVersion {
@@ -88,7 +100,7 @@ func (p StatusPatch) Of(pod *corev1.Pod) ([]byte, error) {
 	return json.Marshal(struct {
 		Metadata meta   `json:"metadata"`
 		Status   status `json:"status"`
-	}{m, status{p.Phase, p.Reason, p.Message, conditions}})
+	}{m, status{p.ObservedGeneration, p.Phase, order, conditions}})
 }
 
 // orNull returns a new value as a patch names it: null if it goes, nil if there is none.

@@ -1,6 +1,7 @@
 package pods_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
@@ -102,6 +104,9 @@ func TestWithCondition(t *testing.T) {
 		"the same again changes nothing": {[]corev1.PodCondition{old},
 			corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: at(5)},
 			[]corev1.PodCondition{old}, false},
+		"another generation alone changes nothing": {[]corev1.PodCondition{old},
+			corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, ObservedGeneration: 2, LastTransitionTime: at(5)},
+			[]corev1.PodCondition{old}, false},
 		"another reason keeps the transition time": {[]corev1.PodCondition{old},
 			corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, Reason: "R", LastTransitionTime: at(5)},
 			[]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, Reason: "R", LastTransitionTime: at(0)}}, true},
@@ -148,10 +153,54 @@ func TestAStatusPatchTakesOffWhatTheConditionNoLongerSays(t *testing.T) {
 		tc.before.Type, tc.now.Type, tc.now.Status = "A", "A", "True"
 		pod := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{tc.before}}}
 		got, err := pods.StatusPatch{Conditions: []corev1.PodCondition{tc.now}}.Of(pod)
-		want := `{"metadata":{"uid":""},"status":{"conditions":[{"type":"A","status":"True","lastProbeTime":null,"lastTransitionTime":null` + tc.want + `}]}}`
+		want := `{"metadata":{"uid":""},"status":{"$setElementOrder/conditions":[{"type":"A"}],"conditions":[{"type":"A","status":"True","lastProbeTime":null,"lastTransitionTime":null` + tc.want + `}]}}`
 		if err != nil || string(got) != want {
 			t.Errorf("%s: got %s, %v", name, got, err)
 		}
+	}
+}
+
+// Without an order the API server would put a new condition first.
+func TestANewConditionComesLast(t *testing.T) {
+	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue}
+	scheduled := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}
+	target := corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse}
+	for name, tc := range map[string]struct{ cached, live, want []corev1.PodCondition }{
+		"it is new":            {[]corev1.PodCondition{scheduled, ready}, []corev1.PodCondition{scheduled, ready}, []corev1.PodCondition{scheduled, ready, target}},
+		"it is there":          {[]corev1.PodCondition{scheduled, target, ready}, []corev1.PodCondition{scheduled, target, ready}, []corev1.PodCondition{scheduled, target, ready}},
+		"there are none":       {nil, nil, []corev1.PodCondition{target}},
+		"one came, unseen":     {[]corev1.PodCondition{scheduled}, []corev1.PodCondition{scheduled, ready}, []corev1.PodCondition{scheduled, target, ready}},
+		"one has gone, unseen": {[]corev1.PodCondition{scheduled, ready}, []corev1.PodCondition{ready}, []corev1.PodCondition{ready, target}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := target
+			set.Status = corev1.ConditionTrue
+			patch, err := pods.StatusPatch{Conditions: []corev1.PodCondition{set}}.Of(&corev1.Pod{Status: corev1.PodStatus{Conditions: tc.cached}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			live, err := json.Marshal(&corev1.Pod{Status: corev1.PodStatus{Conditions: tc.live}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := strategicpatch.StrategicMergePatch(live, patch, corev1.Pod{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got corev1.Pod
+			if err := json.Unmarshal(data, &got); err != nil {
+				t.Fatal(err)
+			}
+			types := func(all []corev1.PodCondition) (types []corev1.PodConditionType) {
+				for _, c := range all {
+					types = append(types, c.Type)
+				}
+				return types
+			}
+			if diff := cmp.Diff(types(tc.want), types(got.Status.Conditions)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
