@@ -93,7 +93,7 @@ type Controller struct {
 
 // New returns the controller, which is not running yet.
 func New(in Caches, hand reconcile.Hand, o Options) (*Controller, error) {
-	if err := errors.Join(cache.Ensure(in.Pods.Informer(), cache.PodsByClaim), cache.Ensure(in.Claims.Informer(), pendingByClass, pendingByVolume)); err != nil {
+	if err := errors.Join(cache.Ensure(in.Pods.Informer(), cache.PodsByClaim), cache.Ensure(in.Claims.Informer(), pendingByClass, claimsByVolume)); err != nil {
 		return nil, err
 	}
 	c := &Controller{

@@ -3,6 +3,7 @@ package persistentvolumebinder
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -259,10 +260,44 @@ func TestADeletedVolumeLosesItsFinalizerFirst(t *testing.T) {
 	}
 }
 
-type wakes map[types.NamespacedName]bool
+// wakes are keys and when they are reconciled.
+type wakes map[types.NamespacedName]time.Duration
 
-func (w wakes) Add(key types.NamespacedName)                       { w[key] = true }
-func (w wakes) AddAfter(key types.NamespacedName, _ time.Duration) { w[key] = true }
+func (w wakes) Add(key types.NamespacedName)                       { w[key] = 0 }
+func (w wakes) AddAfter(key types.NamespacedName, d time.Duration) { w[key] = d }
+
+func TestWhichClaimsAVolumeWakes(t *testing.T) {
+	older := func(c *corev1.PersistentVolumeClaim) { c.CreationTimestamp = metav1.NewTime(noon.Add(-time.Hour)) }
+	newer := func(c *corev1.PersistentVolumeClaim) { c.CreationTimestamp = metav1.NewTime(noon) }
+	lost := func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimLost }
+	free := in(corev1.VolumeAvailable)
+	for name, tc := range map[string]struct {
+		claims []*corev1.PersistentVolumeClaim
+		volume *corev1.PersistentVolume
+		want   wakes
+	}{
+		"the one that asks for most, with others": {[]*corev1.PersistentVolumeClaim{claim("small", wants("8Gi"), older), claim("large", wants("20Gi")), claim("huge", wants("30Gi"))},
+			volume("v", holds("20Gi"), free), wakes{keyed("large"): together}},
+		"of those the oldest":              {[]*corev1.PersistentVolumeClaim{claim("a", newer), claim("b", older), claim("c", newer)}, volume("v", free), wakes{keyed("b"): together}},
+		"those that name it, and no other": {[]*corev1.PersistentVolumeClaim{claim("a"), claim("b", wantsVolume("v"))}, volume("v", free), wakes{keyed("b"): 0}},
+		"one that has lost it":             {[]*corev1.PersistentVolumeClaim{claim("a"), claim("b", boundOnce("v"), lost)}, volume("v", free), wakes{keyed("b"): 0}},
+		"at once when it is there again":   {[]*corev1.PersistentVolumeClaim{claim("a"), claim("b", boundOnce("v"), lost)}, volume("v", in(corev1.VolumePending)), wakes{keyed("b"): 0}},
+		"none while it is another's":       {[]*corev1.PersistentVolumeClaim{claim("a"), claim("b", boundOnce("v"))}, volume("v", of("b", "uid-b"), in(corev1.VolumeBound)), wakes{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var cached []runtime.Object
+			for _, c := range tc.claims {
+				cached = append(cached, c)
+			}
+			c, _ := prepare(t, nil, cached)
+			got := wakes{}
+			c.volumeChangedForClaims(runner.Change[corev1.PersistentVolume]{New: tc.volume}, got)
+			if !maps.Equal(got, tc.want) {
+				t.Errorf("wakes %v", got)
+			}
+		})
+	}
+}
 
 func TestPendingClaimsAreLookedAtQuietly(t *testing.T) {
 	pending, other := claim("c", wantsClass("fast")), claim("d", wantsClass("slow"))
@@ -274,13 +309,13 @@ func TestPendingClaimsAreLookedAtQuietly(t *testing.T) {
 	c.classChanged(runner.Change[storagev1.StorageClass]{New: class("fast", "p")}, byClass)
 	c.podChanged(runner.Change[corev1.Pod]{New: pod}, byPod)
 	for what, got := range map[string]wakes{"a class": byClass, "a pod": byPod} {
-		if len(got) != 1 || !got[keyed("c")] || c.loud.take(keyed("c")) {
+		if _, woken := got[keyed("c")]; len(got) != 1 || !woken || c.loud.take(keyed("c")) {
 			t.Errorf("%s wakes %v", what, got)
 		}
 	}
-	queued := c.claims.Len()
-	c.volumeChangedForClaims(runner.Change[corev1.PersistentVolume]{New: volume("v", ofClass("fast"))}, nil)
-	if c.claims.Len() != queued+1 || c.loud.take(keyed("c")) {
+	byVolume := wakes{}
+	c.volumeChangedForClaims(runner.Change[corev1.PersistentVolume]{New: volume("v", ofClass("fast"))}, byVolume)
+	if _, woken := byVolume[keyed("c")]; !woken || c.loud.take(keyed("c")) {
 		t.Error("a volume that fits wakes its claim, and that tells nothing again")
 	}
 }

@@ -75,11 +75,12 @@ func (p *pool) seen(pv *corev1.PersistentVolume) {
 	p.put(pv)
 }
 
-// wrote takes in the answer to a write. A volume that is not there any more stays away.
+// wrote takes in the answer to a write, until the cache shows it. A volume that is not there
+// any more stays away.
 func (p *pool) wrote(pv *corev1.PersistentVolume) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if known := p.volumes[pv.Name]; known != nil && known.UID == pv.UID {
+	if known := p.volumes[pv.Name]; known != nil && known.UID == pv.UID && older(known, pv) {
 		p.put(pv)
 	}
 }

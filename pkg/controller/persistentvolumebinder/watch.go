@@ -1,6 +1,8 @@
 package persistentvolumebinder
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,14 +21,18 @@ var (
 		}
 		return nil, nil
 	})
-	// pendingByVolume finds the claims that wait for one volume.
-	pendingByVolume = cache.NewIndex("pendingByVolume", func(object any) ([]string, error) {
-		if claim, is := object.(*corev1.PersistentVolumeClaim); is && pending(claim) && claim.Spec.VolumeName != "" {
+	// claimsByVolume finds the claims that name a volume, bound or not.
+	claimsByVolume = cache.NewIndex("claimsByVolume", func(object any) ([]string, error) {
+		if claim, is := object.(*corev1.PersistentVolumeClaim); is && claim.Spec.VolumeName != "" {
 			return []string{claim.Spec.VolumeName}, nil
 		}
 		return nil, nil
 	})
 )
+
+// together is how long a claim that a new volume fits waits for others: volumes that are made
+// together come one after the other, and the claim is to have the one that suits it best.
+const together = time.Second
 
 func pending(claim *corev1.PersistentVolumeClaim) bool {
 	return !metav1.HasAnnotation(claim.ObjectMeta, volumehelpers.AnnBindCompleted)
@@ -70,7 +76,7 @@ func volumeChanged(change runner.Change[corev1.PersistentVolume], wake runner.Wa
 }
 
 // volumeChangedForClaims keeps the pool, and wakes the claims that the change is about.
-func (c *Controller) volumeChangedForClaims(change runner.Change[corev1.PersistentVolume], _ runner.Wake[types.NamespacedName]) {
+func (c *Controller) volumeChangedForClaims(change runner.Change[corev1.PersistentVolume], wake runner.Wake[types.NamespacedName]) {
 	pv := change.Now()
 	if replaced := change.Old != nil && change.New != nil && change.Old.UID != change.New.UID; replaced || change.New == nil {
 		c.volumeGone(change.Old)
@@ -80,7 +86,7 @@ func (c *Controller) volumeChangedForClaims(change runner.Change[corev1.Persiste
 	}
 	c.pool.seen(pv)
 	if !change.Initial { // at the start every claim is looked at
-		c.wakeFor(pv)
+		c.wakeFor(pv, wake)
 	}
 }
 
@@ -93,33 +99,46 @@ func (c *Controller) volumeGone(pv *corev1.PersistentVolume) {
 	}
 }
 
-// wakeFor wakes, without further events, the pending claims that a volume may be for: the
-// one that it names, those that name it, and the first of the others that it fits.
-func (c *Controller) wakeFor(pv *corev1.PersistentVolume) {
+// wakeFor wakes, without further events, the claims that a volume may be for: the one that
+// it names, and those that name it, which may have lost it. If none does, the one that asks
+// for most of those that it fits.
+func (c *Controller) wakeFor(pv *corev1.PersistentVolume, wake runner.Wake[types.NamespacedName]) {
 	if isReleased(pv) {
 		return
 	}
 	if ref := pv.Spec.ClaimRef; ref != nil {
 		key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 		if item, exists, err := c.claimStore.GetByKey(key.String()); err == nil && exists && pending(item.(*corev1.PersistentVolumeClaim)) {
-			c.claims.Add(key)
+			wake.Add(key)
 		}
 	}
-	for _, claim := range c.pendingClaims(pendingByVolume, pv.Name) {
-		c.claims.Add(keyOf(claim))
+	named := c.claimsOf(claimsByVolume, pv.Name)
+	for _, claim := range named {
+		if pending(claim) || pv.Spec.ClaimRef == nil {
+			wake.Add(keyOf(claim))
+		}
 	}
-	if !free(pv) {
+	if len(named) > 0 || !free(pv) {
 		return
 	}
 	var first *corev1.PersistentVolumeClaim
-	for _, claim := range c.pendingClaims(pendingByClass, classOfVolume(pv)) {
-		if (first == nil || claim.CreationTimestamp.Before(&first.CreationTimestamp)) && fits(pv, claim) {
+	for _, claim := range c.claimsOf(pendingByClass, classOfVolume(pv)) {
+		if (first == nil || asksMore(claim, first)) && fits(pv, claim) {
 			first = claim
 		}
 	}
 	if first != nil {
-		c.claims.Add(keyOf(first))
+		wake.AddAfter(keyOf(first), together)
 	}
+}
+
+// asksMore orders claims by what few volumes have, and then by age.
+func asksMore(a, b *corev1.PersistentVolumeClaim) bool {
+	x, y := requested(a), requested(b)
+	if c := x.Cmp(y); c != 0 {
+		return c > 0
+	}
+	return a.CreationTimestamp.Before(&b.CreationTimestamp)
 }
 
 // classChanged wakes the pending claims of a class. Those without one get the default
@@ -128,7 +147,7 @@ func (c *Controller) classChanged(change runner.Change[storagev1.StorageClass], 
 	if change.Initial || change.New == nil {
 		return
 	}
-	for _, claim := range c.pendingClaims(pendingByClass, change.New.Name) {
+	for _, claim := range c.claimsOf(pendingByClass, change.New.Name) {
 		wake.Add(keyOf(claim))
 	}
 }
@@ -151,7 +170,7 @@ func (c *Controller) podChanged(change runner.Change[corev1.Pod], wake runner.Wa
 	}
 }
 
-func (c *Controller) pendingClaims(index cache.Index, value string) []*corev1.PersistentVolumeClaim {
+func (c *Controller) claimsOf(index cache.Index, value string) []*corev1.PersistentVolumeClaim {
 	found, err := cache.Lookup[corev1.PersistentVolumeClaim](c.claimIndex, index, value)
 	if err != nil {
 		return nil // the index is there from the start

@@ -127,11 +127,12 @@ func (p *Pods) create(ctx context.Context, key string, pod *corev1.Pod) error {
 
 // remove deletes a pod: that of its UID, or any of its name while the UID is not known. A
 // deletion that somebody holds back is done when it may be, while the caller goes on: no
-// recycling is to look stuck for as long as a pause lasts.
+// recycling is to look stuck for as long as a pause lasts. By its name alone it is deleted
+// now or by the next try: the name may be that of another one later.
 func (p *Pods) remove(ctx context.Context, key string, pod *corev1.Pod) {
 	ctx = context.WithoutCancel(ctx)
 	held := p.delete(ctx, key, pod)
-	if held == nil {
+	if held == nil || pod.UID == "" {
 		return
 	}
 	go func() {
