@@ -400,6 +400,23 @@ func sortedNames(pods map[string]*corev1.Pod) []string {
 	return names
 }
 
+// A Job that waits for its pods in the foreground releases none, and they wait for its finalizer.
+func TestPodsOfAJobThatIsDeletedAreLetGo(t *testing.T) {
+	job := newJob(2, leaving)
+	job.Finalizers = []string{metav1.FinalizerDeleteDependents}
+	aside := func(p *corev1.Pod) { p.Labels = nil }
+	r := rigOf(t, job, []*corev1.Pod{newPodOf("a", goingAway), newPodOf("b", goingAway, aside)}, nil)
+	if err := r.jobs.Reconcile(t.Context(), Key{Namespace: "ns", Name: "pi"}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		pod, err := r.Client.CoreV1().Pods("ns").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil || len(pod.Finalizers) > 0 {
+			t.Errorf("%s has the finalizers %v: %v", name, pod.Finalizers, err)
+		}
+	}
+}
+
 func TestNumbersOfAJobThatGoesOnCanWait(t *testing.T) {
 	running := func(j *batchv1.Job) { j.Status.Active, j.Status.Ready = 2, ptr.To(int32(2)) }
 	stays := func(*batchv1.Job) {}

@@ -57,6 +57,9 @@ type observed struct {
 	keepStart bool
 	began     time.Time
 
+	// strays are pods of a Job that is being deleted that the selector does not select.
+	strays []*corev1.Pod
+
 	// gang is of a Job whose pods are scheduled together; nil of any other.
 	gang *gang
 	// podGroup is that of the pods to make, if any; refused is what became of one that
@@ -82,11 +85,25 @@ func (c *Controller) observe(_ context.Context, key Key) (observed, error) {
 	}
 	orphans, err := cache.Adoptable[corev1.Pod](c.podIndex, job.Namespace, o.selector)
 	o.claims = ownership.Claim(job, o.selector, slices.Concat(owned, orphans))
+	if job.DeletionTimestamp != nil {
+		o.strays = straysOf(owned, o.selector)
+	}
 	if err != nil || c.workloads == nil || !ganged(job) {
 		return o, err
 	}
 	o.gang, err = c.gangOf(job)
 	return o, err
+}
+
+// straysOf are the pods that a Job which is being deleted does not release any more. It may
+// wait for them to go, and they for their finalizers.
+func straysOf(owned []*corev1.Pod, selector labels.Selector) (strays []*corev1.Pod) {
+	for _, pod := range owned {
+		if tracked(pod) && !selector.Matches(labels.Set(pod.Labels)) {
+			strays = append(strays, pod)
+		}
+	}
+	return strays
 }
 
 // gangOf reads what there is for the pods of the Job to be scheduled together.

@@ -32,7 +32,7 @@ func plan(o observed, now time.Time) act.Plan {
 		return act.Plan{Why: "its selector is invalid or does not match its template", Terminal: o.invalid}
 	}
 	unseen := o.unseen()
-	if len(o.claims.Adopt)+len(o.claims.Release)+unseen == 0 {
+	if len(o.claims.Adopt)+len(o.claims.Release)+len(o.strays)+unseen == 0 {
 		return o.gather(o.claims.Owned, now)
 	}
 	var adopt, release, look []act.Step
@@ -41,6 +41,9 @@ func plan(o observed, now time.Time) act.Plan {
 	}
 	for _, pod := range o.claims.Release {
 		release = append(release, act.Release{Child: pod, Owner: o.job, Finalizers: []string{batchv1.JobTrackingFinalizer}})
+	}
+	for _, pod := range o.strays {
+		release = append(release, untrack(pod, false))
 	}
 	if unseen > 0 {
 		look = append(look, act.Look{Owner: o.job, Siblings: o.selector, Kind: &corev1.Pod{}})
