@@ -126,6 +126,24 @@ func TestASetOfTwoBillionPodsIsPlannedInParts(t *testing.T) {
 	}
 }
 
+func TestAnUpdateWaitsForPlacesThatAreNotLookedAt(t *testing.T) {
+	var pods podList
+	for i := 500; i < 1200; i++ {
+		pods = append(pods, newTestPod(i, at("r1")))
+	}
+	for wanted, most := range map[int32]int{2000: 0, 1200: 1} {
+		removed := 0
+		for _, stage := range decide(look(newSet(wanted, parallel), pods), noon).stages {
+			for _, s := range stage {
+				if s.verb == remove {
+					removed++
+				}
+			}
+		}
+		same(t, removed, most)
+	}
+}
+
 func TestPlacesThatAreNotLookedAtAreDown(t *testing.T) {
 	o := look(newSet(math.MaxInt32), podList{newTestPod(0), newTestPod(1)})
 	places, _ := o.lineUp()

@@ -64,8 +64,11 @@ func (p *change) roll(o observed, places []place, now time.Time) {
 }
 
 // highest is the outdated pod of the highest ordinal, nil while one above it is
-// not available yet.
+// not available yet. Places that are not looked at have no pod.
 func (o observed) highest(places []place, now time.Time) *corev1.Pod {
+	if len(places) < wanted(o.set) {
+		return nil
+	}
 	for i := len(places) - 1; i >= partition(o.set); i-- {
 		switch pod := places[i].pod; {
 		case pod == nil:
