@@ -1,6 +1,7 @@
 package tainteviction
 
 import (
+	"math"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -111,7 +112,7 @@ const (
 
 // toleranceOf is how long all of the taints are tolerated. For each taint the
 // first toleration that matches counts; of the times of those, the shortest. One
-// of zero or less means at once.
+// of zero or less means at once, and one that no duration can hold has no end.
 func toleranceOf(taints []corev1.Taint, tolerations []corev1.Toleration, compares bool) time.Duration {
 	span := forever
 	for i := range taints {
@@ -119,7 +120,7 @@ func toleranceOf(taints []corev1.Taint, tolerations []corev1.Toleration, compare
 		switch {
 		case t == nil:
 			return untolerated
-		case t.TolerationSeconds == nil:
+		case t.TolerationSeconds == nil, *t.TolerationSeconds > int64(math.MaxInt64/time.Second):
 		default:
 			if s := seconds.Of(max(*t.TolerationSeconds, 0)); span == forever || s < span {
 				span = s
