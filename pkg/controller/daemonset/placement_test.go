@@ -115,6 +115,11 @@ func TestTolerationsOfDaemonPods(t *testing.T) {
 	check(t, keys(got), append([]string{"x:Exists:", always[1], always[0]}, always[2:]...))
 	check(t, got[1].TolerationSeconds, nil)
 	check(t, own[1], brief)
+	longer := brief
+	longer.TolerationSeconds = ptr.To[int64](9)
+	for _, toleration := range tolerationsOf(&corev1.PodSpec{Tolerations: []corev1.Toleration{brief, longer}}) {
+		check(t, toleration.TolerationSeconds, nil)
+	}
 	check(t, keys(tolerationsOf(&corev1.PodSpec{Tolerations: []corev1.Toleration{brief}})), append([]string{always[1], always[0]}, always[2:]...))
 }
 

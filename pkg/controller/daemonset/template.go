@@ -36,12 +36,16 @@ func tolerationsOf(spec *corev1.PodSpec) []corev1.Toleration {
 	return all
 }
 
-// withToleration puts the toleration in the place of one that differs only in its
+// withToleration puts the toleration in the place of each that differs only in its
 // seconds, or at the end.
 func withToleration(all []corev1.Toleration, toleration corev1.Toleration) []corev1.Toleration {
-	same := func(t corev1.Toleration) bool { return t.MatchToleration(&toleration) }
-	if at := slices.IndexFunc(all, same); at >= 0 {
-		all[at] = toleration
+	found := false
+	for i := range all {
+		if all[i].MatchToleration(&toleration) {
+			all[i], found = toleration, true
+		}
+	}
+	if found {
 		return all
 	}
 	return append(all, toleration)
