@@ -142,9 +142,8 @@ func (g *graph) own(n *node, refs []metav1.OwnerReference, e *effects) {
 		old := refTo(before, ref.UID)
 		if old == nil || old.Name != ref.Name || old.Kind != ref.Kind || old.APIVersion != ref.APIVersion {
 			g.link(n, ref, e)
-			continue
 		}
-		if owner := g.nodes[ref.UID]; owner.state.foreground && blocksOwner(before, ref.UID) && !owner.blocked() {
+		if owner := g.nodes[ref.UID]; old != nil && owner.state.foreground && blocksOwner(before, ref.UID) && !owner.blocked() {
 			e.lookAt(owner)
 		}
 	}
@@ -169,6 +168,9 @@ func (g *graph) link(n *node, ref *metav1.OwnerReference, e *effects) {
 	switch {
 	case owner.was != nil, owner.missed:
 		e.lookAt(n)
+		if owner.was == nil && !known {
+			e.lookAt(owner) // it may be where this one looks for it
+		}
 	case !known:
 		e.lookAt(owner)
 	case owner.virtual():

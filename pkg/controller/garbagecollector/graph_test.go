@@ -63,6 +63,7 @@ func TestWhatFollowsFromAChange(t *testing.T) {
 		"a dependent of one that waits":            {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground)}, named("a", "d", box("o")), "[d] [] 0"},
 		"it is seen again, and does not block":     {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground), named("a", "d", box("o"))}, named("a", "d", box("o")), nothing},
 		"it no longer blocks":                      {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground), named("a", "d", blocking(box("o")))}, named("a", "d", box("o")), "[o] [] 0"},
+		"nor does it, and it names another group":  {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground), named("a", "d", blocking(box("o")))}, named("a", "d", changed(func(r *metav1.OwnerReference) { r.APIVersion = "h/v1" })), "[d d o] [] 0"},
 		"another one blocks":                       {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground), named("a", "d", blocking(box("o"))), named("a", "e", blocking(box("o")))}, named("a", "d"), nothing},
 		"the second reference no longer blocks":    {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground), named("a", "d", box("o"), blocking(box("o")))}, named("a", "d", box("o"), box("o")), "[o] [] 0"},
 		"the second reference still blocks":        {[]*metav1.PartialObjectMetadata{leaving(named("a", "o"), foreground), named("a", "d", box("o"), blocking(box("o"))), named("a", "e", blocking(box("o")))}, named("a", "e", box("o")), nothing},
@@ -113,6 +114,21 @@ func TestWhatFollowsFromAnAbsence(t *testing.T) {
 				t.Errorf("got %s, and %d nodes are left", got, len(g.nodes))
 			}
 		})
+	}
+}
+
+// An owner that was missed where one dependent looked for it may be where another looks.
+func TestAnOwnerThatWasMissedIsLookedForElsewhere(t *testing.T) {
+	g := newGraph()
+	wrong := box("virtual")
+	wrong.Name = "x"
+	g.upsert(boxes, named("a", "d", wrong))
+	g.missed("virtual")
+	if got := told(g.upsert(boxes, named("a", "e", box("virtual")))); got != "[e virtual] [] 0" {
+		t.Errorf("got %s", got)
+	}
+	if got := told(g.upsert(boxes, named("a", "f", box("virtual")))); got != "[f] [] 0" && got != "[f virtual] [] 0" {
+		t.Errorf("got %s", got)
 	}
 }
 
