@@ -405,6 +405,31 @@ func TestAnotherVersionShowsWhoHasANameNow(t *testing.T) {
 	}
 }
 
+// A definition that is being deleted lacks verbs, and may come back before anybody looks.
+func TestWhoWantsAResourceLaterHearsOfAllOfIt(t *testing.T) {
+	w := fruitWorld()
+	s, first, later := newSet(t, w, fruit...), &recorder{}, &recorder{}
+	s.Follow(Interest{Name: "first", Wants: watchable, Changed: first.changed})
+	f := s.Follow(Interest{Name: "later", Wants: func(r Resource) bool { return r.Can("create") }, Changed: later.changed})
+	run(t, s)
+	first.has(t, "+a1")
+	if later.saw("+a1") {
+		t.Error("heard of what it does not want")
+	}
+	offer := func(verbs ...string) {
+		all := lists("g/v1", "apples", "pears")
+		for i := range all.APIResources {
+			all.APIResources[i].Verbs = verbs
+		}
+		w.set(func() { w.lists = []*metav1.APIResourceList{all} })
+	}
+	offer("list", "watch", "delete", "create")
+	later.has(t, "+a1", "+p1")
+	if _, known := f.State(schema.GroupResource{Group: "g", Resource: "apples"}); !known {
+		t.Error("it does not count as followed")
+	}
+}
+
 func TestAnotherScopeIsWatchedAnew(t *testing.T) {
 	w := fruitWorld()
 	f, r := start(t, w, fruit...)

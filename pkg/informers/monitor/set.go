@@ -207,7 +207,7 @@ func (s *Set) follow(ctx context.Context, found catalog) map[schema.GroupResourc
 		wanted := s.wanted(resource)
 		id := resource.GroupResource()
 		old := s.find(id)
-		if len(wanted) == 0 || old != nil && same(old.resource, resource) {
+		if len(wanted) == 0 || old != nil && same(old.resource, resource) && !more(wanted, old.wanted) {
 			continue
 		}
 		w, err := s.watch(ctx, resource, wanted)
@@ -244,6 +244,14 @@ func (s *Set) follow(ctx context.Context, found catalog) map[schema.GroupResourc
 // same reports whether a watch goes on. A definition may come back with another scope.
 func same(a, b Resource) bool {
 	return a.GroupVersionResource == b.GroupVersionResource && a.Kind == b.Kind && a.Namespaced == b.Namespaced
+}
+
+// more reports whether somebody wants a resource who did not before: a definition that is
+// being deleted lacks verbs, and may come back. Who wants it no more still hears of it.
+func more(now, before []Interest) bool {
+	return slices.ContainsFunc(now, func(i Interest) bool {
+		return !slices.ContainsFunc(before, func(b Interest) bool { return b.Name == i.Name })
+	})
 }
 
 // wanted are the interests in a resource.
