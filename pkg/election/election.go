@@ -125,7 +125,7 @@ func (e *Elections) runWithLock(ctx context.Context, held *lock, l Lease, watchd
 	if !e.compete(ctx, renewing, config, held, l) {
 		return nil
 	}
-	if renewing.Err() == nil {
+	if renewing.Err() == nil || held.fence.Check() != nil { // work may end sooner than the election sees the loss
 		held.fence.close(ErrLost)
 		return fmt.Errorf("%w: lease %s was not renewed: %s", ErrLost, l, held.trouble())
 	}

@@ -328,6 +328,51 @@ func TestALeaderThatSleptLongerThanItsLeaseEndsAtOnce(t *testing.T) {
 	}
 }
 
+// Work that ends at once must not make a lost lease look like a clean stop.
+func TestALeaseIsLostThoughWorkHasEnded(t *testing.T) {
+	client := fake.NewClientset()
+	a := newCandidate(client, "a", 20*time.Millisecond)
+	a.Config.RenewDeadline.Duration = 14 * time.Second
+	var updates atomic.Int32
+	blocked, release := make(chan struct{}), make(chan struct{})
+	client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if updates.Add(1) == 2 {
+			close(blocked)
+			<-release
+		}
+		return false, nil, nil
+	})
+	var slept atomic.Int64
+	a.lock.fence.now = func() time.Duration { return sinceBoot() + time.Duration(slept.Load()) }
+	ended, result := make(chan struct{}), make(chan error, 1)
+	go func() {
+		result <- a.run(t.Context(), func(ctx context.Context) error { <-ctx.Done(); close(ended); return nil })
+	}()
+	for _, next := range []struct {
+		what string
+		c    <-chan struct{}
+		then func()
+	}{
+		{"a renewal that is not answered", blocked, func() { slept.Store(int64(16 * time.Second)) }},
+		{"the end of the work", ended, func() { close(release) }},
+	} {
+		select {
+		case <-next.c:
+			next.then()
+		case <-time.After(deadline):
+			t.Fatal("waited in vain for " + next.what)
+		}
+	}
+	select {
+	case err := <-result:
+		if !errors.Is(err, ErrLost) {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(deadline):
+		t.Fatal("it does not end")
+	}
+}
+
 func TestALeaseIsKeptWhenWorkDoesNotStop(t *testing.T) {
 	client := fake.NewClientset()
 	ctx, stop := context.WithCancel(t.Context())

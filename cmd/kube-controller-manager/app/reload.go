@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/component-base/configz"
@@ -207,7 +208,7 @@ func (f *follower) setting(flag string) config.Setting {
 }
 
 func number(s config.Setting) float64 {
-	n, _ := strconv.ParseFloat(s.Value.Text, 64) // the flag has written it
+	n, _ := strconv.ParseFloat(strings.TrimPrefix(s.Value.Text, "."), 64) // the flag has written it, and a file .inf
 	return n
 }
 
@@ -221,6 +222,7 @@ func (f *follower) show(changed []config.Setting) {
 	c, err := f.File.Shown(f.present)
 	if err == nil {
 		c.TypeMeta = f.ComponentConfig.TypeMeta
+		c.Generic.LeaderMigration = f.ComponentConfig.Generic.LeaderMigration // its file is read at the start only
 		err = f.shown.Set(c)
 	}
 	if err != nil {
