@@ -57,7 +57,8 @@ func (c *calls) begins(ctx context.Context, method, of string, do func(ctx conte
 	return c.ask(ctx, method, of, do)
 }
 
-// change makes a call that changes something in the cloud for an object of a namespace.
+// change makes a call that changes something in the cloud for an object of a namespace, or
+// by whose answer a node is deleted. It does not wait.
 func (c *calls) change(ctx context.Context, method, namespace, of string, do func(ctx context.Context) error) error {
 	if err := c.gate.held(namespace); err != nil {
 		return err

@@ -98,7 +98,7 @@ func NodeLifecycle(o Options, period time.Duration) (*Loop, error) {
 		return nil, err
 	}
 	nodes, turn := o.Informers.Core().V1().Nodes(), newPass()
-	c, err := nodelifecycle.NewCloudNodeLifecycleController(informer{nodes, turn}, clientset{client, turn}, provider{o.Cloud, l.calls}, period)
+	c, err := nodelifecycle.NewCloudNodeLifecycleController(informer{nodes, turn, l.gate}, clientset{client, turn}, provider{o.Cloud, l.calls}, period)
 	if err != nil {
 		return nil, fmt.Errorf("make the loop of instances: %w", err)
 	}

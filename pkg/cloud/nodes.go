@@ -63,18 +63,26 @@ func (p *pass) gone(uid types.UID) {
 type informer struct {
 	coreinformers.NodeInformer
 	pass *pass
+	gate *gate
 }
 
 // Lister returns the lister of the turns.
-func (i informer) Lister() corelisters.NodeLister { return lister{i.NodeInformer.Lister(), i.pass} }
+func (i informer) Lister() corelisters.NodeLister {
+	return lister{i.NodeInformer.Lister(), i.pass, i.gate}
+}
 
 type lister struct {
 	corelisters.NodeLister
 	pass *pass
+	gate *gate
 }
 
-// List returns the nodes of the turn that begins.
+// List returns the nodes of the turn that begins. It waits for the end of a pause: by nodes
+// as they were before it, some would be deleted that are ready since.
 func (l lister) List(selector labels.Selector) ([]*corev1.Node, error) {
+	if err := l.gate.turn(metav1.NamespaceNone); err != nil {
+		return nil, err
+	}
 	nodes, err := l.NodeLister.List(selector)
 	if err != nil {
 		return nil, err

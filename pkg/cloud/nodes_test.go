@@ -212,7 +212,7 @@ func TestListsAreOfTheCache(t *testing.T) {
 	synced := nodes.Informer().HasSynced
 	start()
 	eventually(t, synced)
-	got, err := informer{nodes, newPass()}.Lister().List(labels.Everything())
+	got, err := informer{nodes, newPass(), newGate()}.Lister().List(labels.Everything())
 	if err != nil || cmp.Diff("a:1", namesOf(got)) != "" {
 		t.Errorf("%s %v", namesOf(got), err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	cloudprovider "k8s.io/cloud-provider"
 	fakecloud "k8s.io/cloud-provider/fake"
@@ -140,6 +141,7 @@ func TestAPauseInTheMiddleOfTheWork(t *testing.T) {
 	cloud := &fakecloud.Cloud{RouteMap: map[string]*fakecloud.Route{}}
 	balancers, _ := provider{cloud, l.calls}.LoadBalancer()
 	routes, _ := provider{cloud, l.calls}.Routes()
+	v1, v2 := instances{cloud, l.calls}, instancesV2{cloud, l.calls}
 	l.Heed("x", pausing("x", ""))
 	service := balanced("default", "web")
 	for method, do := range map[string]func(context.Context) error{
@@ -147,6 +149,8 @@ func TestAPauseInTheMiddleOfTheWork(t *testing.T) {
 			_, err := balancers.EnsureLoadBalancer(ctx, "c", service, nil)
 			return err
 		},
+		"InstanceExists":            func(ctx context.Context) error { _, err := v2.InstanceExists(ctx, node("a", "1")); return err },
+		"InstanceID":                func(ctx context.Context) error { _, err := v1.InstanceID(ctx, "a"); return err },
 		"UpdateLoadBalancer":        func(ctx context.Context) error { return balancers.UpdateLoadBalancer(ctx, "c", service, nil) },
 		"EnsureLoadBalancerDeleted": func(ctx context.Context) error { return balancers.EnsureLoadBalancerDeleted(ctx, "c", service) },
 		"CreateRoute": func(ctx context.Context) error {
@@ -162,5 +166,34 @@ func TestAPauseInTheMiddleOfTheWork(t *testing.T) {
 	}
 	if len(cloud.Calls) != 0 {
 		t.Errorf("the cloud was asked %q", cloud.Calls)
+	}
+}
+
+// By nodes as they were before a pause, some would be deleted that are ready since.
+func TestATurnOfNodesBeginsAfterThePause(t *testing.T) {
+	options, start := optionsFor(t, http.NotFoundHandler(), &fakecloud.Cloud{}, node("a", "1"))
+	nodes := options.Informers.Core().V1().Nodes()
+	synced := nodes.Informer().HasSynced
+	start()
+	eventually(t, synced)
+	g, p := newGate(), pausing("x", "")
+	(&Loop{gate: g}).Heed("x", p)
+	listed := make(chan string, 1)
+	go func() {
+		got, err := informer{nodes, newPass(), g}.Lister().List(labels.Everything())
+		listed <- fmt.Sprint(namesOf(got), " ", err)
+	}()
+	eventually(t, func() bool { return p.waiting.Load() > 0 })
+	if err := nodes.Informer().GetStore().Add(node("b", "2")); err != nil {
+		t.Fatal(err)
+	}
+	p.Pause(nil)
+	select {
+	case got := <-listed:
+		if got != "a:1 b:2 <nil>" {
+			t.Errorf("got %s", got)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("it waits still")
 	}
 }

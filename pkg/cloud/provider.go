@@ -99,7 +99,7 @@ type instances struct {
 
 // InstanceID returns the name that the cloud has for a node.
 func (i instances) InstanceID(ctx context.Context, node types.NodeName) (id string, err error) {
-	err = i.calls.begins(ctx, "InstanceID", string(node), func(ctx context.Context) (err error) {
+	err = i.calls.change(ctx, "InstanceID", metav1.NamespaceNone, string(node), func(ctx context.Context) (err error) {
 		id, err = i.Instances.InstanceID(ctx, node)
 		return err
 	})
@@ -108,7 +108,7 @@ func (i instances) InstanceID(ctx context.Context, node types.NodeName) (id stri
 
 // InstanceExistsByProviderID reports whether there is such an instance.
 func (i instances) InstanceExistsByProviderID(ctx context.Context, id string) (exists bool, err error) {
-	err = i.calls.begins(ctx, "InstanceExistsByProviderID", id, func(ctx context.Context) (err error) {
+	err = i.calls.change(ctx, "InstanceExistsByProviderID", metav1.NamespaceNone, id, func(ctx context.Context) (err error) {
 		exists, err = i.Instances.InstanceExistsByProviderID(ctx, id)
 		return err
 	})
@@ -117,7 +117,7 @@ func (i instances) InstanceExistsByProviderID(ctx context.Context, id string) (e
 
 // InstanceShutdownByProviderID reports whether the instance is shut down.
 func (i instances) InstanceShutdownByProviderID(ctx context.Context, id string) (down bool, err error) {
-	err = i.calls.begins(ctx, "InstanceShutdownByProviderID", id, func(ctx context.Context) (err error) {
+	err = i.calls.change(ctx, "InstanceShutdownByProviderID", metav1.NamespaceNone, id, func(ctx context.Context) (err error) {
 		down, err = i.Instances.InstanceShutdownByProviderID(ctx, id)
 		return err
 	})
@@ -131,7 +131,7 @@ type instancesV2 struct {
 
 // InstanceExists reports whether a node has an instance.
 func (i instancesV2) InstanceExists(ctx context.Context, node *corev1.Node) (exists bool, err error) {
-	err = i.calls.begins(ctx, "InstanceExists", node.Name, func(ctx context.Context) (err error) {
+	err = i.calls.change(ctx, "InstanceExists", metav1.NamespaceNone, node.Name, func(ctx context.Context) (err error) {
 		exists, err = i.InstancesV2.InstanceExists(ctx, node)
 		return err
 	})
@@ -140,7 +140,7 @@ func (i instancesV2) InstanceExists(ctx context.Context, node *corev1.Node) (exi
 
 // InstanceShutdown reports whether the instance of a node is shut down.
 func (i instancesV2) InstanceShutdown(ctx context.Context, node *corev1.Node) (down bool, err error) {
-	err = i.calls.begins(ctx, "InstanceShutdown", node.Name, func(ctx context.Context) (err error) {
+	err = i.calls.change(ctx, "InstanceShutdown", metav1.NamespaceNone, node.Name, func(ctx context.Context) (err error) {
 		down, err = i.InstancesV2.InstanceShutdown(ctx, node)
 		return err
 	})
