@@ -1,6 +1,7 @@
 package nodeipam
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -152,6 +153,26 @@ func TestANodeThatLostItsCIDR(t *testing.T) {
 	live, err := r.Client.CoreV1().Nodes().Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil || live.Spec.PodCIDR != "10.0.2.0/24" {
 		t.Errorf("it has %v: %v", live, err)
+	}
+}
+
+func TestATryThatSucceedsMakesUpForOthers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"refused once": {apierrors.NewInternalError(errors.New("etcd")), "list nodes, 2 patch nodes"},
+		"a stop":       {context.Canceled, "list nodes, patch nodes; failed"},
+	} {
+		r, tries := newRig(t, "10.0.0.0/22", 24, other("a", "2")), 0
+		r.Cache(t, other("a", "2"))
+		r.Client.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+			tries++
+			return tries == 1, nil, tc.err
+		})
+		if got := r.reconcile("a"); got != tc.want {
+			t.Errorf("%s: did %s", name, got)
+		}
 	}
 }
 

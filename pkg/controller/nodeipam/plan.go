@@ -1,6 +1,7 @@
 package nodeipam
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func assignment(o observed, try int) act.Plan {
 		Stages: act.Stages(act.Patch{Of: o.node, Type: types.StrategicMergePatchType, Data: data}),
 		Then:   answered,
 		Else:   func(r act.Results) act.Plan { return refused(o, try, r) },
-		Retry:  func(r act.Results) error { return r[len(r)-1:].Err() },
+		Retry:  lastOnly,
 	}
 }
 
@@ -75,16 +76,21 @@ func assignment(o observed, try int) act.Plan {
 func answered(r act.Results) act.Plan {
 	if got, is := r[len(r)-1].Object.(*corev1.Node); is && len(cidrsOf(got)) == 0 {
 		err := errors.New("the patch was accepted, but the node has no CIDRs: a webhook may have removed them")
-		return act.Plan{Why: err.Error(), Err: err}
+		return act.Plan{Why: err.Error(), Err: err, Retry: lastOnly}
 	}
-	return act.Plan{Why: "it has them"}
+	return act.Plan{Why: "it has them", Retry: lastOnly}
 }
+
+// lastOnly retries what the last try failed for: one that succeeds makes up for those before.
+func lastOnly(r act.Results) error { return r[len(r)-1:].Err() }
 
 // refused tries once more at once, a few times. A node that is said to be invalid may have
 // CIDRs already, and is read live before it is tried again.
 func refused(o observed, try int, results act.Results) act.Plan {
 	last := results[len(results)-1]
 	switch {
+	case errors.Is(last.Err, context.Canceled):
+		return act.Plan{Why: "the process ends"}
 	case apierrors.IsInvalid(last.Err) && !o.looked:
 		return act.Plan{Why: "it may have got CIDRs from somebody else", Note: func(act.Results) any { return doubt(o.node.UID) }}
 	case try < mostTries:
