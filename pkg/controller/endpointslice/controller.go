@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -78,8 +79,10 @@ type Controller struct {
 	reconciler  *reconcilers.Reconciler
 	writer      *slicewriter.Writer
 	actor       *act.Actor[types.NamespacedName]
-	// nodesSeen: the topology has been loaded once.
+	// nodesSeen: the topology has been loaded once. It is loaded under nodesMu, so that no
+	// older list comes after a newer one.
 	nodesSeen atomic.Bool
+	nodesMu   sync.Mutex
 }
 
 // New returns a controller that watches the informers and is not running yet.
@@ -231,11 +234,9 @@ func (c *Controller) forget(key types.NamespacedName) {
 // syncNodes takes over how the nodes are spread and wakes the Services whose
 // hints no longer fit it.
 func (c *Controller) syncNodes(ctx context.Context) runner.Result {
-	nodes, err := c.listNodes()
-	if err != nil {
+	if err := c.loadNodes(ctx, true); err != nil {
 		return runner.Done(err)
 	}
-	c.setNodes(ctx, nodes)
 	overloaded := c.topology.GetOverloadedServices()
 	for _, printed := range overloaded {
 		namespace, name, err := toolscache.SplitMetaNamespaceKey(printed)
@@ -254,23 +255,20 @@ func (c *Controller) firstNodes(ctx context.Context) error {
 	if c.nodesSeen.Load() {
 		return nil
 	}
-	nodes, err := c.listNodes()
-	if err != nil || len(nodes) == 0 {
-		return err
-	}
-	c.setNodes(ctx, nodes)
-	return nil
+	return c.loadNodes(ctx, false)
 }
 
-func (c *Controller) listNodes() ([]*corev1.Node, error) {
+// loadNodes loads the topology: anew, or if it was not loaded and there are nodes.
+func (c *Controller) loadNodes(ctx context.Context, anew bool) error {
+	c.nodesMu.Lock()
+	defer c.nodesMu.Unlock()
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
-		return nil, fmt.Errorf("list nodes: %w", err)
+		return fmt.Errorf("list nodes: %w", err)
 	}
-	return nodes, nil
-}
-
-func (c *Controller) setNodes(ctx context.Context, nodes []*corev1.Node) {
-	c.topology.SetNodes(klog.FromContext(ctx), nodes)
-	c.nodesSeen.Store(true)
+	if anew || len(nodes) > 0 && !c.nodesSeen.Load() {
+		c.topology.SetNodes(klog.FromContext(ctx), nodes)
+		c.nodesSeen.Store(true)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package servicecidrs
 import (
 	"errors"
 	"net/netip"
+	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	networkinginformers "k8s.io/client-go/informers/networking/v1"
@@ -45,11 +46,11 @@ func New(cidrs networkinginformers.ServiceCIDRInformer, ips networkinginformers.
 	)
 }
 
-// cidrChanged wakes the ServiceCIDR and, when it came or went, those that wait to
-// be deleted and that it may free or hold.
+// cidrChanged wakes the ServiceCIDR and, when it came, went or has got a second CIDR, those
+// that wait to be deleted and that it may free or hold.
 func (c *Controller) cidrChanged(change runner.Change[networkingv1.ServiceCIDR], wake runner.Wake[string]) {
 	wake.Add(change.Now().Name)
-	if change.Old != nil && change.New != nil && change.Old.UID == change.New.UID {
+	if change.Old != nil && change.New != nil && change.Old.UID == change.New.UID && slices.Equal(change.Old.Spec.CIDRs, change.New.Spec.CIDRs) {
 		return
 	}
 	var ranges []netip.Prefix

@@ -213,6 +213,7 @@ func TestWhoIsWoken(t *testing.T) {
 		"a new one may free those that it covers":                 {cidrs(nil, wide), []string{"wide", "going", "elsewhere"}},
 		"one that went may hold those that it covered":            {cidrs(cidr("small", of("10.0.0.0/28")), nil), []string{"small", "going"}},
 		"a change concerns only the one that changed":             {cidrs(wide, wide), []string{"wide"}},
+		"a second CIDR may free those that it covers":             {cidrs(cidr("one", of("10.3.0.0/16")), cidr("one", of("10.3.0.0/16", "10.0.0.0/15"))), []string{"one", "going"}},
 		"one that was made anew counts as new":                    {cidrs(wide, cidr("wide", of("10.9.0.0/28"), func(c *networkingv1.ServiceCIDR) { c.UID = "new" })), []string{"wide", "going", "elsewhere"}},
 		"an address that came concerns only those that are to go": {ips(nil, ip), []string{"going"}},
 		"so does one that went":                                   {ips(ip, nil), []string{"going"}},
