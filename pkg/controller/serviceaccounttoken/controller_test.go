@@ -78,10 +78,13 @@ func TestSyncSecret(t *testing.T) {
 		"a secret that is being deleted is not deleted again": {
 			objects(secret(func(s *corev1.Secret) { s.DeletionTimestamp = &metav1.Time{} })), nil, []string{"get serviceaccounts"}},
 		"a deleted secret is taken off its account": {
-			objects(listing()), objects(listing()), []string{"get secrets", "update serviceaccounts"}},
-		"a deleted secret that is listed nowhere costs no request": {objects(account("builder", "1")), nil, nil},
+			objects(listing()), objects(listing()), []string{"get serviceaccounts", "get secrets", "update serviceaccounts"}},
+		"also off one that the cache does not show yet": {
+			objects(account("builder", "1")), objects(listing()), []string{"get serviceaccounts", "get secrets", "update serviceaccounts"}},
+		"a deleted secret that is listed nowhere is read of once": {
+			objects(account("builder", "1")), objects(account("builder", "1")), []string{"get serviceaccounts"}},
 		"a secret that came again stays listed": {
-			objects(listing()), objects(listing(), secret(nil)), []string{"get secrets"}},
+			objects(listing()), objects(listing(), secret(nil)), []string{"get serviceaccounts", "get secrets"}},
 		"a deleted secret of a former account stays listed by the new one": {
 			objects(renewed), objects(renewed), nil},
 		"a deleted secret without an account is nothing to do": {nil, nil, nil},

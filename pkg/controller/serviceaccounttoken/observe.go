@@ -47,15 +47,26 @@ func (c *Controller) observeSecret(ctx context.Context, key secretKey) (observed
 	return o, err
 }
 
-// observeGone reads what may still list a secret that is gone. An account of another UID lists
-// a secret of the name that is not this one.
+// observeGone reads live what may still list a secret that is gone: the cached account may
+// not show it yet, and nothing else would wake the key. An account of another UID lists a
+// secret of the name that is not this one.
 func (c *Controller) observeGone(ctx context.Context, key secretKey, o *observedSecret) error {
-	account, err := c.accounts.ServiceAccounts(key.namespace).Get(key.account)
+	cached, err := c.accounts.ServiceAccounts(key.namespace).Get(key.account)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil || key.accountUID != "" && account.UID != key.accountUID || !refers(account, key.name) {
+	if err != nil || key.accountUID != "" && cached.UID != key.accountUID {
 		return err
+	}
+	account := &corev1.ServiceAccount{}
+	err = c.live.Get(ctx, client.ObjectKeyFromObject(cached), account)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("get service account %s/%s: %w", key.namespace, key.account, err)
+	case key.accountUID != "" && account.UID != key.accountUID || !refers(account, key.name):
+		return nil
 	}
 	another := &metav1.PartialObjectMetadata{}
 	another.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))

@@ -1,6 +1,7 @@
 package validatingadmissionpolicystatus
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -45,14 +46,23 @@ func absent(err error) bool {
 }
 
 // unserved reports whether the API server answered, and only the one behind it that
-// serves the group did not. That one may never come back.
+// serves the group did not, or with a document that nobody can read. That one may never
+// come back.
 func unserved(err error) bool {
+	var syntax *json.SyntaxError
+	var field *json.UnmarshalTypeError
+	if errors.As(err, &syntax) || errors.As(err, &field) {
+		return true
+	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return false
 	}
-	code := status.Status().Code
-	return code == http.StatusNotFound || code == http.StatusServiceUnavailable || code == http.StatusBadGateway
+	switch status.Status().Code {
+	case http.StatusNotFound, http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
 }
 
 // mapper notes what a REST mapper does not know.

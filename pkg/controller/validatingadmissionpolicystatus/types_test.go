@@ -1,6 +1,7 @@
 package validatingadmissionpolicystatus
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -17,6 +18,9 @@ func TestUnserved(t *testing.T) {
 		"not there":             {apierrors.NewNotFound(schema.GroupResource{}, ""), true},
 		"down":                  {fmt.Errorf("read: %w", apierrors.NewServiceUnavailable("no endpoints")), true},
 		"a bad gateway":         {apierrors.NewGenericServerResponse(502, "get", schema.GroupResource{}, "", "", 0, true), true},
+		"a gateway that waited": {apierrors.NewTimeoutError("no answer", 0), true},
+		"no document":           {fmt.Errorf("read: %w", json.Unmarshal([]byte("<html>"), &struct{}{})), true},
+		"another document":      {json.Unmarshal([]byte(`{"a":1}`), &struct{ A string }{}), true},
 		"broken":                {apierrors.NewInternalError(errors.New("broken")), false},
 		"forbidden":             {apierrors.NewForbidden(schema.GroupResource{}, "", nil), false},
 		"no answer of a server": {errors.New("connection refused"), false},
