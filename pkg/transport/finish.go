@@ -72,7 +72,7 @@ func onlyOwnRetries(req *http.Request, response *http.Response) {
 // coreIsAway makes a 404 for the core API an outage. Only a proxy gives one, and for
 // discovery it would mean that there are no pods, no namespaces and no nodes.
 func (f *finisher) coreIsAway(req *http.Request, response *http.Response) {
-	if response.StatusCode == http.StatusNotFound && req.URL.Path == f.core {
+	if response.StatusCode == http.StatusNotFound && (req.URL.Path == f.core || req.URL.Path == f.core+"/v1") {
 		response.StatusCode, response.Status = http.StatusServiceUnavailable, "503 the core API is answered with 404"
 	}
 }

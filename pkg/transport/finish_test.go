@@ -242,6 +242,7 @@ func TestTheCoreAPIIsNeverMissing(t *testing.T) {
 		code        int
 	}{
 		"the core API":                         {"", "/api", http.StatusServiceUnavailable},
+		"its version":                          {"", "/api/v1", http.StatusServiceUnavailable},
 		"the core API below a path":            {"/clusters/a", "/clusters/a/api", http.StatusServiceUnavailable},
 		"the other groups":                     {"", "/apis", http.StatusNotFound},
 		"an object of that name":               {"", "/api/v1/namespaces/team/services/api", http.StatusNotFound},

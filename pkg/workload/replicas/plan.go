@@ -56,9 +56,9 @@ func (o Observed) scale(active []*corev1.Pod, now time.Time) act.Plan {
 		p.Stages = []act.Stage{act.SlowStart(o.creations(wanted.Create)...)}
 	case len(wanted.Delete) > 0:
 		p.Stages = []act.Stage{act.Together(o.deletions(wanted.Delete)...)}
-		p.Counts = func(act.Results) []act.Count {
+		p.Counts = func(r act.Results) []act.Count {
 			var counts []act.Count
-			for _, ratio := range ageRatios(active, wanted.Delete, now) {
+			for _, ratio := range ageRatios(active, wanted.Delete, r.Held(), now) {
 				counts = append(counts, act.Count{Observes: deletionAgeRatio, Value: ratio})
 			}
 			return counts

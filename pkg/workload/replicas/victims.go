@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 )
@@ -119,8 +120,9 @@ func deletionCost(pod *corev1.Pod) int32 {
 }
 
 // ageRatios compares the age of each ready victim with that of the youngest
-// ready pod. It is empty when all pods go, because nothing was chosen then.
-func ageRatios(all, chosen []*corev1.Pod, now time.Time) []float64 {
+// ready pod, but for those that are held. It is empty when all pods go, because nothing was
+// chosen then.
+func ageRatios(all, chosen []*corev1.Pod, held map[types.UID]bool, now time.Time) []float64 {
 	if len(chosen) >= len(all) {
 		return nil
 	}
@@ -136,7 +138,7 @@ func ageRatios(all, chosen []*corev1.Pod, now time.Time) []float64 {
 	}
 	var ratios []float64
 	for _, pod := range chosen {
-		if pods.Ready(pod) {
+		if pods.Ready(pod) && !held[pod.UID] {
 			ratios = append(ratios, float64(now.Sub(pod.CreationTimestamp.Time))/float64(least))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/testworld"
 )
@@ -151,6 +152,7 @@ func TestVictimsAreTheSameInWhateverOrderPodsAreListed(t *testing.T) {
 
 func TestAgeRatios(t *testing.T) {
 	young, old, sick := pod("young", created(ago(time.Minute))), pod("old", created(ago(3*time.Minute))), pod("sick", unready)
+	held := pod("held", created(ago(2*time.Minute)))
 	future, fresh := pod("future", created(ago(-time.Minute))), pod("fresh", created(ago(0)))
 	for name, tc := range map[string]struct {
 		all, chosen []*corev1.Pod
@@ -158,13 +160,14 @@ func TestAgeRatios(t *testing.T) {
 	}{
 		"ages are compared with that of the youngest": {[]*corev1.Pod{young, old, sick}, []*corev1.Pod{old, young}, []float64{3, 1}},
 		"pods that are not ready do not count":        {[]*corev1.Pod{young, old, sick}, []*corev1.Pod{sick}, nil},
+		"nor do those that have to wait":              {[]*corev1.Pod{young, old, held}, []*corev1.Pod{old, held}, []float64{3}},
 		"where all go, nothing was chosen":            {[]*corev1.Pod{young, old}, []*corev1.Pod{young, old}, nil},
 		"a clock that is behind gives no ratio":       {[]*corev1.Pod{future, old}, []*corev1.Pod{old}, nil},
 		"a pod of this very moment gives no ratio":    {[]*corev1.Pod{fresh, old}, []*corev1.Pod{old}, nil},
 		"without a ready pod there is no ratio":       {[]*corev1.Pod{sick, pod("b", unready)}, []*corev1.Pod{sick}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.want, ageRatios(tc.all, tc.chosen, noon), cmpopts.EquateEmpty()); d != "" {
+			if d := cmp.Diff(tc.want, ageRatios(tc.all, tc.chosen, map[types.UID]bool{held.UID: true}, noon), cmpopts.EquateEmpty()); d != "" {
 				t.Error(d)
 			}
 		})

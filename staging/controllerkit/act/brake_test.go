@@ -223,6 +223,35 @@ func TestAPartWaitsForADeletionThatMayCome(t *testing.T) {
 	}
 }
 
+// What waits in the foreground goes at once when it is deleted in the background.
+func TestADeletionOfAllThatHastens(t *testing.T) {
+	for name, tc := range map[string]struct {
+		how       metav1.DeletionPropagation
+		finalizer string
+		want      bool
+	}{
+		"it waits for its dependents":      {metav1.DeletePropagationBackground, metav1.FinalizerDeleteDependents, true},
+		"or to be parted from them":        {metav1.DeletePropagationBackground, metav1.FinalizerOrphanDependents, true},
+		"it waits for somebody else":       {metav1.DeletePropagationBackground, "example.com/hold", false},
+		"it is to wait for its dependents": {metav1.DeletePropagationForeground, metav1.FinalizerDeleteDependents, false},
+		"nothing is said":                  {"", metav1.FinalizerDeleteDependents, false},
+	} {
+		of := pod("a")
+		of.Finalizers = []string{tc.finalizer}
+		if got := (DeleteAll{Propagation: tc.how}).hastens(of); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestATurnIsNotLostToAFailureBesides(t *testing.T) {
+	r, _ := brakedRig(t, nil, 60, "a")
+	result := r.Do(t.Context(), web, Plan{Stages: []Stage{EachInTurn(Delete{Of: pod("a")}, WaitFor{Of: pod("b"), Err: errors.New("not yet")})}})
+	if result.Err() == nil || consistency.WasWithheld(result.Err()) != nil || result.After() <= 0 || result.After() > time.Minute {
+		t.Errorf("ended with %v, look again after %s", result.Err(), result.After())
+	}
+}
+
 func TestAnOptionalDeletionHoldsUpNothing(t *testing.T) {
 	r, _ := brakedRig(t, nil, 60, "a")
 	var results Results

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -84,9 +85,9 @@ func (h *hand) removeAll(ctx context.Context, s DeleteAll) Result {
 // somePage is how many objects removeSome reads at once.
 const somePage = 500
 
-// removeSome deletes so many objects one by one, none that is on its way out. The API
-// server would take the first ones of the list, and those again and again while their
-// finalizers keep them.
+// removeSome deletes so many objects one by one, none that is on its way out already in the
+// way that is asked for. The API server would take the first ones of the list, and those
+// again and again while their finalizers keep them.
 func (h *hand) removeSome(ctx context.Context, s DeleteAll, most int) error {
 	options := &client.ListOptions{Namespace: s.Of.GetNamespace(), Limit: somePage}
 	for most > 0 {
@@ -99,7 +100,7 @@ func (h *hand) removeSome(ctx context.Context, s DeleteAll, most int) error {
 		}
 		err = meta.EachListItem(page, func(item runtime.Object) error {
 			listed, is := item.(client.Object)
-			if !is || most == 0 || listed.GetDeletionTimestamp() != nil {
+			if !is || most == 0 || listed.GetDeletionTimestamp() != nil && !s.hastens(listed) {
 				return nil
 			}
 			most--
@@ -111,6 +112,14 @@ func (h *hand) removeSome(ctx context.Context, s DeleteAll, most int) error {
 		options.Continue = page.GetContinue()
 	}
 	return nil
+}
+
+// hastens reports whether the deletion ends a wait for dependents, which an object that is
+// being deleted already waits for.
+func (s DeleteAll) hastens(of client.Object) bool {
+	return s.Propagation == metav1.DeletePropagationBackground && slices.ContainsFunc(of.GetFinalizers(), func(f string) bool {
+		return f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
+	})
 }
 
 func (h *hand) removeListed(ctx context.Context, s DeleteAll, listed client.Object) error {

@@ -51,6 +51,16 @@ func (p Plan) heldBack(results Results, wait time.Duration) (runner.Result, bool
 	return runner.Done(withheld).RequeueAfter(wait), true
 }
 
+// turn is how long it is until the first of the deletions on hold has its turn; 0 for none.
+func (r Results) turn(now time.Time) (wait time.Duration) {
+	for _, result := range r {
+		if w := consistency.WasWithheld(result.Err); w != nil && result.Became == OnHold && !w.Until.IsZero() {
+			wait = Soonest(wait, max(w.Until.Sub(now), time.Millisecond))
+		}
+	}
+	return wait
+}
+
 // Held are the UIDs of the objects of the steps that are on hold.
 func (r Results) Held() map[types.UID]bool {
 	held := map[types.UID]bool{}
