@@ -43,6 +43,12 @@ func (s *shared) AddEventHandler(h toolscache.ResourceEventHandler) (_ toolscach
 	return added, nil
 }
 
+// AddSlowHandler adds a handler that may wait, for a lock for example, on goroutines of its
+// own: the others are not to wait with it.
+func (s *shared) AddSlowHandler(h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+	return s.SharedIndexInformer.AddEventHandler(h)
+}
+
 // RemoveEventHandler calls a handler no more, but for a call that has begun.
 func (s *shared) RemoveEventHandler(registration toolscache.ResourceEventHandlerRegistration) error {
 	removed, ok := registration.(*handler)

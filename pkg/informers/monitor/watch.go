@@ -88,9 +88,16 @@ func (w *resourceWatch) watchMetadata(ctx context.Context, s *Set) error {
 	return nil
 }
 
-// listen passes every change on to the rules.
+// listen passes every change on to the rules, which may wait for the locks of a whole graph
+// or of the books of a namespace.
 func (w *resourceWatch) listen() (err error) {
-	w.handler, err = w.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+	add := w.informer.AddEventHandler
+	if shared, is := w.informer.(interface {
+		AddSlowHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
+	}); is {
+		add = shared.AddSlowHandler
+	}
+	w.handler, err = add(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    func(now any, initial bool) { w.call(nil, now, initial) },
 		UpdateFunc: func(before, now any) { w.call(before, now, false) },
 		DeleteFunc: func(before any) {

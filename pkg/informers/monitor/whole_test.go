@@ -19,6 +19,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
+	caches "github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
 
@@ -142,5 +143,33 @@ func TestAWholeCacheThatRunsCannotBeHeard(t *testing.T) {
 	fixture.Eventually(t, "the cache", whole.HasSynced)
 	if New(Options{}).Hear(whole) == nil {
 		t.Error("its errors are said to be heard")
+	}
+}
+
+// What the rules wait for must not keep the changes of a cache from everybody else.
+func TestRulesThatWaitHoldUpNoOtherHandler(t *testing.T) {
+	client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b"}})
+	factory := caches.NewFactory(client, 0)
+	whole, quick := factory.Core().V1().Secrets().Informer(), make(chan string, 10)
+	_, err := whole.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(o any) { quick <- o.(*corev1.Secret).Name }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits, release := make(chan struct{}, 10), make(chan struct{})
+	w := &resourceWatch{informer: whole, wanted: []Interest{{Name: "slow", Changed: func(Resource, metav1.Object, metav1.Object, bool) {
+		waits <- struct{}{}
+		<-release
+	}}}}
+	if err := w.listen(); err != nil {
+		t.Fatal(err)
+	}
+	factory.StartWithContext(t.Context())
+	t.Cleanup(factory.Shutdown)
+	defer close(release)
+	for what, c := range map[string]func() bool{
+		"a rule that waits":            func() bool { return len(waits) > 0 },
+		"the handler that sees it all": func() bool { return len(quick) == 2 },
+	} {
+		fixture.Eventually(t, what, c)
 	}
 }
