@@ -260,3 +260,24 @@ func FuzzPolicies(f *testing.F) {
 		}
 	})
 }
+
+// A window that is made shorter and longer again asks about what came before.
+func TestAShorterWindowForgetsOneByOne(t *testing.T) {
+	var h history
+	for _, ago := range []int{60, 45, 30} {
+		h.recommendations = append(h.recommendations, recommendation{20, noon.Add(-time.Duration(ago) * time.Second)})
+	}
+	if h = h.recommended(4, 0, noon); len(h.recommendations) != 3 {
+		t.Fatalf("it has %v", h.recommendations)
+	}
+	if h = h.recommended(4, 5*time.Minute, noon.Add(15*time.Second)); len(h.recommendations) != 4 {
+		t.Errorf("it has %v", h.recommendations)
+	}
+	highest := int32(0)
+	for _, r := range h.recommendations {
+		highest = max(highest, r.replicas)
+	}
+	if highest != 20 {
+		t.Errorf("the highest is %d", highest)
+	}
+}

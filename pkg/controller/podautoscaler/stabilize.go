@@ -33,15 +33,18 @@ func (h history) begun(current int32, now time.Time) history {
 	return h
 }
 
-// recommended adds a recommendation, and forgets those older than the window.
+// recommended puts a recommendation in the place of one, the last, that is older than the
+// window, as the original does: a window that is made longer again asks about the rest.
 func (h history) recommended(n int32, window time.Duration, now time.Time) history {
-	kept := make([]recommendation, 0, len(h.recommendations)+1)
-	for _, r := range h.recommendations {
-		if !r.at.Before(now.Add(-window)) {
-			kept = append(kept, r)
+	all, is := slices.Clone(h.recommendations), recommendation{n, now}
+	for i, r := range slices.Backward(all) {
+		if r.at.Before(now.Add(-window)) {
+			all[i] = is
+			h.recommendations = all
+			return h
 		}
 	}
-	h.recommendations = append(kept, recommendation{n, now})
+	h.recommendations = append(all, is)
 	return h
 }
 
