@@ -56,8 +56,8 @@ func notesToChange(d *appsv1.Deployment, set *appsv1.ReplicaSet) map[string]stri
 	return differ
 }
 
-// note reads a scale note; one that is missing or not a number is not there.
+// note reads a scale note; one that is missing or not a number of pods is not there.
 func note(set *appsv1.ReplicaSet, key string) (int32, bool) {
-	n, err := strconv.ParseInt(set.Annotations[key], 10, 32)
+	n, err := strconv.ParseUint(set.Annotations[key], 10, 31)
 	return int32(n), err == nil
 }

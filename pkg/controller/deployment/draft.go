@@ -134,14 +134,17 @@ func (f *draft) replace(uid types.UID, to int32, notes map[string]string) {
 	}
 }
 
-// rescale is what a new wanted size asks for. Under Recreate the new set does not
-// grow while there are old pods, not even in a pause.
+// rescale is what a new wanted size asks for. Under Recreate no set grows while there are
+// pods of other old ones, not even in a pause.
 func (f *draft) rescale() []resize {
 	steps := rescale(f.deployment, f.newSet, f.old)
-	if rolls(f.deployment) || f.newSet == nil || oldPodsLeft(f.old, f.oldPods) == 0 {
+	if rolls(f.deployment) {
 		return steps
 	}
-	return slices.DeleteFunc(steps, func(step resize) bool { return step.set == f.newSet && step.to > size(step.set) })
+	return slices.DeleteFunc(steps, func(step resize) bool {
+		others := slices.DeleteFunc(slices.Clone(f.old), func(s *appsv1.ReplicaSet) bool { return s.UID == step.set.UID })
+		return step.to > size(step.set) && oldPodsLeft(others, f.oldPods) > 0
+	})
 }
 
 // keepEdited takes off the removals the sets that are changed in the same breath:

@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -71,7 +72,9 @@ func (o observed) decide(sets []*appsv1.ReplicaSet, now time.Time) act.Plan {
 		f.report(fmt.Sprintf("being deleted: its %d ReplicaSets belong to the garbage collector", len(sets)))
 	case d.Spec.Paused:
 		if !back {
-			f.remove = obsolete(d, f.old)
+			f.remove = slices.DeleteFunc(obsolete(d, f.old), func(set *appsv1.ReplicaSet) bool {
+				return oldPodsLeft([]*appsv1.ReplicaSet{set}, f.oldPods) > 0 // nobody would wait for them after the pause
+			})
 		}
 		f.resize(f.rescale())
 		f.keepEdited()

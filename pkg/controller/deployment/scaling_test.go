@@ -48,6 +48,8 @@ func TestRescale(t *testing.T) {
 			deploy(20), set(2, "v2", 3, 0, sizedFor("", "")), sets(set(1, "v1", 10, 10, sizedFor("", ""))), []string{"web-1 10>22", "web-2 3>3"}},
 		"nothing to share brings the notes up to date": {
 			deploy(10), set(2, "v2", 3, 0, sizedFor("9", "12")), sets(set(1, "v1", 10, 10, sizedFor("9", "12"))), []string{"web-1 10>10", "web-2 3>3"}},
+		"a note of less than no pods is none": {
+			deploy(20, withStatus(appsv1.DeploymentStatus{Replicas: 12})), set(2, "v2", 8, 8, ten), sets(set(1, "v1", 4, 4, sizedFor("10", "-5"))), []string{"web-2 8>17", "web-1 4>8"}},
 		"a surge without an end does not fill up": {
 			deploy(5, posts("2147483647", "0")), set(2, "v2", 3, 0, sizedFor("3", "6")), sets(set(1, "v1", 3, 3, sizedFor("3", "6"))), []string{"web-2 3>5", "web-1 3>5"}},
 		"Recreate has no proportions": {
@@ -67,6 +69,7 @@ func TestScaled(t *testing.T) {
 		"sized for another number":                        {sets(set(1, "v1", 3, 3, sizedFor("4", "5"))), true},
 		"sized for this number":                           {sets(set(1, "v1", 2, 2)), false},
 		"a set at zero does not tell":                     {sets(set(1, "v1", 0, 0, sizedFor("4", "5"))), false},
+		"nor one whose note is less than no pods":         {sets(set(1, "v1", 3, 3, sizedFor("-1", "5"))), false},
 		"a set without the note does not tell":            {sets(set(1, "v1", 3, 3, sizedFor("", ""))), false},
 		"one of several tells, whatever the others say":   {sets(set(1, "v1", 3, 3), set(2, "v2", 1, 1, sizedFor("2", "3"))), true},
 		"a changed surge alone is no change of the scale": {sets(set(1, "v1", 3, 3, sizedFor("3", "9"))), false},
