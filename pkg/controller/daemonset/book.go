@@ -46,6 +46,7 @@ type book struct {
 	looks            looks
 	dues             looks  // when nodes are tried again that rejected their pod
 	after            string // the node that the rollout took last
+	refused          string // the node for which something was refused last
 }
 
 func newBook() *book {
@@ -59,7 +60,7 @@ func (b *book) clear() {
 	b.whole = b.marks
 	b.dirty, b.nodes, b.hashes = map[string]uint64{}, map[string]nodeState{}, map[string]int{}
 	b.waiting, b.leaving = nil, nil
-	b.sums, b.looks, b.dues, b.after = sums{}, nil, nil, ""
+	b.sums, b.looks, b.dues, b.after, b.refused = sums{}, nil, nil, "", ""
 }
 
 // under opens the book for a set with these terms, and forgets what was noted
@@ -134,6 +135,8 @@ type noted struct {
 	entries []entry
 	// after is the node that the rollout took last; empty if it took none.
 	after string
+	// refused is the first node for which something was refused; empty if nothing was.
+	refused string
 	// hash is that of the template's revision if it is not the one that was expected;
 	// then nothing was made of the nodes.
 	hash string
@@ -167,6 +170,9 @@ func (b *book) note(n noted) {
 	}
 	if n.after != "" {
 		b.after = n.after
+	}
+	if n.refused != "" {
+		b.refused = n.refused
 	}
 }
 
@@ -233,15 +239,16 @@ type elsewhere struct {
 	look time.Time
 	// setback is what those say that reject pods.
 	setback setback
-	// turn is the node that the rollout took last.
-	turn string
+	// turn is the node that the rollout took last, refused that for which something was
+	// refused last.
+	turn, refused string
 }
 
 // besides sums up all nodes but these, which are sorted.
 func (b *book) besides(nodes []string) elsewhere {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := elsewhere{sums: b.sums, hashes: maps.Clone(b.hashes), turn: b.after}
+	e := elsewhere{sums: b.sums, hashes: maps.Clone(b.hashes), turn: b.after, refused: b.refused}
 	for _, node := range nodes {
 		before := b.nodes[node]
 		e.sums.add(&before, -1)

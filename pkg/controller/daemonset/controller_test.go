@@ -546,3 +546,24 @@ func TestASetThatIsHeldForLongIsTold(t *testing.T) {
 	fixture.Run(t, r.Client, r.Run, r.In)
 	fixture.Eventually(t, "the event", func() bool { return strings.Contains(r.told(), "Warning CacheBehind Not reconciled for 5m0s") })
 }
+
+// A node for which the pod is always refused must not keep it from all others.
+func TestARefusedNodeHoldsUpNoOther(t *testing.T) {
+	r := newRig(t, daemon(), node("a"), node("b"), node("c"))
+	var made []string
+	r.Client.PrependReactor("create", "pods", func(a ktesting.Action) (bool, runtime.Object, error) {
+		pod := a.(ktesting.CreateAction).GetObject().(*corev1.Pod)
+		if nodeOf(pod) == "a" {
+			return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("policy"))
+		}
+		made = append(made, nodeOf(pod))
+		return false, nil, nil
+	})
+	for range 3 {
+		if r.sync(t.Context(), web).Err() == nil {
+			t.Error("the refusal is no error")
+		}
+	}
+	slices.Sort(made)
+	check(t, slices.Compact(made), []string{"b", "c"})
+}

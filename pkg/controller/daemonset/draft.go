@@ -75,6 +75,9 @@ func (o *observed) settle(old []*appsv1.ControllerRevision, now time.Time) act.P
 		}
 	}
 	d.setback.troubled = d.sums.troubled
+	// What was refused last comes last, or it would hold up all others without end.
+	slices.SortStableFunc(d.create, func(a, b creation) int { return inTurn(d.refused, a.node, b.node) })
+	slices.SortStableFunc(d.remove, func(a, b removal) int { return inTurn(d.refused, a.node, b.node) })
 	d.create, d.remove = d.create[:min(len(d.create), burst)], d.remove[:min(len(d.remove), burst)]
 	obsolete := revisions.Obsolete(old, keptRevisions(o.set), func(r *appsv1.ControllerRevision) bool { return d.hashes[r.Labels[hashLabel]] > 0 })
 	p := act.Plan{Why: d.explain(), Stages: d.steps(obsolete), Status: d.report, Note: d.noted}
@@ -197,6 +200,11 @@ func inTurn(after, a, b string) int {
 // noted is what is remembered of it all. A deletion that was held back is none.
 func (d *draft) noted(results act.Results) any {
 	n := noted{terms: d.terms, at: d.at, whole: d.whole, entries: d.entries, after: d.after}
+	for _, r := range results {
+		if pod, is := r.Step.About().(*corev1.Pod); is && r.Became == act.Refused && n.refused == "" {
+			n.refused = nodeOf(pod)
+		}
+	}
 	held := results.Held()
 	for _, r := range d.remove {
 		if r.why == failed && !held[r.pod.UID] && !(d.patient && rejections.Rejected(r.pod)) {
