@@ -20,6 +20,9 @@ const (
 	shared = time.Minute
 	// untilCached is when a claim is looked at again that a pod uses which no cache shows.
 	untilCached = 10 * time.Second
+	// sharedAgain is the same by a list of another claim: the event that woke the claim may be
+	// newer. The next list serves all again.
+	sharedAgain = time.Second
 )
 
 // users are pods with a node by the claims that they name or may own.

@@ -36,7 +36,7 @@ func plan(o observed, now time.Time) act.Plan {
 	case !protection.Held(o.claim, Finalizer) || user != "":
 		return protection.Plan(o.claim, Finalizer, using(user))
 	case o.waited:
-		return shown(o.claim, o.live)
+		return shown(o.claim, o.live, sharedAgain)
 	}
 	return confirm(o)
 }
@@ -55,18 +55,18 @@ func confirm(o observed) act.Plan {
 		},
 		Then: func(r act.Results) act.Plan {
 			of, _ := listed(r)
-			return shown(o.claim, of[o.claim.Name])
+			return shown(o.claim, of[o.claim.Name], untilCached)
 		},
 	}
 }
 
 // shown is the plan by a live list. What uses the claim by it may have gone since, so it is
 // looked at again.
-func shown(claim *corev1.PersistentVolumeClaim, live []*corev1.Pod) act.Plan {
+func shown(claim *corev1.PersistentVolumeClaim, live []*corev1.Pod, again time.Duration) act.Plan {
 	user := holder(claim, live)
 	p := protection.Plan(claim, Finalizer, using(user))
 	if user != "" {
-		p.RequeueAfter = untilCached
+		p.RequeueAfter = again
 	}
 	return p
 }

@@ -45,7 +45,7 @@ func TestPlan(t *testing.T) {
 			if fixture.Planned(p) != tc.want || p.Why != tc.why {
 				t.Errorf("wants %q because %q", fixture.Planned(p), p.Why)
 			}
-			if byList := tc.waited && len(tc.live) > 0 && len(tc.pods) == 0; (p.RequeueAfter == untilCached) != byList {
+			if byList := tc.waited && len(tc.live) > 0 && len(tc.pods) == 0; (p.RequeueAfter == sharedAgain) != byList {
 				t.Errorf("looked at again after %s", p.RequeueAfter)
 			}
 			if diff := cmp.Diff(before, tc.claim); diff != "" {
