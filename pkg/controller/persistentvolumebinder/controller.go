@@ -81,6 +81,9 @@ type Controller struct {
 	// this controller wrote itself: they are no reason to send an event again.
 	loud set
 	own  sync.Map
+	// woken are the claims that a volume has just woken, and when: the next one wakes another.
+	// It belongs to the watch of volumes.
+	woken map[types.NamespacedName]time.Time
 	// borrowed is the volume that the key of a claim works on.
 	borrowed sync.Map
 
@@ -100,7 +103,7 @@ func New(in Caches, hand reconcile.Hand, o Options) (*Controller, error) {
 		volumeStore: in.Volumes.Informer().GetStore(), claimStore: in.Claims.Informer().GetStore(),
 		claimIndex: in.Claims.Informer().GetIndexer(), podIndex: in.Pods.Informer().GetIndexer(),
 		classes: in.Classes.Lister(), nodes: in.Nodes.Lister(), live: hand.Reader(), clock: hand.Clock,
-		pool: newPool(), ledger: newLedger(), timers: newTimers(),
+		woken: map[types.NamespacedName]time.Time{}, pool: newPool(), ledger: newLedger(), timers: newTimers(),
 		period: max(o.Period, leastPeriod), provisions: o.Provisions, plugins: o.Plugins, shadow: hand.Shadow != nil,
 	}
 	if c.plugins == nil {

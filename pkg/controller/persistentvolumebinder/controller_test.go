@@ -280,6 +280,7 @@ func TestWhichClaimsAVolumeWakes(t *testing.T) {
 			volume("v", holds("20Gi"), free), wakes{keyed("large"): together}},
 		"of those the oldest":              {[]*corev1.PersistentVolumeClaim{claim("a", newer), claim("b", older), claim("c", newer)}, volume("v", free), wakes{keyed("b"): together}},
 		"those that name it, and no other": {[]*corev1.PersistentVolumeClaim{claim("a"), claim("b", wantsVolume("v"))}, volume("v", free), wakes{keyed("b"): 0}},
+		"another when that cannot have it": {[]*corev1.PersistentVolumeClaim{claim("a"), claim("b", wantsVolume("v"), wants("50Gi"))}, volume("v", free), wakes{keyed("a"): together, keyed("b"): 0}},
 		"one that has lost it":             {[]*corev1.PersistentVolumeClaim{claim("a"), claim("b", boundOnce("v"), lost)}, volume("v", free), wakes{keyed("b"): 0}},
 		"at once when it is there again":   {[]*corev1.PersistentVolumeClaim{claim("a"), claim("b", boundOnce("v"), lost)}, volume("v", in(corev1.VolumePending)), wakes{keyed("b"): 0}},
 		"none while it is another's":       {[]*corev1.PersistentVolumeClaim{claim("a"), claim("b", boundOnce("v"))}, volume("v", of("b", "uid-b"), in(corev1.VolumeBound)), wakes{}},
@@ -296,6 +297,22 @@ func TestWhichClaimsAVolumeWakes(t *testing.T) {
 				t.Errorf("wakes %v", got)
 			}
 		})
+	}
+}
+
+func TestVolumesThatComeTogetherWakeAClaimEach(t *testing.T) {
+	c, rig := prepare(t, nil, []runtime.Object{claim("a"), claim("b"), claim("c")})
+	got := wakes{}
+	for _, name := range []string{"v1", "v2", "v3", "v4"} {
+		c.volumeChangedForClaims(runner.Change[corev1.PersistentVolume]{New: volume(name, in(corev1.VolumeAvailable))}, got)
+	}
+	if len(got) != 3 {
+		t.Errorf("wake %v", got)
+	}
+	rig.Clock.Step(together)
+	clear(got)
+	if c.volumeChangedForClaims(runner.Change[corev1.PersistentVolume]{New: volume("v5", in(corev1.VolumeAvailable))}, got); len(got) != 1 {
+		t.Errorf("a second later one more wakes %v", got)
 	}
 }
 

@@ -1,6 +1,8 @@
 package persistentvolumebinder
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,16 +120,20 @@ func (c *Controller) wakeFor(pv *corev1.PersistentVolume, wake runner.Wake[types
 			wake.Add(keyOf(claim))
 		}
 	}
-	if len(named) > 0 || !free(pv) {
+	mayHave := func(claim *corev1.PersistentVolumeClaim) bool { return !pending(claim) || fits(pv, claim) }
+	if !free(pv) || slices.ContainsFunc(named, mayHave) {
 		return
 	}
+	now := c.clock.Now()
+	maps.DeleteFunc(c.woken, func(_ types.NamespacedName, at time.Time) bool { return now.Sub(at) >= together })
 	var first *corev1.PersistentVolumeClaim
 	for _, claim := range c.claimsOf(pendingByClass, classOfVolume(pv)) {
-		if (first == nil || asksMore(claim, first)) && fits(pv, claim) {
+		if _, woken := c.woken[keyOf(claim)]; !woken && (first == nil || asksMore(claim, first)) && fits(pv, claim) {
 			first = claim
 		}
 	}
 	if first != nil {
+		c.woken[keyOf(first)] = now
 		wake.AddAfter(keyOf(first), together)
 	}
 }
