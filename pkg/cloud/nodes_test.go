@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +35,7 @@ func namesOf(nodes []*corev1.Node) string {
 	for _, n := range nodes {
 		names = append(names, n.Name+":"+string(n.UID))
 	}
+	slices.Sort(names)
 	return strings.Join(names, " ")
 }
 

@@ -73,7 +73,11 @@ func onlyOwnRetries(req *http.Request, response *http.Response) {
 // discovery it would mean that there are no pods, no namespaces and no nodes.
 func (f *finisher) coreIsAway(req *http.Request, response *http.Response) {
 	if response.StatusCode == http.StatusNotFound && (req.URL.Path == f.core || req.URL.Path == f.core+"/v1") {
+		_ = response.Body.Close() // it may say more of a 404
 		response.StatusCode, response.Status = http.StatusServiceUnavailable, "503 the core API is answered with 404"
+		response.Body, response.ContentLength = http.NoBody, 0
+		response.Header.Del("Content-Type")
+		response.Header.Del("Content-Length")
 	}
 }
 

@@ -45,10 +45,10 @@ func (c *Controller) pass(ctx context.Context) observedPass {
 		c.mu.Unlock()
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	o.findings = c.cluster.end()
 	o.nodes = len(c.cluster.nodes)
 	o.turn = c.cluster.evict(c.now())
+	c.mu.Unlock()
 	if o.change != unchanged {
 		klog.FromContext(ctx).Info("All zones are disrupted, or no longer are", "now", o.change)
 	}

@@ -49,7 +49,7 @@ func (s *shared) AddSlowHandler(h toolscache.ResourceEventHandler) (toolscache.R
 	return s.SharedIndexInformer.AddEventHandler(h)
 }
 
-// RemoveEventHandler calls a handler no more, but for a call that has begun.
+// RemoveEventHandler calls a handler no more, but for an event that is on its way.
 func (s *shared) RemoveEventHandler(registration toolscache.ResourceEventHandlerRegistration) error {
 	removed, ok := registration.(*handler)
 	if !ok {
