@@ -136,10 +136,7 @@ func (a *Actor[K]) Do(ctx context.Context, key K, p Plan) runner.Result {
 		case p.TerminalIf != nil && p.Err == nil && failed != nil && p.TerminalIf(failed):
 			return runner.Terminal(failed)
 		}
-		if turn := results.turn(h.clock.Now()); turn > 0 { // it is not lost to what has failed besides
-			wait, p.Due = Soonest(wait, turn), true
-		}
-		return p.ended(failed, wait)
+		return p.ended(failed, wait, results.turn(h.clock.Now()))
 	}
 }
 

@@ -238,10 +238,11 @@ type Count struct {
 	Since time.Time
 }
 
-// ended is how a reconcile ends that neither waits nor is given up.
-func (p Plan) ended(failed error, wait time.Duration) runner.Result {
-	result := runner.Done(p.Err, failed).RequeueAfter(wait)
-	if p.Due {
+// ended is how a reconcile ends that neither waits nor is given up. The turn of a deletion
+// that is on hold is not lost to what has failed besides.
+func (p Plan) ended(failed error, wait, turn time.Duration) runner.Result {
+	result := runner.Done(p.Err, failed).RequeueAfter(Soonest(wait, turn))
+	if p.Due || turn > 0 {
 		return result.Due()
 	}
 	return result
