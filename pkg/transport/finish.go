@@ -96,14 +96,7 @@ func (f *finisher) send(req *http.Request) (*http.Response, error) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
 	stop := context.AfterFunc(req.Context(), func() { time.AfterFunc(f.grace, cancel) })
-	done := func() { stop(); cancel() }
-	response, err := f.next.RoundTrip(req.WithContext(ctx))
-	if err != nil {
-		done()
-		return nil, err
-	}
-	response.Body = &finishedBody{response.Body, done}
-	return response, nil
+	return f.under(ctx, req, func() { stop(); cancel() })
 }
 
 func (f *finisher) read(req *http.Request) (*http.Response, error) {
@@ -115,7 +108,11 @@ func (f *finisher) read(req *http.Request) (*http.Response, error) {
 	}
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(f.over, cancel)
-	done := func() { stop(); cancel() }
+	return f.under(ctx, req, func() { stop(); cancel() })
+}
+
+// under sends a request with this context. Done is called when its answer has been read.
+func (f *finisher) under(ctx context.Context, req *http.Request, done func()) (*http.Response, error) {
 	response, err := f.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		done()

@@ -239,7 +239,7 @@ func TestWhoOnlyReadsAFlexVolume(t *testing.T) {
 				t.Fatal(err)
 			}
 			if source := v.sourceAt("n1"); len(v.wants["n1"]) != 1 || source.Flex.ReadOnly != tc.reads || v.source.Flex.ReadOnly {
-				t.Errorf("the driver is told %+v, of the volume itself %+v", source.Flex, v.source.Flex)
+				t.Errorf("for the pod: %+v, for the volume alone: %+v", source.Flex, v.source.Flex)
 			}
 		})
 	}

@@ -258,15 +258,16 @@ func (c *Controller) firstNodes(ctx context.Context) error {
 	return c.loadNodes(ctx, false)
 }
 
-// loadNodes loads the topology: anew, or if it was not loaded and there are nodes.
-func (c *Controller) loadNodes(ctx context.Context, anew bool) error {
+// loadNodes gives the nodes to the topology. Unless always is set, it does so only the first
+// time, and only if there are any.
+func (c *Controller) loadNodes(ctx context.Context, always bool) error {
 	c.nodesMu.Lock()
 	defer c.nodesMu.Unlock()
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("list nodes: %w", err)
 	}
-	if anew || len(nodes) > 0 && !c.nodesSeen.Load() {
+	if always || len(nodes) > 0 && !c.nodesSeen.Load() {
 		c.topology.SetNodes(klog.FromContext(ctx), nodes)
 		c.nodesSeen.Store(true)
 	}
