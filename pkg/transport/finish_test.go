@@ -184,6 +184,7 @@ func TestReadsEndSoonAfterAStop(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer server.Close()
+	defer server.CloseClientConnections() // also of a read that did not end
 	ctx, stop := context.WithCancel(t.Context())
 	client, err := rest.HTTPClientFor(Finishing(ctx, &rest.Config{Host: server.URL}, open))
 	if err != nil {
