@@ -193,6 +193,7 @@ func TestWarnings(t *testing.T) {
 func TestWhatCannotBeLookedUp(t *testing.T) {
 	down := apierrors.NewServiceUnavailable("no endpoints")
 	refused := errors.New("connection refused")
+	forbidden, broken := apierrors.NewForbidden(schema.GroupResource{}, "", nil), apierrors.NewInternalError(errors.New("broken"))
 	for name, tc := range map[string]struct {
 		fault func(parts)
 		err   error
@@ -202,7 +203,11 @@ func TestWhatCannotBeLookedUp(t *testing.T) {
 		"a document that cannot be read is retried":     {func(p parts) { p.server.read["apis/apps/v1"] = refused }, refused, nil},
 		"an API server that cannot be asked is retried": {func(p parts) { p.kinds.err = refused }, refused, nil},
 		"a group whose server is down is left out":      {func(p parts) { p.server.read["apis/apps/v1"] = down }, nil, []string{"apps/v1, Kind=Deployment"}},
-		"nothing wrong": {func(parts) {}, nil, nil},
+		"a document that is refused is left out":        {func(p parts) { p.server.read["apis/apps/v1"] = forbidden }, nil, []string{"apps/v1, Kind=Deployment"}},
+		"a broken document is left out":                 {func(p parts) { p.server.read["apis/apps/v1"] = broken }, nil, []string{"apps/v1, Kind=Deployment"}},
+		"a broken list is retried":                      {func(p parts) { p.server.listed = broken }, broken, nil},
+		"a refused list of kinds is retried":            {func(p parts) { p.kinds.err = forbidden }, forbidden, nil},
+		"nothing wrong":                                 {func(parts) {}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := prepare(t)

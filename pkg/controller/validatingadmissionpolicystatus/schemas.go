@@ -1,9 +1,12 @@
 package validatingadmissionpolicystatus
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/openapi"
@@ -63,12 +66,20 @@ func (s *schemas) drop(now time.Time) bool {
 // paths is the list of published documents, read once for a check.
 type paths map[string]openapi.GroupVersion
 
+// errWithheld is that the list of documents was read, and one of them is refused or
+// broken. It may stay so: the kinds in it are left out, and the rest is reported.
+var errWithheld = errors.New("the document is withheld")
+
 // newPaths makes each document be read once, however many kinds are in it.
 func newPaths(list map[string]openapi.GroupVersion) paths {
 	p := paths{}
 	for path, published := range list {
 		p[path] = document{published, sync.OnceValues(func() ([]byte, error) {
-			return published.Schema(runtime.ContentTypeJSON)
+			read, err := published.Schema(runtime.ContentTypeJSON)
+			if apierrors.IsForbidden(err) || apierrors.IsInternalError(err) {
+				err = fmt.Errorf("%w: %w", errWithheld, err)
+			}
+			return read, err
 		})}
 	}
 	return p

@@ -42,7 +42,7 @@ func (n notes) failed() error {
 }
 
 func absent(err error) bool {
-	return meta.IsNoMatchError(err) || errors.Is(err, resolver.ErrSchemaNotFound) || unserved(err)
+	return meta.IsNoMatchError(err) || errors.Is(err, resolver.ErrSchemaNotFound) || errors.Is(err, errWithheld) || unserved(err)
 }
 
 // unserved reports whether the API server answered, and only the one behind it that
