@@ -152,6 +152,23 @@ func TestObjectsMayComeInAnyOrder(t *testing.T) {
 		r.update(node("n1"))
 		r.attach("n1")
 	})
+	t.Run("a label names the zone of a migrated volume", func(t *testing.T) {
+		volume := pv(0)
+		volume.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{PDName: "disk"}}
+		r := run(t, Options{}, node("n1"), claim(0), volume, podOf("web", 0, "n1"))
+		attached := func(zone string) func() bool {
+			return func() bool {
+				name := volumes.Attachment("pd.csi.storage.gke.io", "projects/UNSPECIFIED/zones/"+zone+"/disks/disk", "n1")
+				_, err := r.Client.StorageV1().VolumeAttachments().Get(t.Context(), name, metav1.GetOptions{})
+				return err == nil
+			}
+		}
+		fixture.Eventually(t, "it is attached without a zone", attached("UNSPECIFIED"))
+		volume = volume.DeepCopy()
+		volume.Labels = map[string]string{corev1.LabelTopologyZone: "z"}
+		must(t)(r.Client.CoreV1().PersistentVolumes().Update(t.Context(), volume, metav1.UpdateOptions{}))
+		fixture.Eventually(t, "it is attached in its zone, as kubelets that read it now call it", attached("z"))
+	})
 	t.Run("a bound claim gets its owner", func(t *testing.T) {
 		its, volume, pod := claim(0), pv(0), podOf("web", 0, "n1")
 		its.Name, volume.Spec.ClaimRef.Name = "web-data", "web-data"

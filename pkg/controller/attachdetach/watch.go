@@ -2,6 +2,7 @@ package attachdetach
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -94,8 +95,11 @@ func (c *Controller) claimChanged(change runner.Change[corev1.PersistentVolumeCl
 	}
 }
 
+// pvChanged wakes the volume under its name of before and of now: the name of a migrated
+// one also follows from labels (its zone) and annotations (its resource group).
 func pvChanged(change runner.Change[corev1.PersistentVolume], wake runner.Wake[key]) {
-	if change.Old != nil && change.New != nil && apiequality.Semantic.DeepEqual(change.Old.Spec, change.New.Spec) {
+	if change.Old != nil && change.New != nil && apiequality.Semantic.DeepEqual(change.Old.Spec, change.New.Spec) &&
+		maps.Equal(change.Old.Labels, change.New.Labels) && maps.Equal(change.Old.Annotations, change.New.Annotations) {
 		return
 	}
 	for _, pv := range []*corev1.PersistentVolume{change.Old, change.New} {
