@@ -144,6 +144,16 @@ func (b *blocks) withheldAt(i uint64) (span, bool) {
 	return span{}, false
 }
 
+// shared reports whether one of the blocks has several users.
+func (b *blocks) shared(of span) bool {
+	for i := of.first; i <= of.last; i++ {
+		if b.users[i] > 1 {
+			return true
+		}
+	}
+	return false
+}
+
 // take adds a user to the blocks.
 func (b *blocks) take(of span) {
 	for i := of.first; i <= of.last; i++ {

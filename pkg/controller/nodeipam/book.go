@@ -141,13 +141,14 @@ func parse(cidr string) (netip.Prefix, error) {
 }
 
 // propose returns what a node that has no CIDRs is to get: what is held for it already, or
-// a free block of each range, or nothing of any.
+// a free block of each range, or nothing of any. What another node has got meanwhile it is
+// to get only if it has it already, which a live look says.
 func (b *book) propose(n node) proposal {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if h := b.nodes[n.name]; h != nil {
 		h.shown = true
-		return proposal{cidrs: h.cidrs, there: h.there}
+		return proposal{cidrs: h.cidrs, there: h.there || h.shared()}
 	}
 	for _, r := range b.ranges {
 		if r.used < r.all {
@@ -190,12 +191,24 @@ func (b *book) served(name string) {
 }
 
 // lost notes that a node does not have what is held for it, as after a restore of etcd.
+// It stays held, unless another node has it.
 func (b *book) lost(name string, uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if h := b.nodes[name]; h != nil && h.uid == uid {
+	h := b.nodes[name]
+	switch {
+	case h == nil || h.uid != uid:
+	case h.shared():
+		delete(b.nodes, name)
+		b.release(h)
+	default:
 		h.there = false
 	}
+}
+
+// shared reports whether another node is a user of a block too.
+func (h *holding) shared() bool {
+	return slices.ContainsFunc(h.spans, func(s held) bool { return s.of.shared(s.span) })
 }
 
 // leaves takes a node that needs no block any more off those that wait, and returns whose

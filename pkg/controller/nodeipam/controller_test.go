@@ -156,6 +156,62 @@ func TestANodeThatLostItsCIDR(t *testing.T) {
 	}
 }
 
+// TestABlockThatAnotherNodeGotMeanwhile has a node whose block is held while another gets it:
+// it gets another block, unless a live look shows that its write took place.
+func TestABlockThatAnotherNodeGotMeanwhile(t *testing.T) {
+	for name, tc := range map[string]struct {
+		live string
+		want []string
+	}{
+		"refused until then": {"", []string{"get nodes, patch nodes", "10.0.1.0/24"}},
+		"a lost answer":      {"10.0.0.0/24", []string{"get nodes", "10.0.0.0/24"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, "10.0.0.0/22", 24, other("a", "1"))
+			r.Cache(t, other("a", "1"))
+			refused := true
+			r.Client.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return refused, nil, apierrors.NewForbidden(corev1.Resource("nodes"), "a", nil)
+			})
+			if got := r.reconcile("a"); !strings.Contains(got, "failed") {
+				t.Fatalf("did %s", got)
+			}
+			refused = false
+			r.Cache(t, other("b", "2", "10.0.0.0/24")) // somebody gave it what is held for the other
+			r.reconcile("b")
+			if tc.live != "" {
+				if err := r.Client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), other("a", "1", tc.live), ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := r.reconcile("a"); got != "" {
+				t.Errorf("did %s", got)
+			}
+			got := []string{r.reconcile("a")}
+			live, err := r.Client.CoreV1().Nodes().Get(t.Context(), "a", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, append(got, live.Spec.PodCIDR)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestRetriesComeEveryFiveMinutesAtLeast(t *testing.T) {
+	pauses := retries()
+	if got := pauses.When("a"); got != 5*time.Millisecond {
+		t.Errorf("the first after %s", got)
+	}
+	for range 30 {
+		pauses.When("a")
+	}
+	if got := pauses.When("a"); got != 5*time.Minute {
+		t.Errorf("the longest is %s", got)
+	}
+}
+
 func TestATryThatSucceedsMakesUpForOthers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err  error
