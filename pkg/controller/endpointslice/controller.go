@@ -203,8 +203,8 @@ func (c *Controller) tell(ctx context.Context, service *corev1.Service, reason, 
 }
 
 // slicesOf returns the slices that this controller manages for a Service and
-// that are not being deleted. The library sorts ports in place, so each slice is
-// a shallow copy with ports of its own.
+// that are not being deleted. The library sorts ports and the addresses of an
+// endpoint in place, so each slice is a shallow copy with those of its own.
 func (c *Controller) slicesOf(key types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 	named, err := cache.Selected[discoveryv1.EndpointSlice](c.slices, key.Namespace, map[string]string{discoveryv1.LabelServiceName: key.Name})
 	if err != nil {
@@ -215,10 +215,26 @@ func (c *Controller) slicesOf(key types.NamespacedName) ([]*discoveryv1.Endpoint
 		if slice.DeletionTimestamp == nil && c.reconciler.ManagedByController(slice) {
 			view := *slice
 			view.Ports = slices.Clone(slice.Ports)
+			view.Endpoints = ownAddresses(slice.Endpoints)
 			mine = append(mine, &view)
 		}
 	}
 	return mine, nil
+}
+
+// ownAddresses copies what sorting addresses can change: only a foreign hand gives an
+// endpoint more than one.
+func ownAddresses(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
+	cloned := false
+	for i := range endpoints {
+		if len(endpoints[i].Addresses) > 1 {
+			if !cloned {
+				endpoints, cloned = slices.Clone(endpoints), true
+			}
+			endpoints[i].Addresses = slices.Clone(endpoints[i].Addresses)
+		}
+	}
+	return endpoints
 }
 
 // forget drops all that is remembered of a Service that is gone.

@@ -337,6 +337,7 @@ func TestTheCacheIsNotChanged(t *testing.T) {
 	s := newShell(t, Options{}, service(), node("n", "a"), pod(1, "n"))
 	cached := s.settle(t)[0]
 	cached.Ports[0], cached.Ports[1] = cached.Ports[1], cached.Ports[0]
+	cached.Endpoints[0].Addresses = []string{"10.0.0.9", "10.0.0.1"}
 	before := cached.DeepCopy()
 	s.cache(t, pod(2, "n"))
 	s.settle(t)
