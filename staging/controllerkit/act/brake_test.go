@@ -270,9 +270,10 @@ func TestADeletionOfAllIsWeighed(t *testing.T) {
 	}{
 		"as many as may go":        {time.Hour, andMore(2), Done, "[list 1, delete 3]"},
 		"there are none":           {time.Hour, func(client.ObjectList) error { return nil }, Done, "[list 1, delete 1]"},
-		"some have to wait":        {time.Hour, andMore(8), OnHold, "[list 1, list 500, list 500, delete c, delete d]"},
+		"some have to wait":        {3 * time.Second, andMore(8), OnHold, "[list 1, list 500, list 500, delete c, delete d]"},
+		"the rest is on its way":   {time.Hour, andMore(8), Done, "[list 1, list 500, list 500, delete c, delete d]"},
 		"all have to wait":         {0, andMore(2), OnHold, "[list 1]"},
-		"more than is said":        {time.Hour, func(l client.ObjectList) error { l.SetContinue("more"); return nil }, OnHold, "[list 1, list 500, list 500, delete c, delete d]"},
+		"more than is said":        {time.Hour, func(l client.ObjectList) error { l.SetContinue("more"); return nil }, Done, "[list 1, list 500, list 500, delete c, delete d]"},
 		"what cannot be counted":   {time.Hour, func(client.ObjectList) error { return forbidden }, Done, "[list 1, delete 0]"},
 		"nor may it be deleted":    {0, func(client.ObjectList) error { return forbidden }, OnHold, "[list 1]"},
 		"a count that fails":       {time.Hour, func(client.ObjectList) error { return apierrors.NewInternalError(errors.New("etcd")) }, Refused, "[list 1]"},

@@ -67,8 +67,11 @@ func (h *hand) removeAll(ctx context.Context, s DeleteAll) Result {
 		return Result{Became: Refused, Err: rest} // of a count: nothing was written
 	}
 	if rest != nil {
-		if err := h.removeSome(ctx, s, may); err != nil {
+		switch all, err := h.removeSome(ctx, s, may); {
+		case err != nil:
 			return h.failed(Events{}, err)
+		case all:
+			return Result{Became: Done}
 		}
 		return h.failed(Events{}, rest)
 	}
@@ -86,9 +89,10 @@ func (h *hand) removeAll(ctx context.Context, s DeleteAll) Result {
 const somePage = 500
 
 // removeSome deletes so many objects one by one, none that is on its way out already in the
-// way that is asked for. The API server would take the first ones of the list, and those
-// again and again while their finalizers keep them.
-func (h *hand) removeSome(ctx context.Context, s DeleteAll, most int) error {
+// way that is asked for, and reports whether that were all of them. The API server would
+// take the first ones of the list, and those again and again while their finalizers keep
+// them.
+func (h *hand) removeSome(ctx context.Context, s DeleteAll, most int) (all bool, err error) {
 	options := &client.ListOptions{Namespace: s.Of.GetNamespace(), Limit: somePage}
 	for most > 0 {
 		page, err := h.listOf(s.Of)
@@ -96,7 +100,7 @@ func (h *hand) removeSome(ctx context.Context, s DeleteAll, most int) error {
 			err = h.page(ctx, List{Within: counting}, page, options)
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		err = meta.EachListItem(page, func(item runtime.Object) error {
 			listed, is := item.(client.Object)
@@ -107,11 +111,11 @@ func (h *hand) removeSome(ctx context.Context, s DeleteAll, most int) error {
 			return h.removeListed(ctx, s, listed)
 		})
 		if err != nil || page.GetContinue() == "" {
-			return err
+			return err == nil && most > 0, err
 		}
 		options.Continue = page.GetContinue()
 	}
-	return nil
+	return false, nil
 }
 
 // hastens reports whether the deletion ends a wait for dependents, which an object that is
