@@ -192,13 +192,22 @@ func TestAKindIsDeletedOneByOneWhereItsCollectionCannotBe(t *testing.T) {
 }
 
 func TestARefusedDeletionIsNoDeletion(t *testing.T) {
-	p := newPlace(t, ending(nil), object("configmaps", "a"), object("widgets", "w"))
+	p := newPlace(t, ending(nil), object("configmaps", "a"), object("widgets", "w"), object("widgets", "x"))
 	odd := 2
 	refused := apierrors.NewConflict(schema.GroupResource{Resource: "widgets"}, "w", errors.New("a webhook says no"))
 	p.answer("delete", "widgets", &odd, refused, nil)
 	for range 2 {
 		if got := p.pass(t.Context()); got.Err() == nil || p.finalized() {
 			t.Errorf("a refusal is taken for a deletion: %v", got.Err())
+		}
+		live, err := p.client.CoreV1().Namespaces().Get(t.Context(), "team", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, condition := range live.Status.Conditions {
+			if condition.LastTransitionTime.IsZero() { // that of the widget after the refused one, which was not begun
+				t.Errorf("condition %s has no time", condition.Type)
+			}
 		}
 	}
 	if got := p.pass(t.Context()); got.Err() != nil || !p.finalized() {

@@ -79,8 +79,10 @@ func renewal(o observed) act.Plan {
 func (e emptying) finish(so act.Results) act.Plan {
 	o, contradicted := e.outcome(so)
 	now := e.now
-	if len(so) > 0 {
-		now = so[len(so)-1].At
+	for _, result := range so { // one that was not begun has no time
+		if result.At.After(now) {
+			now = result.At
+		}
 	}
 	switch {
 	case contradicted:
