@@ -60,7 +60,10 @@ func parallel(set *appsv1.StatefulSet) {
 func onDelete(set *appsv1.StatefulSet) {
 	set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 }
-func deleted(set *appsv1.StatefulSet) { set.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) }
+
+// unbounded has a strategy that says nothing of a partition.
+func unbounded(set *appsv1.StatefulSet) { set.Spec.UpdateStrategy.RollingUpdate = nil }
+func deleted(set *appsv1.StatefulSet)   { set.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) }
 func replacing(set *appsv1.StatefulSet) {
 	set.Annotations[ReplaceNeverReady] = "true"
 }

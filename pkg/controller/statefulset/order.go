@@ -96,7 +96,7 @@ func decide(o observed, now time.Time) change {
 		return p
 	}
 	if pod := o.broken(places); pod != nil {
-		p.stage(step{verb: remove, pod: pod})
+		p.replace(o, pod)
 		p.why = fmt.Sprintf("deleting %s first: its revision is outdated and it was never ready", pod.Name)
 		return p
 	}

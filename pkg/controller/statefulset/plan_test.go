@@ -204,6 +204,23 @@ func TestAnUpdateIsCountedAtOnce(t *testing.T) {
 	}
 }
 
+// TestABrokenPodThatGoesIsCounted has the first template of a set broken, and mended: without
+// a partition the number of current pods says whether the broken one is made again.
+func TestABrokenPodThatGoesIsCounted(t *testing.T) {
+	set := newSet(1, replacing, unbounded)
+	set.Status.CurrentReplicas = 1
+	o := look(set, podList{newTestPod(0, at("r1"), pending)})
+	c := decide(o, noon)
+	if planned := told(c); !slices.Equal(planned, []string{"delete web-0"}) {
+		t.Fatalf("it plans %q", planned)
+	}
+	after := set.DeepCopy()
+	o.report(c, act.Results{{Step: act.Delete{Of: o.pods[0]}, Became: act.Done}}).(act.Status).Set(after)
+	if got := look(after, nil).wantedRevision(0).name; got != "r2" {
+		t.Errorf("the next one is made at %s", got)
+	}
+}
+
 // TestAnUpdateDuringAnUpdateIsCounted holds that only pods of the current revision are
 // taken off its number.
 func TestAnUpdateDuringAnUpdateIsCounted(t *testing.T) {

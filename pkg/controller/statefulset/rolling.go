@@ -52,14 +52,18 @@ func (p *change) roll(o observed, places []place, now time.Time) {
 		victims = append(victims, pod)
 	}
 	for _, pod := range victims {
-		// Each in a stage of its own: one by one, from the highest on.
-		p.stage(step{verb: remove, pod: pod})
-		if revisionOf(pod) == o.current.name {
-			p.leaving = append(p.leaving, pod)
-		}
+		p.replace(o, pod) // one by one, from the highest on
 	}
 	if len(victims) > 0 && len(p.stages) == len(victims) {
 		p.why = fmt.Sprintf("update replaces %d, first %s", len(victims), victims[0].Name)
+	}
+}
+
+// replace adds the deletion of an outdated pod, in a stage of its own.
+func (p *change) replace(o observed, pod *corev1.Pod) {
+	p.stage(step{verb: remove, pod: pod})
+	if revisionOf(pod) == o.current.name {
+		p.leaving = append(p.leaving, pod)
 	}
 }
 

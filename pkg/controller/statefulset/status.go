@@ -90,6 +90,9 @@ func underWay(set *appsv1.StatefulSet, now appsv1.StatefulSetStatus) bool {
 	if old.ObservedGeneration != now.ObservedGeneration || old.CurrentRevision != now.CurrentRevision || old.UpdateRevision != now.UpdateRevision {
 		return false
 	}
+	if set.Spec.UpdateStrategy.RollingUpdate == nil && now.CurrentRevision != now.UpdateRevision && old.CurrentReplicas != now.CurrentReplicas {
+		return false // it says which pods the next reconcile makes at the current revision: see bound
+	}
 	updated := now.CurrentRevision == now.UpdateRevision || set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType ||
 		int(now.UpdatedReplicas) >= wanted(set)-partition(set)
 	rolling, shrinking := !updated, old.Replicas > want

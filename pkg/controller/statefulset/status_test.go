@@ -79,11 +79,14 @@ func TestWhatCanWait(t *testing.T) {
 			with(settled(3), func(s *status) {
 				s.UpdateRevision, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas = "r2", 1, 2, 2
 			}), newSet(3, partitioned(2)), false},
-		"a rollout begins":       {settled(3), with(settled(3), rolling), newSet(3), false},
-		"a new generation":       {settled(3), with(settled(4), func(s *status) { s.ObservedGeneration = 2 }), newSet(6), false},
-		"updated, not yet all":   {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.UpdatedReplicas = 1 }), newSet(3), true},
-		"the rollout is through": {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.UpdatedReplicas = 3 }), newSet(3), false},
-		"up to the partition":    {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.UpdatedReplicas = 2 }), newSet(3, partitioned(1)), false},
+		"a rollout begins":             {settled(3), with(settled(3), rolling), newSet(3), false},
+		"a new generation":             {settled(3), with(settled(4), func(s *status) { s.ObservedGeneration = 2 }), newSet(6), false},
+		"updated, not yet all":         {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.UpdatedReplicas = 1 }), newSet(3), true},
+		"the rollout is through":       {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.UpdatedReplicas = 3 }), newSet(3), false},
+		"the next pods follow from it": {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.CurrentReplicas = 2 }), newSet(3, unbounded), false},
+		"not with a partition":         {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.CurrentReplicas = 2 }), newSet(3), true},
+		"nor without an update":        {settled(1), settled(2), newSet(3, unbounded), true},
+		"up to the partition":          {with(settled(3), rolling), with(with(settled(3), rolling), func(s *status) { s.UpdatedReplicas = 2 }), newSet(3, partitioned(1)), false},
 	} {
 		tc.set.Status = tc.old
 		if got := underWay(tc.set, tc.now); got != tc.waits {
