@@ -365,6 +365,50 @@ func TestATaintThatIsNotSetNeedsAnotherTurn(t *testing.T) {
 	}
 }
 
+// TestANodeThatCannotBeReportedNeedsAnotherTurn has nodes fall silent while nobody may write
+// the status of a node: they are not all tainted at once when that ends.
+func TestANodeThatCannotBeReportedNeedsAnotherTurn(t *testing.T) {
+	alive := []string{"d", "e", "f", "g"}
+	silent := []target{{node: "a"}, {node: "b"}, {node: "c"}}
+	r := newRig(t, node("a", ready("True")), node("b", ready("True")), node("c", ready("True")),
+		node("d", ready("True")), node("e", ready("True")), node("f", ready("True")), node("g", ready("True")))
+	refused := true
+	r.client.PrependReactor("patch", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return refused && action.GetSubresource() == "status", nil, apierrors.NewForbidden(corev1.Resource("nodes"), "", nil)
+	})
+	pass := func() (tainted int) {
+		for _, name := range alive {
+			r.cache(node(name, ready("True"), beat(r.clock.Now())))
+		}
+		r.do(monitorPass)
+		for _, key := range silent {
+			_ = r.nodeRunner.Reconcile(t.Context(), key)
+			if r.tainted(key.node) {
+				tainted++
+			}
+		}
+		return tainted
+	}
+	for range 18 { // of five seconds: the grace ends after 50 of them, and one node may be tainted every ten
+		if tainted := pass(); tainted > 0 {
+			t.Fatalf("%d nodes are tainted whose silence is not reported", tainted)
+		}
+		r.clock.Step(5 * time.Second)
+	}
+	refused = false
+	if tainted := pass(); tainted > 1 {
+		t.Errorf("%d nodes are tainted at once", tainted)
+	}
+	r.clock.Step(30 * time.Second)
+	for range 6 {
+		pass()
+		r.clock.Step(5 * time.Second)
+	}
+	if tainted := pass(); tainted != 3 {
+		t.Errorf("%d nodes are tainted in the end", tainted)
+	}
+}
+
 func TestTaintsComeOffInAFullDisruptionAndGoOnAfterIt(t *testing.T) {
 	r := newRig(t, node("a", ready("False"), taints("node.kubernetes.io/not-ready:NoSchedule", "node.kubernetes.io/not-ready:NoExecute")))
 	r.do(monitorPass)

@@ -81,6 +81,9 @@ func (o observedNode) report(now time.Time, set []corev1.NodeCondition, leaves b
 			case leaves && answerLost(r):
 				n.unanswered = o.node.ResourceVersion
 			}
+			if o.memory.order == orderTaint && !allDone(r) && lostTurn(r) {
+				n.carriedOut = orderTaint // the taint is not set either: see taints
+			}
 			return n
 		},
 		Then: func(r act.Results) act.Plan {

@@ -30,7 +30,8 @@ func Claiming(owner client.Object, kind schema.GroupVersionKind, selector labels
 	return steps
 }
 
-// mostCollisions ends the search for a free name; the next try goes on from there.
+// mostCollisions ends a search for a free name; the next one begins with the same names. So
+// many are taken only by somebody who wants them to be.
 const mostCollisions = 20
 
 // Creation plans a revision under the first free name that its data and a number of
