@@ -90,6 +90,12 @@ func generated(name, begins string) *resourceapi.ResourceClaim {
 	return c
 }
 
+// forExtended is a claim that the scheduler made for extended resources.
+func forExtended(c *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
+	c.Annotations = map[string]string{resourceapi.ExtendedResourceClaimAnnotation: "true"}
+	return c
+}
+
 func owned(c *resourceapi.ResourceClaim, owner types.UID) *resourceapi.ResourceClaim {
 	c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "web", UID: owner, Controller: ptr.To(true)}}
 	return c

@@ -49,8 +49,9 @@ type holder struct {
 	listsAllowed bool
 }
 
-// known returns the entry of a claim that is there, or that is needed by nobody.
-func (h holder) known(w want) (entry, bool) {
+// known returns the entry of a claim that is there, or that is needed by nobody. Before it
+// come these entries.
+func (h holder) known(w want, before []entry) (entry, bool) {
 	recorded, is := h.entryOf(w.name)
 	switch {
 	case is && recorded.claim == nil:
@@ -58,7 +59,7 @@ func (h holder) known(w want) (entry, bool) {
 	case is && h.named[*recorded.claim] != nil && h.keeps(h.named[*recorded.claim]):
 		return recorded, true
 	}
-	if claim := h.generatedFor(w.name, h.owned); claim != nil {
+	if claim := h.generatedFor(w.name, h.owned, before); claim != nil {
 		return entry{w.name, &claim.Name}, true
 	}
 	return recorded, is && h.live[*recorded.claim]
@@ -87,7 +88,7 @@ func (h holder) complete(then func() act.Plan) act.Plan {
 			}
 			continue
 		}
-		e, is := h.known(w)
+		e, is := h.known(w, entries)
 		if !is {
 			step, err := h.creation(w)
 			if err != nil {

@@ -120,6 +120,8 @@ func planned(t *testing.T, c *Controller, k key) (string, string, error) {
 }
 
 func TestWhatAPodGets(t *testing.T) {
+	first, second := strings.Repeat("c", 60)+"-0", strings.Repeat("c", 60)+"-1"
+	begins := generateName("web", first)
 	for name, tc := range map[string]struct {
 		pod          *corev1.Pod
 		cached, live []runtime.Object
@@ -141,7 +143,12 @@ func TestWhatAPodGets(t *testing.T) {
 		"nor when the cache lacks that claim":            {pod: on(recording(pod("gpu"), "gpu", "a"), "n"), cached: []runtime.Object{template("gpu")}, live: []runtime.Object{claim("a")}},
 		"one that was made, and has lost its annotation": {pod: pod("gpu"), cached: []runtime.Object{generated("a", "web-gpu-"), template("gpu")}, want: "record gpu=a"},
 		"not one of another beginning":                   {pod: pod("gpu"), cached: []runtime.Object{generated("a", "web-disk-"), template("gpu")}, want: "create web-gpu-1, record gpu=web-gpu-1"},
-		"no claim that is not needed":                    {pod: recording(pod("gpu"), "gpu", ""), cached: []runtime.Object{template("gpu")}},
+		"one each, when long names begin alike":          {pod: pod(first, second), cached: []runtime.Object{generated("a", begins), generated("b", begins)}, want: "record " + first + "=a " + second + "=b"},
+		"nor that of another claim": {pod: recording(pod(first, second), first, "a", second, "b"), cached: []runtime.Object{generated("a", begins), template(second)},
+			want: "create " + begins + "1, record " + first + "=a " + second + "=" + begins + "1"},
+		"no claim for extended resources": {pod: pod("extended-resources"), cached: []runtime.Object{forExtended(generated("a", "web-extended-resources-")), template("extended-resources")},
+			want: "create web-extended-resources-1, record extended-resources=web-extended-resources-1"},
+		"no claim that is not needed": {pod: recording(pod("gpu"), "gpu", ""), cached: []runtime.Object{template("gpu")}},
 		"a claim again that is gone, and the others stay": {pod: recording(pod("gpu", "disk"), "gpu", "a", "disk", "b"),
 			cached: []runtime.Object{made("b", "disk", "web-uid"), template("gpu")}, want: "create web-gpu-1, record gpu=web-gpu-1 disk=b"},
 		"no second claim when the cache is behind": {pod: recording(pod("gpu"), "gpu", "a"), cached: []runtime.Object{template("gpu")}, live: []runtime.Object{made("a", "gpu", "web-uid")}},

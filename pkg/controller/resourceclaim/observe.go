@@ -106,7 +106,7 @@ func (c *Controller) lookForRecorded(ctx context.Context, h holder) error {
 		if _, shared := h.shared[w.name]; w.template == nil || shared || !recorded || e.claim == nil || h.named[*e.claim] != nil {
 			continue
 		}
-		if _, is := h.known(w); is {
+		if _, is := h.known(w, nil); is {
 			continue
 		}
 		live, err := c.readLive(ctx, claimKind, h.GetNamespace(), *e.claim)

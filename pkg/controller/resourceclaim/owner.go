@@ -130,12 +130,16 @@ func allEntries(these, those []entry) bool {
 
 // generatedFor returns the claim of an owner that was made for one of its spec: the first of
 // those that nobody deletes, then the oldest, then the first by name. A webhook may have
-// taken the annotation off; what the name begins with stays.
-func (o owner) generatedFor(name string, owned []*resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
+// taken the annotation off; what the name begins with stays. Long names may begin alike: a
+// claim that an entry has is not the one of another.
+func (o owner) generatedFor(name string, owned []*resourceapi.ResourceClaim, entries []entry) *resourceapi.ResourceClaim {
 	var best *resourceapi.ResourceClaim
 	for _, claim := range owned {
+		ofAnother := func(e entry) bool { return e.name != name && ptr.Equal(e.claim, &claim.Name) }
 		of, said := claim.Annotations[podClaimName]
-		its := of == name || !said && claim.GenerateName == generateName(o.GetName(), name)
+		_, extended := claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation]
+		its := of == name || !said && !extended && claim.GenerateName == generateName(o.GetName(), name) &&
+			!slices.ContainsFunc(o.recorded, ofAnother) && !slices.ContainsFunc(entries, ofAnother)
 		if its && (best == nil || byAge(claim, best) < 0) {
 			best = claim
 		}
