@@ -145,6 +145,8 @@ func TestRequests(t *testing.T) {
 			told: `Warning FailedDelete Error deleting: pods "pi-x" is forbidden: exceeded quota; Normal Suspended Job suspended`},
 		"an end whose pods stay is not announced": {job: newJob(2, running(2), limit(0)), pods: []*corev1.Pod{newPodOf("a", broken), newPodOf("b")}, faults: fails("delete", "pods", denied), err: true,
 			did: "delete pods, update jobs/status, patch pods, update jobs/status", told: `Warning FailedDelete Error deleting: pods "pi-x" is forbidden: exceeded quota`},
+		"the pod that fails its Job stays till then": {job: newJob(2, running(2), rules(exit(failJob, in, 42))), pods: []*corev1.Pod{newPodOf("a", failedWith(42)), newPodOf("b")}, faults: fails("delete", "pods", denied), err: true,
+			did: "delete pods, update jobs/status", told: `Warning FailedDelete Error deleting: pods "pi-x" is forbidden: exceeded quota`},
 		"nor is it suspended meanwhile": {job: newJob(2, running(2), limit(0), suspend), pods: []*corev1.Pod{newPodOf("a", broken), newPodOf("b")}, faults: fails("delete", "pods", denied), err: true,
 			did: "delete pods, update jobs/status, patch pods, update jobs/status", told: `Warning FailedDelete Error deleting: pods "pi-x" is forbidden: exceeded quota`},
 		"an orphan is adopted and tracked":                    {job: newJob(1, running(1)), pods: some(1, orphaned), did: "get jobs, patch pods"},
@@ -426,11 +428,12 @@ func TestNumbersOfAJobThatGoesOnCanWait(t *testing.T) {
 		did  string
 		wait time.Duration
 	}{
-		"how many are ready":          {stays, []*corev1.Pod{newPodOf("a", unready), newPodOf("b")}, "", time.Second},
-		"a number that is noted":      {stays, []*corev1.Pod{newPodOf("a", success), newPodOf("b")}, "update jobs/status, patch pods", time.Second},
-		"not how many are active":     {func(j *batchv1.Job) { j.Status.Active = 1 }, some(2), "update jobs/status", 0},
-		"not the end":                 {stays, some(2, success), "update jobs/status, 2 patch pods, update jobs/status", 0},
-		"nor if the Job may be going": {leaving, []*corev1.Pod{newPodOf("a", success), newPodOf("b")}, "update jobs/status, 2 patch pods, update jobs/status", 0},
+		"how many are ready":             {stays, []*corev1.Pod{newPodOf("a", unready), newPodOf("b")}, "", time.Second},
+		"a number that is noted":         {stays, []*corev1.Pod{newPodOf("a", success), newPodOf("b")}, "update jobs/status, patch pods", time.Second},
+		"not how many are active":        {func(j *batchv1.Job) { j.Status.Active = 1 }, some(2), "update jobs/status", 0},
+		"not the end":                    {stays, some(2, success), "update jobs/status, 2 patch pods, update jobs/status", 0},
+		"nor of a pod that is gone then": {stays, []*corev1.Pod{newPodOf("a", success, goingAway), newPodOf("b")}, "update jobs/status, patch pods, update jobs/status", 0},
+		"nor if the Job may be going":    {leaving, []*corev1.Pod{newPodOf("a", success), newPodOf("b")}, "update jobs/status, 2 patch pods, update jobs/status", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := []runtime.Object{newJob(2, running, tc.job)}

@@ -154,8 +154,9 @@ func (r round) note(results act.Results) act.Plan {
 }
 
 // count takes the finalizers off the pods that are noted, and moves those that have
-// lost theirs into the numbers. Numbers of a Job that goes on can wait a little, too;
-// one that is being deleted may be gone then, and what they count would be lost.
+// lost theirs into the numbers. Numbers of a Job that goes on can wait a little, too, but
+// not where the Job or a pod of them is being deleted: what they count would be lost with
+// the Job, and a pod that is gone then has to be looked for live.
 func (r round) count(t *tally, job *batchv1.Job, failing bool) act.Plan {
 	why := fmt.Sprintf("%s; removing the finalizers of %d pods that are noted in the status", r.change.why, len(t.release))
 	if t.conclusion != nil {
@@ -163,8 +164,10 @@ func (r round) count(t *tally, job *batchv1.Job, failing bool) act.Plan {
 			t.conclusion.terminal(), t.conclusion.reason, len(t.release), *t.status.Terminating)
 	}
 	steps := make([]act.Step, len(t.release))
+	stays := job.DeletionTimestamp == nil
 	for i, pod := range t.release {
 		steps[i] = untrack(pod, false)
+		stays = stays && pod.DeletionTimestamp == nil
 	}
 	return act.Plan{
 		Why: why, Stages: []act.Stage{act.Together(steps...)}, RequeueAfter: r.change.wait, Due: true,
@@ -174,7 +177,7 @@ func (r round) count(t *tally, job *batchv1.Job, failing bool) act.Plan {
 			if !next.changed && !ended {
 				return nil
 			}
-			s := act.Status{Of: job, Set: put(next.status), MayWait: whole && !failing && t.conclusion == nil && job.DeletionTimestamp == nil}
+			s := act.Status{Of: job, Set: put(next.status), MayWait: whole && !failing && t.conclusion == nil && stays}
 			if ended {
 				s.Tell = next.endEvents()
 			}

@@ -42,6 +42,8 @@ type tally struct {
 	// minor: of what the status says only the number of ready pods has changed.
 	minor      bool
 	conclusion *conclusion
+	// ending: the Job is to end, and pods that are to go first are still there.
+	ending bool
 	// release are the pods whose finalizer goes after the write.
 	release []*corev1.Pod
 	// waiting are the UIDs of all pods that have the finalizer.
@@ -56,7 +58,7 @@ type tally struct {
 
 // begin drafts the status after a plan was carried out.
 func begin(v *view, c carried) *tally {
-	t := &tally{view: v, status: *v.job.Status.DeepCopy(), conclusion: c.conclusion, waiting: sets.Set[types.UID]{},
+	t := &tally{view: v, status: *v.job.Status.DeepCopy(), conclusion: c.conclusion, ending: c.ending && c.conclusion == nil, waiting: sets.Set[types.UID]{},
 		handled: map[batchv1.PodFailurePolicyAction]int{}}
 	if t.status.UncountedTerminatedPods == nil {
 		t.status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
@@ -167,6 +169,8 @@ func (t *tally) releasable(pod *corev1.Pod) bool {
 		return true
 	case !failed(v.job, pod):
 		return false
+	case t.ending && matchFailure(v.job.Spec.PodFailurePolicy, pod).why != "":
+		return false // as long as no condition says so, only the pod says that the Job fails
 	}
 	return v.held[indexOf(pod)] != pod
 }
