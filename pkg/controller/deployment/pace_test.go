@@ -42,10 +42,35 @@ func TestOnlyNumbersOfARolloutCanWait(t *testing.T) {
 		"a condition is added": {func(s *appsv1.DeploymentStatus) {
 			s.Conditions = append(s.Conditions, appsv1.DeploymentCondition{Type: "X"})
 		}, false},
+		"one is lost in the rollout": {func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 2 }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after := on(tc.change)
 			if got := underWay(d, &after); got != tc.waits {
+				t.Errorf("can wait: %t", got)
+			}
+		})
+	}
+}
+
+func TestALossOutsideOfARolloutDoesNotWait(t *testing.T) {
+	numbers := func(all, updated, ready, available int32) appsv1.DeploymentStatus {
+		return appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: all, UpdatedReplicas: updated, ReadyReplicas: ready, AvailableReplicas: available}
+	}
+	for name, tc := range map[string]struct {
+		before, after appsv1.DeploymentStatus
+		waits         bool
+	}{
+		"one is not available": {numbers(5, 5, 5, 5), numbers(5, 5, 5, 4), false},
+		"one is not ready":     {numbers(5, 5, 5, 4), numbers(5, 5, 4, 4), false},
+		"one is back":          {numbers(5, 5, 3, 3), numbers(5, 5, 4, 4), true},
+		"an old one goes":      {numbers(6, 3, 6, 6), numbers(5, 3, 5, 5), true},
+		"one of too many goes": {numbers(7, 7, 7, 7), numbers(6, 6, 6, 6), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := deploy(5)
+			d.Status = tc.before
+			if got := underWay(d, &tc.after); got != tc.waits {
 				t.Errorf("can wait: %t", got)
 			}
 		})
@@ -86,7 +111,9 @@ func TestNumbersOfADeploymentThatFailsDoNotWait(t *testing.T) {
 		"history that goes":  {nil, "delete replicasets", time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, d, set(1, "v1", 0, 0, sizedFor("10", "13")), set(2, "v2", 10, 9, sizedFor("10", "13")))
+			latest := set(2, "v2", 10, 10, sizedFor("10", "13"))
+			latest.Status.Replicas = 11 // one more pod is there than is wanted
+			r := newRig(t, d, set(1, "v1", 0, 0, sizedFor("10", "13")), latest)
 			if tc.fails != nil {
 				r.Fail("delete", "replicasets", tc.fails)
 			}

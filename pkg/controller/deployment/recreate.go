@@ -18,7 +18,8 @@ func retire(old []*appsv1.ReplicaSet) []resize {
 }
 
 // oldPodsLeft is how many pods of old sets may still be at work. One that shuts
-// down is: Recreate is chosen because two versions must not meet.
+// down is, and one that a set may still be making that has not seen its size yet:
+// Recreate is chosen because two versions must not meet.
 func oldPodsLeft(old []*appsv1.ReplicaSet, podsOf map[types.UID][]*corev1.Pod) int {
 	left := 0
 	for _, set := range old {
@@ -27,6 +28,9 @@ func oldPodsLeft(old []*appsv1.ReplicaSet, podsOf map[types.UID][]*corev1.Pod) i
 			if !pods.Terminal(pod) {
 				atWork++
 			}
+		}
+		if !upToDate(set) {
+			atWork = max(atWork, 1)
 		}
 		left += max(atWork, int(set.Status.Replicas))
 	}

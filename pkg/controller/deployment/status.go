@@ -95,9 +95,14 @@ func afterCollision(status appsv1.DeploymentStatus) appsv1.DeploymentStatus {
 }
 
 // underWay reports whether the status is only a step of a rollout: the numbers
-// change, but no condition does, and it is not the end.
+// change, but no condition does, and it is not the end. A loss while no pod is to
+// go is no step.
 func underWay(d *appsv1.Deployment, after *appsv1.DeploymentStatus) bool {
 	before := &d.Status
+	settled := before.Replicas == before.UpdatedReplicas && after.Replicas == after.UpdatedReplicas && before.Replicas <= wanted(d)
+	if settled && (after.ReadyReplicas < before.ReadyReplicas || after.AvailableReplicas < before.AvailableReplicas) {
+		return false
+	}
 	return before.ObservedGeneration == after.ObservedGeneration &&
 		ptr.Equal(before.CollisionCount, after.CollisionCount) &&
 		slices.EqualFunc(byType(before.Conditions), byType(after.Conditions), says) &&

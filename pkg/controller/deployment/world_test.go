@@ -46,10 +46,13 @@ type sim struct {
 	scaled types.UID
 	// total is what the sets asked for together before the last step.
 	total int32
+	// begun is how many pods a set of Recreate still makes of those that it was to make when
+	// its reconcile began, whatever its size is by now.
+	begun map[types.UID]int
 }
 
 func newSim(seed uint64, d *appsv1.Deployment, changes []change) *sim {
-	s := &sim{World: testworld.New(seed), d: d, now: noon}
+	s := &sim{World: testworld.New(seed), d: d, now: noon, begun: map[types.UID]int{}}
 	s.Add(testworld.Actor{Name: "deployment", Step: s.stepDeployment},
 		testworld.Actor{Name: "replicasets", Step: s.stepSets},
 		testworld.Actor{Name: "kubelet", Step: s.stepKubelet},
@@ -155,7 +158,12 @@ func (s *sim) stepSets() string {
 		set := s.sets[i]
 		live := s.live(set.UID)
 		switch missing := int(size(set)) - len(live); {
-		case missing > 0:
+		case missing > 0 || s.begun[set.UID] > 0:
+			if s.begun[set.UID] == 0 && s.d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+				s.begun[set.UID] = missing
+				return fmt.Sprintf("%s is to make %d pods", set.Name, missing)
+			}
+			s.begun[set.UID] = max(0, s.begun[set.UID]-1)
 			s.pods = append(s.pods, &simPod{set: set.UID, image: set.Spec.Template.Spec.Containers[0].Image})
 			return set.Name + " adds a pod"
 		case missing < 0:
