@@ -446,6 +446,32 @@ func TestTwoAutoscalersOfTheSamePods(t *testing.T) {
 	if got := w.told(); slices.ContainsFunc(got, func(event string) bool { return strings.Contains(event, "AmbiguousSelector") }) {
 		t.Errorf("got %q", got)
 	}
+	for what, leave := range map[string]func(){
+		"has no target": func() {
+			lost := second.DeepCopy()
+			lost.Spec.ScaleTargetRef.Name = "gone"
+			if err := w.hpas.Update(lost); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"is disabled": func() { w.target.is.Spec.Replicas = 0 },
+	} {
+		w.look("web")
+		w.look("second")
+		w.told()
+		leave()
+		w.look("second")
+		if err := w.hpas.Update(second); err != nil {
+			t.Fatal(err)
+		}
+		w.target.is.Spec.Replicas = 2
+		w.setPods(2)
+		w.told()
+		w.look("web")
+		if got := w.told(); slices.ContainsFunc(got, func(event string) bool { return strings.Contains(event, "AmbiguousSelector") }) {
+			t.Errorf("an autoscaler that %s is in the way: %q", what, got)
+		}
+	}
 	w.target.is.Status.Selector = ""
 	w.look("web")
 	if got := w.told(); !slices.Equal(got, []string{"Warning SelectorRequired selector is required", "Warning FailedComputeMetricsReplicas selector is required"}) {

@@ -8,6 +8,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,9 +30,15 @@ func (c *Controller) observe(ctx context.Context, key types.NamespacedName) (obs
 	}
 	o.hpa, o.history = hpa, c.memory.of(key, hpa.UID)
 	if o.target, o.unscalable = c.scaleOf(ctx, hpa); o.unscalable != nil {
+		if apierrors.IsNotFound(o.unscalable.err) {
+			c.selectors.forget(key)
+		}
 		return o, ctx.Err() // a read that a stop cuts short says nothing
 	}
 	o.current, o.reported = o.scale.Spec.Replicas, o.scale.Status.Replicas
+	if o.disabled(c.settings) {
+		c.selectors.forget(key) // it scales nothing, and is in nobody's way
+	}
 	if !o.measures(c.settings) {
 		return o, nil
 	}
