@@ -9,18 +9,30 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// LoadKey reads the private key that --service-account-private-key-file names:
-// RSA in PKCS#1 or PKCS#8, or ECDSA.
-func LoadKey(file string) (crypto.Signer, error) {
+// ReadKey reads a private key that can sign tokens: RSA in PKCS#1 or PKCS#8, or ECDSA on
+// the curve P-256, P-384 or P-521.
+func ReadKey(file string) (crypto.Signer, error) {
 	key, err := keyutil.PrivateKeyFromFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("error reading key for service account token controller: %w (from --service-account-private-key-file)", err)
+		return nil, err
 	}
 	signer, ok := key.(crypto.Signer)
 	if !ok {
-		return nil, fmt.Errorf("error reading key for service account token controller: %s holds a key that cannot sign (from --service-account-private-key-file)", file)
+		return nil, fmt.Errorf("%s holds a key that cannot sign", file)
+	}
+	if _, err := newIssuer(signer); err != nil {
+		return nil, fmt.Errorf("%s holds a key that cannot sign tokens: %w", file, err)
 	}
 	return signer, nil
+}
+
+// LoadKey reads the key that --service-account-private-key-file names.
+func LoadKey(file string) (crypto.Signer, error) {
+	key, err := ReadKey(file)
+	if err != nil {
+		return nil, fmt.Errorf("error reading key for service account token controller: %w (from --service-account-private-key-file)", err)
+	}
+	return key, nil
 }
 
 // LoadRootCA reads the bundle that --root-ca-file names and returns it as it is,

@@ -122,6 +122,7 @@ func pemOf(kind string, der []byte) []byte {
 
 func TestLoadKey(t *testing.T) {
 	ec := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	_, ed := must2(ed25519.GenerateKey(rand.Reader))
 	for name, tc := range map[string]struct {
 		content []byte
 		want    crypto.Signer
@@ -130,6 +131,8 @@ func TestLoadKey(t *testing.T) {
 		"RSA in PKCS#1":           {content: pemOf("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsaKey)), want: rsaKey},
 		"RSA in PKCS#8":           {content: pemOf("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(rsaKey))), want: rsaKey},
 		"ECDSA":                   {content: pemOf("EC PRIVATE KEY", must(x509.MarshalECPrivateKey(ec))), want: ec},
+		"Ed25519 signs no token":  {content: pemOf("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(ed))), fails: "unknown private key type ed25519.PrivateKey"},
+		"nor does another curve":  {content: pemOf("EC PRIVATE KEY", must(x509.MarshalECPrivateKey(must(ecdsa.GenerateKey(elliptic.P224(), rand.Reader))))), fails: "unknown private key curve"},
 		"a certificate is no key": {content: pemOf("CERTIFICATE", []byte("x")), fails: "data does not contain a valid RSA or ECDSA private key"},
 		"an empty file":           {content: []byte{}, fails: "data does not contain a valid RSA or ECDSA private key"},
 		"a file that is missing":  {fails: "no such file or directory"},

@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/util/keyutil"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
+	"github.com/kube-kcm/kube-controller-manager/pkg/controller/serviceaccounttoken"
 	"github.com/kube-kcm/kube-controller-manager/pkg/features"
 )
 
@@ -32,7 +32,7 @@ func checkServiceAccount(p *problems, s *settings) {
 	o := s.SAController
 	p.workers("concurrent-serviceaccount-token-syncs", o.ConcurrentSATokenSyncs)
 	if o.ServiceAccountKeyFile != "" {
-		if _, err := keyutil.PrivateKeyFromFile(o.ServiceAccountKeyFile); err != nil {
+		if _, err := serviceaccounttoken.ReadKey(o.ServiceAccountKeyFile); err != nil {
 			p.with("service-account-private-key-file", o.ServiceAccountKeyFile,
 				fmt.Errorf("error reading key for service account token controller: %w", err))
 		}

@@ -1,6 +1,10 @@
 package options
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"net"
 	"os"
@@ -46,6 +50,17 @@ func TestValidation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile("chain.crt", append(chain, chain...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("ed25519.key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	migration := "apiVersion: controllermanager.config.k8s.io/v1beta1\nkind: LeaderMigrationConfiguration\nleaderName: m\nresourceLock: endpoints\ncontrollerLeaders:\n- {name: route, component: '*'}\n"
@@ -101,6 +116,8 @@ func TestValidation(t *testing.T) {
 		"a chain is no authority": {
 			"--cluster-signing-cert-file=chain.crt --cluster-signing-key-file=ca.key",
 			`--cluster-signing-cert-file=chain.crt --cluster-signing-key-file=ca.key: error reading CA cert file "chain.crt": expected 1 certificate, found 2`},
+		"an Ed25519 key signs none": {
+			"--service-account-private-key-file=ed25519.key", "--service-account-private-key-file=ed25519.key: error reading key for service account token controller: ed25519.key holds a key that cannot sign tokens"},
 		"an ECDSA key signs tokens":    {"--service-account-private-key-file=other.key", ""},
 		"a CA bundle is a root CA":     {"--root-ca-file=ca.crt", ""},
 		"a pod with volumes recycles":  {"--pv-recycler-pod-template-filepath-nfs=recycler.yaml", ""},
