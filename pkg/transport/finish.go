@@ -96,7 +96,7 @@ func (f *finisher) send(req *http.Request) (*http.Response, error) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
 	stop := context.AfterFunc(req.Context(), func() { time.AfterFunc(f.grace, cancel) })
-	return f.under(ctx, req, func() { stop(); cancel() })
+	return under(ctx, f.next, req, func() { stop(); cancel() })
 }
 
 func (f *finisher) read(req *http.Request) (*http.Response, error) {
@@ -108,12 +108,12 @@ func (f *finisher) read(req *http.Request) (*http.Response, error) {
 	}
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(f.over, cancel)
-	return f.under(ctx, req, func() { stop(); cancel() })
+	return under(ctx, f.next, req, func() { stop(); cancel() })
 }
 
 // under sends a request with this context. Done is called when its answer has been read.
-func (f *finisher) under(ctx context.Context, req *http.Request, done func()) (*http.Response, error) {
-	response, err := f.next.RoundTrip(req.WithContext(ctx))
+func under(ctx context.Context, next http.RoundTripper, req *http.Request, done func()) (*http.Response, error) {
+	response, err := next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		done()
 		return nil, err

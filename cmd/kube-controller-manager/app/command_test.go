@@ -17,20 +17,27 @@ import (
 const ownProcess = "KCM_TEST_OWN_PROCESS"
 
 // TestAStopWhileStartingIsClean stops a process that waits for an API server
-// which refuses to say who may ask. A start sets the process's logger, so it gets
-// a process of its own.
+// which refuses to say who may ask, or does not answer. A start sets the process's
+// logger, so it gets a process of its own.
 func TestAStopWhileStartingIsClean(t *testing.T) {
-	if os.Getenv(ownProcess) == "" {
-		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
-		again.Env = append(os.Environ(), ownProcess+"=1")
-		if output, err := again.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, output)
+	answers := os.Getenv(ownProcess)
+	if answers == "" {
+		for _, answers := range []string{"refuses", "hangs"} {
+			again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.timeout=1m")
+			again.Env = append(os.Environ(), ownProcess+"="+answers)
+			if output, err := again.CombinedOutput(); err != nil {
+				t.Errorf("the API server %s: %v\n%s", answers, err, output)
+			}
 		}
 		return
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		stop()
+		if answers == "hangs" {
+			<-req.Context().Done()
+			return
+		}
 		http.Error(w, "starting", http.StatusServiceUnavailable)
 	}))
 	defer server.Close()
