@@ -136,6 +136,8 @@ type Controller struct {
 	Decisions  []act.Decision `json:"decisions,omitempty"`
 	// Page is the path of its debug page for this key.
 	Page string `json:"page,omitempty"`
+
+	away bool // it does not run here
 }
 
 // LeftOut counts objects of a kind below an owner that are not among the objects.

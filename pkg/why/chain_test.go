@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
@@ -186,6 +187,59 @@ func TestAnAnswerIsAboutWhatHoldsUpTheRest(t *testing.T) {
 	set := ask(t, newWorld(t, quota, rollout(5, 2, 2)...), "rs", "web-1").Objects[1].Controllers[0]
 	if set.Why != "3 pods missing of 5" || set.Failures != 4 || set.NextTry != noon.Add(8*time.Second) || set.Page != "/debug/controllers/replicaset-controller?key=default%2Fweb-1" {
 		t.Errorf("the controller of the set: %+v", set)
+	}
+}
+
+// TestWhatIsNotKnownIsNotSaid has controllers and caches that are not here, or not yet.
+func TestWhatIsNotKnownIsNotSaid(t *testing.T) {
+	away := newWorld(t, nil, rollout(2, 0, 0)...)
+	works := away.Works
+	away.Works = func(kind schema.GroupKind) []Work {
+		if kind == deployments {
+			return []Work{{Controller: "off"}}
+		}
+		return works(kind)
+	}
+	if d := ask(t, away, "deployment", "web").Objects[0]; d.Verdict != Unknown || !strings.Contains(d.Sentence, "of off: it does not run here (disabled by --controllers)") {
+		t.Errorf("of a controller that is off: %s, %q", d.Verdict, d.Sentence)
+	}
+	late := newWorld(t, nil)
+	l := &look{World: late, kinds: served, now: noon}
+	if got := judgeServiceHere(l, &corev1.Service{}, nil); got.verdict != Unknown {
+		t.Errorf("without a cache of slices: %+v", got)
+	}
+	claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: ptr.To("fast")}}
+	if got := judgeClaimHere(l, claim, nil); got.verdict != Unknown {
+		t.Errorf("without a cache of classes: %+v", got)
+	}
+	caches := late.Caches
+	if indexer := l.indexed(podKind); indexer == nil {
+		t.Error("a whole cache is not read")
+	}
+	late.Caches = func(k Kind) []Cache {
+		all := caches(k)
+		for i := range all {
+			all[i].Synced = false
+		}
+		return all
+	}
+	if indexer := l.indexed(podKind); indexer != nil {
+		t.Error("a cache that still fills is read as if it were whole")
+	}
+}
+
+func TestAPodIsEvictedByItsFirstToleration(t *testing.T) {
+	taint := &corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}
+	everything := corev1.Toleration{Operator: corev1.TolerationOpExists}
+	short := corev1.Toleration{Key: taint.Key, Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](30)}
+	for name, tc := range map[string]struct {
+		first, second corev1.Toleration
+		want          *int64
+	}{"without an end": {everything, short, nil}, "for a while": {short, everything, short.TolerationSeconds}} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: []corev1.Toleration{tc.first, tc.second}}}
+		if got, tolerated := tolerance(pod, taint); !tolerated || !ptr.Equal(got, tc.want) {
+			t.Errorf("%s: %v, %v", name, got, tolerated)
+		}
 	}
 }
 

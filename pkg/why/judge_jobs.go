@@ -7,6 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/seconds"
 )
 
 // own is the view of the controller that a kind is for.
@@ -57,12 +59,22 @@ func jobFinding(job *batchv1.Job, next, now time.Time) finding {
 	if left := ptr.Deref(job.Spec.Completions, s.Succeeded+parallelism) - s.Succeeded; left < parallelism {
 		short = left - s.Active
 	}
-	if s.Failed > 0 && short > 0 && next.After(now) {
+	if s.Failed > 0 && short > 0 && next.After(now) && !atDeadline(job, next) {
 		f.until = next
 		return f.with(Waiting, fmt.Sprintf("%s failed, and the next is made in %s (backoff, limit %d)",
 			ofPods(s.Failed), inWords(next.Sub(now)), ptr.Deref(job.Spec.BackoffLimit, 6)))
 	}
 	return f.with(Progressing, fmt.Sprintf("%s active, %d succeeded, %d failed", podsAre(s.Active), s.Succeeded, s.Failed))
+}
+
+// atDeadline reports whether the controller looks next because the Job has its deadline then,
+// and not to make a pod.
+func atDeadline(job *batchv1.Job, next time.Time) bool {
+	if job.Spec.ActiveDeadlineSeconds == nil || job.Status.StartTime == nil {
+		return false
+	}
+	deadline := job.Status.StartTime.Add(seconds.Of(*job.Spec.ActiveDeadlineSeconds))
+	return !next.Before(deadline.Add(-time.Second))
 }
 
 func jobFacts(job *batchv1.Job) []string {

@@ -8,6 +8,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/seconds"
@@ -51,21 +52,15 @@ func leavingOf(node *corev1.Node, pod *corev1.Pod, now time.Time) leaving {
 	return first
 }
 
-// tolerance is for how long a pod tolerates a taint: nil for without an end.
+// tolerance is for how long a pod tolerates a taint, nil for without an end: by the first
+// toleration that matches, as pods are evicted.
 func tolerance(pod *corev1.Pod, taint *corev1.Taint) (seconds *int64, tolerated bool) {
 	for i := range pod.Spec.Tolerations {
-		t := &pod.Spec.Tolerations[i]
-		matches := (t.Effect == "" || t.Effect == taint.Effect) && (t.Key == taint.Key || t.Key == "" && t.Operator == corev1.TolerationOpExists) &&
-			(t.Operator == corev1.TolerationOpExists || t.Value == taint.Value)
-		if !matches {
-			continue
+		if t := &pod.Spec.Tolerations[i]; t.ToleratesTaint(klog.Logger{}, taint, true) {
+			return t.TolerationSeconds, true
 		}
-		if !tolerated || t.TolerationSeconds != nil && (seconds == nil || *t.TolerationSeconds < *seconds) {
-			seconds = t.TolerationSeconds
-		}
-		tolerated = true
 	}
-	return seconds, tolerated
+	return nil, false
 }
 
 func judgeNodeHere(l *look, node *corev1.Node, _ []Controller) finding {

@@ -73,6 +73,10 @@ func judgeAutoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) finding {
 		return f.with(Blocked, fmt.Sprintf("it is at its limit: its metrics ask for more than %d replicas of %s (maxReplicas)", hpa.Spec.MaxReplicas, target)).because(limited.Message)
 	case limited.Status == corev1.ConditionTrue && limited.Reason != "TooFewReplicas":
 		return f.with(Waiting, fmt.Sprintf("its behavior holds %s at %d replicas (%s)", target, s.DesiredReplicas, limited.Reason)).because(limited.Message)
+	case able.Reason == "ScaleDownStabilized" || able.Reason == "ScaleUpStabilized":
+		return f.with(Waiting, fmt.Sprintf("its stabilization window holds %s at %d replicas (%s)", target, s.DesiredReplicas, able.Reason)).because(able.Message)
+	case limited.Status == corev1.ConditionTrue:
+		return f.with(Complete, fmt.Sprintf("%s has the least that it may have: %s (minReplicas)", target, plural(s.CurrentReplicas, "replica")))
 	}
 	return f.with(Complete, fmt.Sprintf("%s has the %s that its metrics ask for, between %d and %d", target, plural(s.CurrentReplicas, "replica"), least, hpa.Spec.MaxReplicas))
 }

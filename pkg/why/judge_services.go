@@ -9,7 +9,11 @@ import (
 )
 
 func judgeServiceHere(l *look, service *corev1.Service, _ []Controller) finding {
-	return judgeService(service, l.slicesOf(service))
+	slices, known := l.slicesOf(service)
+	if !known && service.Spec.Type != corev1.ServiceTypeExternalName {
+		return finding{facts: []string{"type " + string(service.Spec.Type)}}.with(Unknown, "its EndpointSlices are in no cache of a controller that runs here")
+	}
+	return judgeService(service, slices)
 }
 
 // judgeService is about a Service with these slices.
@@ -28,7 +32,7 @@ func judgeService(service *corev1.Service, slices []*discoveryv1.EndpointSlice) 
 	case len(service.Spec.Selector) == 0 && all == 0:
 		return f.with(Waiting, "it has no selector, and nobody has written endpoints for it")
 	case all == 0:
-		return f.with(Waiting, "no pod matches its selector")
+		return f.with(Waiting, "no pod that has an address matches its selector")
 	case ready == 0:
 		return f.with(Waiting, fmt.Sprintf("none of its %s is ready", plural(all, "endpoint")))
 	}

@@ -22,14 +22,17 @@ func classOf(claim *corev1.PersistentVolumeClaim) string {
 
 func judgeClaimHere(l *look, claim *corev1.PersistentVolumeClaim, _ []Controller) finding {
 	var class *storagev1.StorageClass
-	if object, ok := l.get(classes, "", classOf(claim)); ok {
-		class, _ = object.(*storagev1.StorageClass)
+	name, known := classOf(claim), l.indexed(classes) != nil
+	if object, ok := l.get(classes, "", name); ok {
+		class, known = object.(*storagev1.StorageClass) // of others there may be the metadata only
+	}
+	if !known && name != "" && claim.Spec.VolumeName == "" && claim.Status.Phase != corev1.ClaimLost {
+		return finding{facts: claimFacts(claim, nil, l.podsUsing(claim))}.with(Unknown, "it is not bound, and its class is in no cache of a controller that runs here")
 	}
 	return judgeClaim(claim, class, l.podsUsing(claim))
 }
 
-// judgeClaim is about a claim of a class, nil when there is none or it is not known, that
-// these pods use.
+// judgeClaim is about a claim of a class, nil when there is none, that these pods use.
 func judgeClaim(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, pods []*corev1.Pod) finding {
 	f := finding{facts: claimFacts(claim, class, pods)}
 	switch claim.Status.Phase {

@@ -142,11 +142,17 @@ func TestJobs(t *testing.T) {
 	}
 	soon := noon.Add(20 * time.Second)
 	check(t, map[string]judgement{
-		"it runs":                  {jobFinding(job(1, 0, 0), time.Time{}, noon), Progressing, "1 pod is active, 0 succeeded, 0 failed"},
-		"it has ended":             {jobFinding(job(0, 2, 0, is(batchv1.JobComplete)), time.Time{}, noon), Complete, "it has ended: 2 pods succeeded"},
-		"it has failed":            {jobFinding(job(0, 0, 7, is(batchv1.JobFailureTarget), is(batchv1.JobFailed)), time.Time{}, noon), Blocked, "it has failed for good (Why), after 7 failed pods: because"},
-		"it is about to fail":      {jobFinding(job(1, 0, 7, is(batchv1.JobFailureTarget)), time.Time{}, noon), Progressing, "it is about to end (Why), once 1 pod is gone"},
-		"backoff":                  {jobFinding(job(0, 0, 2), soon, noon), Waiting, "2 pods have failed, and the next is made in 20s (backoff, limit 6)"},
+		"it runs":             {jobFinding(job(1, 0, 0), time.Time{}, noon), Progressing, "1 pod is active, 0 succeeded, 0 failed"},
+		"it has ended":        {jobFinding(job(0, 2, 0, is(batchv1.JobComplete)), time.Time{}, noon), Complete, "it has ended: 2 pods succeeded"},
+		"it has failed":       {jobFinding(job(0, 0, 7, is(batchv1.JobFailureTarget), is(batchv1.JobFailed)), time.Time{}, noon), Blocked, "it has failed for good (Why), after 7 failed pods: because"},
+		"it is about to fail": {jobFinding(job(1, 0, 7, is(batchv1.JobFailureTarget)), time.Time{}, noon), Progressing, "it is about to end (Why), once 1 pod is gone"},
+		"backoff":             {jobFinding(job(0, 0, 2), soon, noon), Waiting, "2 pods have failed, and the next is made in 20s (backoff, limit 6)"},
+		"nor when pods are missing": {jobFinding(job(0, 0, 2, func(j *batchv1.Job) {
+			j.Spec.ActiveDeadlineSeconds, j.Status.StartTime = ptr.To[int64](60), ptr.To(metav1.NewTime(noon.Add(-40*time.Second)))
+		}), soon, noon), Progressing, "0 pods are active, 0 succeeded, 2 failed"},
+		"backoff before a deadline": {jobFinding(job(0, 0, 2, func(j *batchv1.Job) {
+			j.Spec.ActiveDeadlineSeconds, j.Status.StartTime = ptr.To[int64](600), ptr.To(metav1.NewTime(noon))
+		}), soon, noon), Waiting, "2 pods have failed, and the next is made in 20s (backoff, limit 6)"},
 		"a deadline is no backoff": {jobFinding(job(1, 0, 2), soon, noon), Progressing, "1 pod is active, 0 succeeded, 2 failed"},
 		"suspended":                {jobFinding(job(0, 0, 0, func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }), time.Time{}, noon), Paused, "it is suspended (spec.suspend), with 0 pods active"},
 		"for another":              {jobFinding(job(0, 0, 0, func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/kueue") }), time.Time{}, noon), Waiting, "it is for another controller (spec.managedBy): example.com/kueue"},
@@ -257,7 +263,7 @@ func TestLeasesAndServices(t *testing.T) {
 		"a free lease":       {leaseFinding(&coordinationv1.Lease{}, noon), Waiting, "nobody holds it"},
 		"a service":          {service(corev1.ServiceTypeClusterIP, web, true, false), Complete, "1 of 2 endpoints ready"},
 		"nobody is ready":    {service(corev1.ServiceTypeClusterIP, web, false), Waiting, "none of its 1 endpoint is ready"},
-		"nobody is there":    {service(corev1.ServiceTypeClusterIP, web), Waiting, "no pod matches its selector"},
+		"nobody is there":    {service(corev1.ServiceTypeClusterIP, web), Waiting, "no pod that has an address matches its selector"},
 		"no selector":        {service(corev1.ServiceTypeClusterIP, nil), Waiting, "it has no selector, and nobody has written endpoints for it"},
 		"a cloud is missing": {service(corev1.ServiceTypeLoadBalancer, web, true), Waiting, "it waits for a cloud to give it a load balancer"},
 	})

@@ -29,7 +29,7 @@ func (l *look) indexed(kind schema.GroupKind) toolscache.Indexer {
 }
 
 func (l *look) all(kind Kind) toolscache.Indexer {
-	if found := l.Caches(kind); len(found) > 0 && !found[0].Part {
+	if found := l.Caches(kind); len(found) > 0 && !found[0].Part && found[0].Synced {
 		return found[0].Indexer
 	}
 	return nil
@@ -192,19 +192,19 @@ func ofNode(l *look, node *corev1.Node) []relative {
 	return all
 }
 
-// slicesOf returns the slices of a Service.
-func (l *look) slicesOf(service *corev1.Service) []*discoveryv1.EndpointSlice {
-	if indexer := l.indexed(endpointSlice); indexer != nil {
-		found, err := cache.Selected[discoveryv1.EndpointSlice](indexer, service.Namespace, map[string]string{discoveryv1.LabelServiceName: service.Name})
-		if err == nil {
-			return found
-		}
+// slicesOf returns the slices of a Service; false when no index has them.
+func (l *look) slicesOf(service *corev1.Service) ([]*discoveryv1.EndpointSlice, bool) {
+	indexer := l.indexed(endpointSlice)
+	if indexer == nil {
+		return nil, false
 	}
-	return nil
+	found, err := cache.Selected[discoveryv1.EndpointSlice](indexer, service.Namespace, map[string]string{discoveryv1.LabelServiceName: service.Name})
+	return found, err == nil
 }
 
 func ofService(l *look, service *corev1.Service) []relative {
-	return relativesOf(endpointSlice, l.slicesOf(service), nil)
+	slices, _ := l.slicesOf(service)
+	return relativesOf(endpointSlice, slices, nil)
 }
 
 // ofBudget are the pods that it selects.

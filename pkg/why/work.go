@@ -66,6 +66,7 @@ func (w Work) view(r Reference, running Running, known *runner.Known, since, now
 	key := w.key(r)
 	c := Controller{Name: w.Controller, Verdict: Unknown}
 	if running.State != debug.Started {
+		c.away = true
 		c.Why = fmt.Sprintf("it does not run here (%s)", strings.TrimSpace(string(running.State)+" "+running.Why))
 		return c
 	}
@@ -188,6 +189,12 @@ func (o *Object) conclude(f finding, now time.Time) {
 		if c.trouble(now) != "" && (at < 0 || c.Verdict.Worse(o.Controllers[at].Verdict)) {
 			at = i
 		}
+	}
+	if len(o.Controllers) > 0 && o.Controllers[0].away && o.Verdict == Progressing && at < 0 {
+		c := &o.Controllers[0]
+		o.Verdict = Unknown
+		o.Sentence += "; of " + c.Name + ": " + c.Why
+		return
 	}
 	if at < 0 || o.Verdict.Worse(o.Controllers[at].Verdict) {
 		if f.cause != "" {

@@ -25,7 +25,7 @@ var works = map[schema.GroupKind][]why.Work{
 	{Group: appsv1.GroupName, Kind: "Deployment"}:  {{Controller: names.DeploymentController}},
 	{Group: appsv1.GroupName, Kind: "ReplicaSet"}:  {{Controller: names.ReplicaSetController}},
 	{Group: appsv1.GroupName, Kind: "StatefulSet"}: {{Controller: names.StatefulSetController}},
-	{Group: appsv1.GroupName, Kind: "DaemonSet"}:   {{Controller: names.DaemonSetController, Loop: names.DaemonSetController}},
+	{Group: appsv1.GroupName, Kind: "DaemonSet"}:   {{Controller: names.DaemonSetController, Loop: names.DaemonSetController + "-sets"}},
 	{Kind: "ReplicationController"}:                {{Controller: names.ReplicationControllerController}},
 	{Group: batchv1.GroupName, Kind: "Job"}: {
 		{Controller: names.JobController, Loop: names.JobController},
