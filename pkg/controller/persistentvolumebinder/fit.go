@@ -87,12 +87,20 @@ func suits(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) boo
 // mismatch returns why a claim cannot have the free volume that it names; "" if it can.
 func mismatch(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) string {
 	capacity, size := capacityOf(pv), requested(claim)
-	asked := accessModesOf(claim.Spec.AccessModes)
 	switch {
 	case pv.DeletionTimestamp != nil:
 		return fmt.Sprintf("the volume is marked for deletion %q", pv.Name)
 	case capacity.Value() < size.Value(): // in whole bytes
 		return "requested PV is too small"
+	}
+	return unlike(pv, claim)
+}
+
+// unlike returns in what besides its size a volume is not what a claim asks for; "" if in
+// nothing.
+func unlike(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) string {
+	asked := accessModesOf(claim.Spec.AccessModes)
+	switch {
 	case classOfVolume(pv) != classOf(claim):
 		return "storageClassName does not match"
 	case attributesOf(pv.Spec.VolumeAttributesClassName) != attributesOf(claim.Spec.VolumeAttributesClassName):
@@ -107,7 +115,7 @@ func mismatch(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) 
 
 // fits reports whether a claim that names no volume may be bound to this free one.
 func fits(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
-	if capacity := capacityOf(pv); capacity.Cmp(requested(claim)) < 0 || mismatch(pv, claim) != "" {
+	if capacity := capacityOf(pv); capacity.Cmp(requested(claim)) < 0 || pv.DeletionTimestamp != nil || unlike(pv, claim) != "" {
 		return false
 	}
 	selector, err := selectorOf(claim)

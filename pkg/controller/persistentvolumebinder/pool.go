@@ -2,6 +2,7 @@ package persistentvolumebinder
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 
@@ -42,7 +43,15 @@ type item struct {
 
 func itemOf(pv *corev1.PersistentVolume) item {
 	capacity := capacityOf(pv)
-	return item{capacity.Value(), pv}
+	return item{bytesOf(capacity), pv}
+}
+
+// bytesOf is a size in bytes; the most that an int64 holds for one beyond it, such as 10E.
+func bytesOf(size resource.Quantity) int64 {
+	if size.CmpInt64(math.MaxInt64) >= 0 {
+		return math.MaxInt64
+	}
+	return size.Value()
 }
 
 // bySize is the order on a shelf.
@@ -250,7 +259,7 @@ func wantedShelf(claim *corev1.PersistentVolumeClaim, access accessModes) shelfK
 
 // atLeast is where the volumes of a shelf begin that may hold so much.
 func atLeast(shelf []item, size resource.Quantity) int {
-	at, _ := slices.BinarySearchFunc(shelf, size.Value(), func(i item, bytes int64) int {
+	at, _ := slices.BinarySearchFunc(shelf, bytesOf(size), func(i item, bytes int64) int {
 		if i.bytes < bytes {
 			return -1
 		}

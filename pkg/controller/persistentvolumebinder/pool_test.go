@@ -49,6 +49,8 @@ func TestWhichVolumeAClaimGets(t *testing.T) {
 		"the smallest that holds enough":    {[]*corev1.PersistentVolume{volume("a", holds("5Gi")), volume("b", holds("20Gi")), volume("c")}, claim("c", wants("8Gi")), false, "c"},
 		"one of the very size":              {[]*corev1.PersistentVolume{volume("a", holds("8Gi")), volume("b", holds("8193Mi"))}, claim("c", wants("8Gi")), false, "a"},
 		"a part of a byte too small":        {[]*corev1.PersistentVolume{volume("a", holds("1200m")), volume("b", holds("3"))}, claim("c", wants("1500m")), false, "b"},
+		"one without an end":                {[]*corev1.PersistentVolume{volume("a", holds("10E"))}, claim("c", wants("1Gi")), false, "a"},
+		"more than bytes can be counted in": {[]*corev1.PersistentVolume{volume("a", holds("10E")), volume("b", holds("30E"))}, claim("c", wants("20E")), false, "b"},
 		"none is large enough":              {[]*corev1.PersistentVolume{volume("a", holds("5Gi"))}, claim("c", wants("8Gi")), false, ""},
 		"any, when it asks for no size":     {[]*corev1.PersistentVolume{volume("a", holds("1"))}, claim("c", func(c *corev1.PersistentVolumeClaim) { c.Spec.Resources.Requests = nil }), false, "a"},
 		"the fewest access modes":           {[]*corev1.PersistentVolume{volume("a", holds("5Gi"), access(rwo, rwx)), volume("b", holds("50Gi"))}, claim("c"), false, "b"},

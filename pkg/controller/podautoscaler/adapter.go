@@ -96,7 +96,7 @@ func usage(of corev1.ResourceName, container string, pods uses) reading {
 			if complete = ok; !ok {
 				break
 			}
-			one.value = add(one.value, used.MilliValue())
+			one.value = add(one.value, thousandths(&used))
 		}
 		if complete {
 			r.pods[pod.Name] = one
@@ -120,7 +120,7 @@ func (s sources) ofPods(metric autoscalingv2.MetricIdentifier) reading {
 	r := reading{pods: make(samples, len(list.Items))}
 	for i := range list.Items {
 		value := &list.Items[i]
-		one := sample{value: value.Value.MilliValue(), at: value.Timestamp.Time, window: customWindow}
+		one := sample{value: thousandths(&value.Value), at: value.Timestamp.Time, window: customWindow}
 		if value.WindowSeconds != nil {
 			one.window = time.Duration(*value.WindowSeconds) * time.Second
 		}
@@ -143,7 +143,7 @@ func (s sources) ofObject(source *autoscalingv2.ObjectMetricSource) reading {
 	if err != nil {
 		return reading{err: fmt.Errorf("unable to fetch metrics from custom metrics API: %w", err)}
 	}
-	return reading{value: value.Value.MilliValue()}
+	return reading{value: thousandths(&value.Value)}
 }
 
 func (s sources) external(metric autoscalingv2.MetricIdentifier) reading {
@@ -160,7 +160,7 @@ func (s sources) external(metric autoscalingv2.MetricIdentifier) reading {
 	}
 	var r reading
 	for i := range list.Items {
-		r.value = add(r.value, list.Items[i].Value.MilliValue())
+		r.value = add(r.value, thousandths(&list.Items[i].Value))
 	}
 	return r
 }

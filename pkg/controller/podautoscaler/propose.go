@@ -108,7 +108,7 @@ func (p proposer) resource(m usageMetric, r reading, status func(autoscalingv2.M
 	}
 	g := sortPods(p.pods, r.pods, m.of, p.timing, p.now)
 	if byAverage {
-		n, usage, err := byValue(p.current, m.target.AverageValue.MilliValue(), p.tolerances, p.pods, g)
+		n, usage, err := byValue(p.current, thousandths(m.target.AverageValue), p.tolerances, p.pods, g)
 		if err != nil {
 			return fail(err)
 		}
@@ -134,7 +134,7 @@ func (p proposer) ofPods(m *autoscalingv2.PodsMetricSource, r reading) (proposal
 		return fail(fmt.Errorf("unable to get metric %s: %w", m.Metric.Name, r.err))
 	}
 	g := sortPods(p.pods, r.pods, "", p.timing, p.now)
-	n, usage, err := byValue(p.current, m.Target.AverageValue.MilliValue(), p.tolerances, p.pods, g)
+	n, usage, err := byValue(p.current, thousandths(m.Target.AverageValue), p.tolerances, p.pods, g)
 	if err != nil {
 		return fail(err)
 	}
@@ -166,13 +166,13 @@ func (p proposer) object(m *autoscalingv2.ObjectMetricSource, r reading) (propos
 	case r.err != nil:
 		return fail(fmt.Errorf("unable to get metric %s: %s on %s %s/%w", m.Metric.Name, m.DescribedObject.Kind, p.hpa.Namespace, m.DescribedObject.Name, r.err))
 	case ofAll:
-		n, err := byTotal(p.current, r.value, m.Target.Value.MilliValue(), p.tolerances, p.pods)
+		n, err := byTotal(p.current, r.value, thousandths(m.Target.Value), p.tolerances, p.pods)
 		if err != nil {
 			return fail(fmt.Errorf("unable to calculate ready pods: %w", err))
 		}
 		return proposal{n, fmt.Sprintf("%s metric %s", m.DescribedObject.Kind, m.Metric.Name), status(autoscalingv2.MetricValueStatus{Value: milli(r.value)})}, nil
 	}
-	n, share := byShare(p.reported, r.value, m.Target.AverageValue.MilliValue(), p.tolerances)
+	n, share := byShare(p.reported, r.value, thousandths(m.Target.AverageValue), p.tolerances)
 	return proposal{n, withSelector(m.Metric), status(autoscalingv2.MetricValueStatus{AverageValue: milli(share)})}, nil
 }
 
@@ -199,10 +199,10 @@ func (p proposer) external(m *autoscalingv2.ExternalMetricSource, r reading) (pr
 	case r.err != nil:
 		return fail(fmt.Errorf("unable to get external metric %s/%s/%+v: %w", p.hpa.Namespace, m.Metric.Name, m.Metric.Selector, r.err))
 	case m.Target.AverageValue != nil:
-		n, share := byShare(p.reported, r.value, m.Target.AverageValue.MilliValue(), p.tolerances)
+		n, share := byShare(p.reported, r.value, thousandths(m.Target.AverageValue), p.tolerances)
 		return proposal{n, withSelector(m.Metric), status(autoscalingv2.MetricValueStatus{AverageValue: milli(share)})}, nil
 	}
-	n, err := byTotal(p.current, r.value, m.Target.Value.MilliValue(), p.tolerances, p.pods)
+	n, err := byTotal(p.current, r.value, thousandths(m.Target.Value), p.tolerances, p.pods)
 	if err != nil {
 		return fail(fmt.Errorf("unable to calculate ready pods: %w", err))
 	}

@@ -19,6 +19,18 @@ func replaced(all []*corev1.Pod, i int, change ...func(*corev1.Pod)) []*corev1.P
 	return all
 }
 
+func TestAQuantityInThousandths(t *testing.T) {
+	for text, want := range map[string]int64{
+		"1500m": 1500, "0": 0, "-2": -2000, "9P": 9e18, "10P": math.MaxInt64, "1e16": math.MaxInt64, "10000000000000001": math.MaxInt64,
+		"1u": 1, "-10P": math.MinInt64, "9223372036854775807m": math.MaxInt64, "9223372036854775806m": math.MaxInt64 - 1,
+	} {
+		q := resource.MustParse(text)
+		if got := thousandths(&q); got != want {
+			t.Errorf("%s: %d", text, got)
+		}
+	}
+}
+
 // The examples of the documentation, "Algorithm details", are the first three.
 func TestReplicasByValue(t *testing.T) {
 	young := started(time.Minute, 10*time.Second, corev1.ConditionFalse)

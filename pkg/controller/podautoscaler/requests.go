@@ -37,7 +37,7 @@ func request(pod *corev1.Pod, of corev1.ResourceName, container string, podLevel
 		if !ok {
 			return fmt.Errorf("missing request for %s in container %s of Pod %s", of, c.Name, pod.Name)
 		}
-		sum, found = add(sum, q.MilliValue()), true
+		sum, found = add(sum, thousandths(&q)), true
 		return nil
 	}
 	for i := range pod.Spec.Containers {
@@ -66,5 +66,5 @@ func wholeRequest(pod *corev1.Pod, of corev1.ResourceName) (int64, error) {
 	if !ok {
 		return 0, fmt.Errorf("missing pod-level request for %s in Pod %s", of, pod.Name)
 	}
-	return q.MilliValue(), nil
+	return thousandths(&q), nil
 }

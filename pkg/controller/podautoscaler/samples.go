@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 )
@@ -35,6 +36,20 @@ func add(a, b int64) int64 {
 		return math.MaxInt64
 	}
 	return a + b
+}
+
+var mostThousandths, leastThousandths = *resource.NewMilliQuantity(math.MaxInt64, resource.DecimalSI), *resource.NewMilliQuantity(math.MinInt64, resource.DecimalSI)
+
+// thousandths is a quantity in thousandths, or the nearest number that fits: that of 10P
+// would be 0.
+func thousandths(q *resource.Quantity) int64 {
+	switch {
+	case q.Cmp(mostThousandths) >= 0:
+		return math.MaxInt64
+	case q.Cmp(leastThousandths) <= 0:
+		return math.MinInt64
+	}
+	return q.MilliValue()
 }
 
 // timing is how long the samples of a pod that starts say nothing.
