@@ -30,7 +30,7 @@ func (c *cluster) hold() {
 		if r.proven && c.now.Sub(r.since) <= c.graces.monitor {
 			f.fell++
 		}
-		if r.held = r.proven && r.status != corev1.ConditionUnknown && r.object.Annotations[annotationLost] != "true"; r.held {
+		if r.held = r.proven && r.status != corev1.ConditionUnknown && !r.lost(); r.held {
 			f.held++
 		}
 	}
@@ -44,6 +44,9 @@ func (c *cluster) hold() {
 	}
 	f.brakeApplied, f.brakeReleased = c.braked && !was, was && !c.braked
 }
+
+// lost reports whether somebody has said that the node is.
+func (r *memory) lost() bool { return r.object.Annotations[annotationLost] == "true" }
 
 // brakeEvents say that the brake was applied or released. They are on the lease of the
 // leader of this process, like those of its election.

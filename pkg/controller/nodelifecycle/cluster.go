@@ -124,7 +124,7 @@ func (c *cluster) count(r *memory) {
 			z.notReady++
 		}
 	}
-	if c.braked && r.order == orderTaint {
+	if c.braked && r.order == orderTaint && !r.lost() {
 		r.order = noOrder // it gets another turn when the brake is off
 	}
 	c.queue(r, z)
@@ -151,7 +151,7 @@ func (c *cluster) read(r *memory, node *corev1.Node, known bool) {
 }
 
 // queue puts a node that is not ready in line for its taint, and takes out one
-// that is ready or has a taint.
+// that is ready, has a taint, or is not to be tainted while the brake is on.
 func (c *cluster) queue(r *memory, z *zone) {
 	name := r.object.Name
 	switch {
@@ -161,7 +161,7 @@ func (c *cluster) queue(r *memory, z *zone) {
 			r.order = noOrder
 		}
 	case r.ready == "":
-	case r.tainted || r.order != noOrder:
+	case r.tainted || r.order != noOrder || c.braked && !r.lost():
 		z.evictions.remove(name)
 	default:
 		z.evictions.add(name)
@@ -236,9 +236,6 @@ type turn struct {
 // evict lets nodes through that their zones' rates allow.
 func (c *cluster) evict(now time.Time) turn {
 	var t turn
-	if c.braked {
-		return t
-	}
 	for _, z := range c.zones {
 		for {
 			name, ok := z.evictions.take(now)

@@ -415,6 +415,15 @@ func TestWhoIsToldGoesPastTheBrake(t *testing.T) {
 	if w.run(t, 5); len(w.silent) != 10 || !w.cluster.braked {
 		t.Errorf("%d silent nodes, brake %v", len(w.silent), w.cluster.braked)
 	}
+	if through := w.cluster.evict(w.now.Add(time.Hour)).through; len(through) == 0 || !w.cluster.braked {
+		t.Error("no node that is said to be lost is tainted")
+	} else {
+		for _, name := range through {
+			if !w.cluster.nodes[name].lost() {
+				t.Errorf("%s is tainted while the brake is on", name)
+			}
+		}
+	}
 	// The others come back.
 	clear(w.stopped)
 	if f := w.run(t, 15); len(w.silent) != 0 || !w.cluster.braked && f.held != 0 {
