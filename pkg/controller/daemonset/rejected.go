@@ -118,11 +118,13 @@ func (v *needs) follow(q *question, n *view, here []*corev1.Pod) {
 	case v.fit != fitOpen || staying > 0 && !q.surges:
 		v.remove = append(v.remove, removal{r.last, n.name, failed})
 	case others > 1 || others > 0 && !q.surges:
-	case q.now.Before(r.due):
+	case q.now.Before(r.due) && (q.rolls || q.isNew(r.last)):
 		v.due, v.why = r.due, r.last.Status.Reason
 		v.lookAfter(q, min(r.due.Sub(q.now), longestHold))
-	default:
+	case q.isNew(r.last):
 		v.create, v.since = true, r.since
+	default: // another template has no record yet
+		v.create = true
 	}
 }
 

@@ -1,8 +1,6 @@
 package replicaset
 
 import (
-	"fmt"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -36,15 +34,13 @@ func (k kind) Cached(key replicas.Key) (*replicas.Set, error) {
 		return nil, err
 	}
 	rs := item.(*appsv1.ReplicaSet)
-	selector, err := k.selectors.Of(rs, rs.Spec.Selector)
-	if err != nil {
-		return nil, fmt.Errorf("%w: read selector of ReplicaSet %s: %w", replicas.ErrMalformed, key, err)
-	}
+	selector, unreadable := k.selectors.Of(rs, rs.Spec.Selector)
 	return &replicas.Set{
 		Object:          rs,
 		Replicas:        int(ptr.Deref(rs.Spec.Replicas, 1)), // the API's default
 		MinReadySeconds: rs.Spec.MinReadySeconds,
 		Selector:        selector,
+		Unreadable:      unreadable,
 		Template:        &rs.Spec.Template,
 		Status:          rs.Status,
 	}, nil

@@ -3,6 +3,7 @@ package rejections
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -90,6 +91,7 @@ func TestJudge(t *testing.T) {
 		inARow  int
 	}{
 		"no pods":                                 {nil, 3, math.MaxInt, 0, 0},
+		"those on their way take room":            {slices.Concat(many(163, time.Minute, refused), many(1, 2*time.Second, running), many(50, time.Second)), 100, 0, 0, 1},
 		"pods that run":                           {many(2, time.Hour, running), 3, math.MaxInt, 0, 0},
 		"the first replacement is immediate":      {series(0), 1, 1, 0, 1},
 		"the second waits":                        {series(1*s, 0), 1, 0, 10 * s, 2},

@@ -430,6 +430,13 @@ func TestMalformedSetsAreGivenUp(t *testing.T) {
 	if err := b.Reconcile(context.Background(), key).Err(); !errors.Is(err, ErrMalformed) || len(client.Actions()) > 0 {
 		t.Errorf("got %v", err)
 	}
+	o, err := b.observe(t.Context(), key)
+	unreadable := Observed{Form: o.Form, Set: &Set{Object: rs, Unreadable: errors.New("no operator")}}
+	for _, o := range []Observed{o, unreadable} {
+		if p := plan(o, b.clock.Now()); err != nil || p.Err != nil || !errors.Is(p.Terminal, ErrMalformed) {
+			t.Errorf("%v is tried again: %v, %v", o.Set.Check(), p.Err, err)
+		}
+	}
 }
 
 func TestTheNextLookIsAtTheSecondAPodBecomesAvailable(t *testing.T) {

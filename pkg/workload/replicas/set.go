@@ -27,8 +27,10 @@ type Set struct {
 	Replicas        int
 	MinReadySeconds int32
 	Selector        labels.Selector
-	Template        *corev1.PodTemplateSpec
-	Status          appsv1.ReplicaSetStatus
+	// Unreadable is why there is no selector.
+	Unreadable error
+	Template   *corev1.PodTemplateSpec
+	Status     appsv1.ReplicaSetStatus
 }
 
 // ErrMalformed is in the error of a set that no pod can be made for. Only a
@@ -40,6 +42,8 @@ var ErrMalformed = errors.New("malformed")
 // that such a set was written past it.
 func (s *Set) Check() error {
 	switch {
+	case s.Unreadable != nil:
+		return fmt.Errorf("%w: read its selector: %w", ErrMalformed, s.Unreadable)
 	case s.Template == nil:
 		return fmt.Errorf("%w: no pod template", ErrMalformed)
 	case s.Selector.Empty():
