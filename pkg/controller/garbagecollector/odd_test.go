@@ -95,6 +95,19 @@ func TestNamesThatCannotBeAskedFor(t *testing.T) {
 	}
 }
 
+// TestAnOwnerThatIsNamedWithAPathLives has a reference to the status of an owner that is there:
+// the original reads it there, and keeps what it owns.
+func TestAnOwnerThatIsNamedWithAPathLives(t *testing.T) {
+	s, c := lone()
+	owner := s.create(boxes, "a", "owner")
+	to := ref(boxes, owner)
+	to.Name += "/status"
+	child := s.create(boxes, "a", "child", to)
+	if got := c.look(t.Context(), keyOf(child)); !errors.Is(got.Err(), errShown) || s.requests["delete"] > 0 {
+		t.Errorf("%v, %d deletions", got.Err(), s.requests["delete"])
+	}
+}
+
 func TestARefusalIsNoDeletion(t *testing.T) {
 	s, c := lone()
 	owner := s.create(boxes, "a", "owner")

@@ -146,6 +146,14 @@ func (g *graph) shows(uid types.UID, at coordinates) bool {
 	return n != nil && !n.virtual() && !n.state.terminating && identity(n.kind, n.namespace.Value(), n.name, uid).soughtAt(at)
 }
 
+// lives reports whether an object of this UID was seen, and is not being deleted.
+func (g *graph) lives(uid types.UID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := g.nodes[uid]
+	return n != nil && !n.virtual() && !n.state.terminating
+}
+
 // depends reports whether an object is known to name an owner.
 func (g *graph) depends(uid, owner types.UID) bool {
 	g.mu.Lock()
