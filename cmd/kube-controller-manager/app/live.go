@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
@@ -26,7 +27,8 @@ func (cc *ControllerContext) addLiveReads() error {
 	}
 	mapper := cc.RESTMapper
 	cc.live = func(ctx context.Context, resource schema.GroupResource, namespace string, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
-		served, err := mapper.ResourceFor(resource.WithVersion(""))
+		// Discovery takes no context and may hang.
+		served, err := transport.Within(ctx, func() (schema.GroupVersionResource, error) { return mapper.ResourceFor(resource.WithVersion("")) })
 		if err != nil {
 			return nil, fmt.Errorf("find the served version of %s: %w", resource, err)
 		}

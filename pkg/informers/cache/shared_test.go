@@ -48,6 +48,32 @@ func (s *seen) wait(t *testing.T, want ...string) {
 	}
 }
 
+// TestHandlersAreCalledOneAfterTheOther has a handler that is slow: the next one hears of the
+// same object after it.
+func TestHandlersAreCalledOneAfterTheOther(t *testing.T) {
+	f := NewFactory(fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}), 0)
+	var second, apart seen
+	began, release := make(chan struct{}), make(chan struct{})
+	letGo := sync.OnceFunc(func() { close(release) })
+	slow := toolscache.ResourceEventHandlerFuncs{AddFunc: func(any) { close(began); <-release }}
+	for _, handler := range []toolscache.ResourceEventHandler{slow, second.handler()} {
+		if _, err := f.Core().V1().Nodes().Informer().AddEventHandler(handler); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := f.Core().V1().Nodes().Informer().(*shared).AddSlowHandler(apart.handler()); err != nil {
+		t.Fatal(err)
+	}
+	f.StartWithContext(t.Context())
+	t.Cleanup(f.Shutdown)
+	t.Cleanup(letGo)
+	<-began
+	apart.wait(t, "add a") // one with a goroutine of its own has it by now
+	second.wait(t)
+	letGo()
+	second.wait(t, "add a")
+}
+
 func TestHandlersShareOneListener(t *testing.T) {
 	node := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
 	client := fake.NewClientset(node("a"))

@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
@@ -373,11 +375,15 @@ func TestAnotherVersionTakesOver(t *testing.T) {
 	w := fruitWorld()
 	_, r := start(t, w, object("g/v1", "Apple", "old"), object("g/v2", "Apple", "new"))
 	r.has(t, "+old")
+	showState(State{Resource: Resource{GroupVersionResource: schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "apples"}}, Err: errors.New("not served any more")})
 	w.set(func() {
 		w.groups = []*metav1.APIGroup{group("g", "v2")}
 		w.lists = []*metav1.APIResourceList{lists("g/v2", "apples")}
 	})
 	r.has(t, "+new", "?old")
+	if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(""), "kcm_monitored_resource_unavailable"); err != nil {
+		t.Error(err)
+	}
 	if r.saw("-old") {
 		t.Error("what the list of another version lacks was told to be deleted")
 	}

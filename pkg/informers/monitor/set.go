@@ -217,6 +217,7 @@ func (s *Set) follow(ctx context.Context, found catalog) map[schema.GroupResourc
 		}
 		if old != nil {
 			old.stop()
+			showState(State{Resource: old.resource}) // it may have been another version
 			w.before = append(old.before, old.objects()...)
 		}
 		s.mu.Lock()
