@@ -24,7 +24,9 @@ ARCHES   := amd64 arm64
 DESKTOPS := darwin/amd64 darwin/arm64
 # The version of the module staging/controllerkit that goes with this tree.
 KIT     := $(shell awk '/staging\/controllerkit v/ { print $$(NF); exit }' go.mod)
-UNIT    := ./cmd/... ./pkg/... ./hack/table ./hack/mutants ./build/examples/... ./test/harness/... ./test/bench/... ./test/explore/faults ./test/explore/prove
+# What the compiler optimises the product with: where it spent its time in the bench.
+PROFILE := build/kube-controller-manager.pgo
+UNIT    := ./cmd/... ./pkg/... ./hack/profile ./hack/table ./hack/mutants ./build/examples/... ./test/harness/... ./test/bench/... ./test/explore/faults ./test/explore/prove
 GO      := go
 # Executables are static. Only the race detector needs a C compiler.
 export CGO_ENABLED := 0
@@ -38,7 +40,7 @@ help: ## list the targets
 .PHONY: build
 build: ## build the binary into _output/bin
 	@mkdir -p $(OUT)/bin
-	$(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BINARY) ./cmd/kube-controller-manager
+	$(GO) build -pgo=$(PROFILE) -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BINARY) ./cmd/kube-controller-manager
 
 .PHONY: plugin
 plugin: ## build the plugin of kubectl, kubectl kcm, into _output/bin
@@ -51,7 +53,8 @@ image: ## write the image as an OCI archive, _output/image.tar, for amd64 and ar
 		echo "build for $$arch"; \
 		for program in ./cmd/kube-controller-manager k8s.io/component-base/logs/kube-log-runner; do \
 			name=$${program##*/}; \
-			GOOS=linux GOARCH=$$arch $(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' \
+			profile=$(PROFILE); [ $$name = kube-controller-manager ] || profile=off; \
+			GOOS=linux GOARCH=$$arch $(GO) build -pgo=$$profile -buildvcs=false -ldflags '$(LDFLAGS)' \
 				-o $(OUT)/image/$$arch/$${name/kube-log-runner/go-runner} $$program; \
 		done; \
 	done
@@ -200,6 +203,12 @@ bench: tools build ## the same work on the original and on ours, small sizes: _o
 bench-full: tools build ## the same with sizes that matter, three rounds; some hours
 	$(GO) build -o $(OUT)/bin/bench ./test/bench
 	$(OUT)/bin/bench -floor -rounds 3 -timeout 5h
+
+.PHONY: profile
+profile: tools build ## write the profile that make build uses, from the bench: some ten minutes
+	$(GO) build -o $(OUT)/bin/bench ./test/bench
+	$(OUT)/bin/bench -only jobs,rollout -limits off -profile 60 -timeout 1h -out $(OUT)/profile
+	$(GO) run ./hack/profile -out $(PROFILE) $(OUT)/profile/profiles/*-ours-cpu.pb.gz
 
 .PHONY: mutate
 mutate: ## change the code of pure packages and see whether their tests notice: _output/mutate; PACKAGES=pkg/workload/pods, AGAIN=1 tries what lived
