@@ -2,6 +2,7 @@ package bootstrapsigner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,19 +43,18 @@ func New(configMaps coreinformers.ConfigMapInformer, secrets coreinformers.Secre
 		Runner: runner.Options[types.NamespacedName]{Name: "bootstrap-signer-controller", Queue: "bootstrap_signer_queue"},
 		Hand:   hand, Caches: reconcile.Caches{corev1.Resource("configmaps"): c.configMaps},
 	}, c.observe, plan)
-	err := runner.Watch(c.Runner, configMaps.Informer(), func(change runner.Change[corev1.ConfigMap], wake runner.Wake[types.NamespacedName]) {
-		if info := change.New; info != nil && info.Namespace == clusterInfo.Namespace && info.Name == clusterInfo.Name {
-			wake.Add(clusterInfo)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c, runner.Watch(c.Runner, secrets.Informer(), func(change runner.Change[corev1.Secret], wake runner.Wake[types.NamespacedName]) {
-		if bootstraptokens.Is(change.Now()) {
-			wake.Add(clusterInfo)
-		}
-	})
+	return c, errors.Join(
+		runner.Watch(c.Runner, configMaps.Informer(), func(change runner.Change[corev1.ConfigMap], wake runner.Wake[types.NamespacedName]) {
+			if info := change.New; info != nil && info.Namespace == clusterInfo.Namespace && info.Name == clusterInfo.Name {
+				wake.Add(clusterInfo)
+			}
+		}),
+		runner.Watch(c.Runner, secrets.Informer(), func(change runner.Change[corev1.Secret], wake runner.Wake[types.NamespacedName]) {
+			if bootstraptokens.Is(change.Now()) {
+				wake.Add(clusterInfo)
+			}
+		}),
+	)
 }
 
 func (c *Controller) observe(_ context.Context, key types.NamespacedName) (observed, error) {

@@ -2,6 +2,7 @@ package persistentvolumeclaimprotection
 
 import (
 	"context"
+	"errors"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,15 +52,14 @@ func New(claims coreinformers.PersistentVolumeClaimInformer, pods coreinformers.
 		Runner: runner.Options[key]{Name: "persistentvolumeclaim-protection-controller", Queue: "pvcprotection"},
 		Hand:   hand, Caches: reconcile.Caches{corev1.Resource("persistentvolumeclaims"): c.claims}, Note: c.note,
 	}, c.observe, plan)
-	err := runner.Watch(c.Runner, claims.Informer(), func(change runner.Change[corev1.PersistentVolumeClaim], wake runner.Wake[key]) {
-		if change.New != nil && c.concerns(change.New) {
-			wake.Add(client.ObjectKeyFromObject(change.New))
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c, runner.Watch(c.Runner, pods.Informer(), c.podChanged)
+	return c, errors.Join(
+		runner.Watch(c.Runner, claims.Informer(), func(change runner.Change[corev1.PersistentVolumeClaim], wake runner.Wake[key]) {
+			if change.New != nil && c.concerns(change.New) {
+				wake.Add(client.ObjectKeyFromObject(change.New))
+			}
+		}),
+		runner.Watch(c.Runner, pods.Informer(), c.podChanged),
+	)
 }
 
 // concerns reports whether there may be something to do about a claim.

@@ -1,6 +1,8 @@
 package persistentvolumeexpander
 
 import (
+	"errors"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -31,20 +33,19 @@ func New(claims coreinformers.PersistentVolumeClaimInformer, volumes coreinforme
 			corev1.Resource("persistentvolumeclaims"): c.claims, corev1.Resource("persistentvolumes"): c.volumes,
 		},
 	}, c.observe, plan)
-	err := runner.Watch(c.Runner, claims.Informer(), func(change runner.Change[corev1.PersistentVolumeClaim], wake runner.Wake[key]) {
-		if claim := change.New; claim != nil && (change.Old == nil || grew(change.Old, claim)) && bound(claim) {
-			wake.Add(client.ObjectKeyFromObject(claim))
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	// A claim whose volume was not there, or was another claim's, waits for that to change.
-	return c, runner.Watch(c.Runner, volumes.Informer(), func(change runner.Change[corev1.PersistentVolume], wake runner.Wake[key]) {
-		if ref := claimOf(change.New); ref != nil && !change.Initial && (claimOf(change.Old) == nil || claimOf(change.Old).UID != ref.UID) {
-			wake.Add(key{Namespace: ref.Namespace, Name: ref.Name})
-		}
-	})
+	return c, errors.Join(
+		runner.Watch(c.Runner, claims.Informer(), func(change runner.Change[corev1.PersistentVolumeClaim], wake runner.Wake[key]) {
+			if claim := change.New; claim != nil && (change.Old == nil || grew(change.Old, claim)) && bound(claim) {
+				wake.Add(client.ObjectKeyFromObject(claim))
+			}
+		}),
+		// A claim whose volume was not there, or was another claim's, waits for that to change.
+		runner.Watch(c.Runner, volumes.Informer(), func(change runner.Change[corev1.PersistentVolume], wake runner.Wake[key]) {
+			if ref := claimOf(change.New); ref != nil && !change.Initial && (claimOf(change.Old) == nil || claimOf(change.Old).UID != ref.UID) {
+				wake.Add(key{Namespace: ref.Namespace, Name: ref.Name})
+			}
+		}),
+	)
 }
 
 func claimOf(volume *corev1.PersistentVolume) *corev1.ObjectReference {

@@ -2,6 +2,7 @@ package podgroupprotection
 
 import (
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
@@ -45,22 +46,21 @@ func New(groups schedulinginformers.PodGroupInformer, pods coreinformers.PodInfo
 		Runner: runner.Options[key]{Name: "podgroup-protection-controller", Queue: "podgroupprotection"},
 		Hand:   hand, Caches: reconcile.Caches{schedulingv1alpha2.Resource("podgroups"): c.groups},
 	}, c.observe, plan)
-	err := runner.Watch(c.Runner, groups.Informer(), func(change runner.Change[schedulingv1alpha2.PodGroup], wake runner.Wake[key]) {
-		if group := change.New; group != nil && group.DeletionTimestamp != nil {
-			wake.Add(client.ObjectKeyFromObject(group))
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c, runner.Watch(c.Runner, pods.Informer(), func(change runner.Change[corev1.Pod], wake runner.Wake[key]) {
-		if !waking(change.Old, change.New) {
-			return
-		}
-		if group, ok := groupOf(change.Old); ok {
-			wake.Add(group)
-		}
-	})
+	return c, errors.Join(
+		runner.Watch(c.Runner, groups.Informer(), func(change runner.Change[schedulingv1alpha2.PodGroup], wake runner.Wake[key]) {
+			if group := change.New; group != nil && group.DeletionTimestamp != nil {
+				wake.Add(client.ObjectKeyFromObject(group))
+			}
+		}),
+		runner.Watch(c.Runner, pods.Informer(), func(change runner.Change[corev1.Pod], wake runner.Wake[key]) {
+			if !waking(change.Old, change.New) {
+				return
+			}
+			if group, ok := groupOf(change.Old); ok {
+				wake.Add(group)
+			}
+		}),
+	)
 }
 
 func (c *Controller) observe(_ context.Context, k key) (observed, error) {

@@ -33,21 +33,20 @@ func New(namespaces coreinformers.NamespaceInformer, configMaps coreinformers.Co
 		Runner: runner.Options[string]{Name: "root-ca-certificate-publisher-controller", Queue: "root_ca_cert_publisher", Namespace: func(key string) string { return key }},
 		Hand:   hand, Caches: reconcile.Caches{corev1.Resource("configmaps"): c.configMaps}, OnDone: syncs.Observe,
 	}, c.observe, plan)
-	err := runner.Watch(c.Runner, namespaces.Informer(), func(change runner.Change[corev1.Namespace], wake runner.Wake[string]) {
-		// One that ends is repaired when its config map changes or a new CA is published.
-		if change.New != nil && (change.Old == nil || change.New.Status.Phase == corev1.NamespaceActive) {
-			wake.Add(change.New.Name)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c, runner.Watch(c.Runner, configMaps.Informer(), func(change runner.Change[corev1.ConfigMap], wake runner.Wake[string]) {
-		// A new one was either published here or found by the first list, where its namespace is a key already.
-		if change.Old != nil && change.Old.Name == ConfigMapName {
-			wake.Add(change.Old.Namespace)
-		}
-	})
+	return c, errors.Join(
+		runner.Watch(c.Runner, namespaces.Informer(), func(change runner.Change[corev1.Namespace], wake runner.Wake[string]) {
+			// One that ends is repaired when its config map changes or a new CA is published.
+			if change.New != nil && (change.Old == nil || change.New.Status.Phase == corev1.NamespaceActive) {
+				wake.Add(change.New.Name)
+			}
+		}),
+		runner.Watch(c.Runner, configMaps.Informer(), func(change runner.Change[corev1.ConfigMap], wake runner.Wake[string]) {
+			// A new one was either published here or found by the first list, where its namespace is a key already.
+			if change.Old != nil && change.Old.Name == ConfigMapName {
+				wake.Add(change.Old.Namespace)
+			}
+		}),
+	)
 }
 
 func (c *Controller) observe(_ context.Context, key string) (observed, error) {

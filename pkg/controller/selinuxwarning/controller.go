@@ -1,6 +1,8 @@
 package selinuxwarning
 
 import (
+	"errors"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -67,35 +69,31 @@ func (c *Controller) note(pod key, now noted) {
 }
 
 func (c *Controller) watch(in Caches) error {
-	if err := runner.Watch(c.Runner, in.Pods.Informer(), func(change runner.Change[corev1.Pod], wake runner.Wake[key]) {
-		if wakes(change) {
-			wake.Add(client.ObjectKeyFromObject(change.Now()))
-		}
-	}); err != nil {
-		return err
-	}
-	if err := runner.Watch(c.Runner, in.Claims.Informer(), func(change runner.Change[corev1.PersistentVolumeClaim], wake runner.Wake[key]) {
-		if newlyBound(change) {
-			c.wakeUsers(client.ObjectKeyFromObject(change.New), wake)
-		}
-	}); err != nil {
-		return err
-	}
-	if err := runner.Watch(c.Runner, in.Volumes.Informer(), func(change runner.Change[corev1.PersistentVolume], wake runner.Wake[key]) {
-		if ref := newlyClaimed(change); ref != nil {
-			c.wakeUsers(key{Namespace: ref.Namespace, Name: ref.Name}, wake)
-		}
-	}); err != nil {
-		return err
-	}
-	return runner.Watch(c.Runner, in.Drivers.Informer(), func(change runner.Change[storagev1.CSIDriver], wake runner.Wake[key]) {
-		if mountsWithLabels(change.Old) == mountsWithLabels(change.New) {
-			return
-		}
-		for _, pod := range c.book.with(change.Now().Name) {
-			wake.Add(pod)
-		}
-	})
+	return errors.Join(
+		runner.Watch(c.Runner, in.Pods.Informer(), func(change runner.Change[corev1.Pod], wake runner.Wake[key]) {
+			if wakes(change) {
+				wake.Add(client.ObjectKeyFromObject(change.Now()))
+			}
+		}),
+		runner.Watch(c.Runner, in.Claims.Informer(), func(change runner.Change[corev1.PersistentVolumeClaim], wake runner.Wake[key]) {
+			if newlyBound(change) {
+				c.wakeUsers(client.ObjectKeyFromObject(change.New), wake)
+			}
+		}),
+		runner.Watch(c.Runner, in.Volumes.Informer(), func(change runner.Change[corev1.PersistentVolume], wake runner.Wake[key]) {
+			if ref := newlyClaimed(change); ref != nil {
+				c.wakeUsers(key{Namespace: ref.Namespace, Name: ref.Name}, wake)
+			}
+		}),
+		runner.Watch(c.Runner, in.Drivers.Informer(), func(change runner.Change[storagev1.CSIDriver], wake runner.Wake[key]) {
+			if mountsWithLabels(change.Old) == mountsWithLabels(change.New) {
+				return
+			}
+			for _, pod := range c.book.with(change.Now().Name) {
+				wake.Add(pod)
+			}
+		}),
+	)
 }
 
 // wakeUsers wakes the pods that use a claim.

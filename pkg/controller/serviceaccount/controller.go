@@ -2,6 +2,7 @@ package serviceaccount
 
 import (
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -24,19 +25,18 @@ func New(namespaces coreinformers.NamespaceInformer, accounts coreinformers.Serv
 		Runner: runner.Options[string]{Name: "serviceaccount-controller", Queue: "serviceaccount", Namespace: func(key string) string { return key }},
 		Hand:   hand, Caches: reconcile.Caches{corev1.Resource("serviceaccounts"): c.accounts},
 	}, c.observe, plan)
-	err := runner.Watch(c.Runner, namespaces.Informer(), func(change runner.Change[corev1.Namespace], wake runner.Wake[string]) {
-		if change.New != nil {
-			wake.Add(change.New.Name)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c, runner.Watch(c.Runner, accounts.Informer(), func(change runner.Change[corev1.ServiceAccount], wake runner.Wake[string]) {
-		if change.New == nil && change.Old.Name == defaultName {
-			wake.Add(change.Old.Namespace)
-		}
-	})
+	return c, errors.Join(
+		runner.Watch(c.Runner, namespaces.Informer(), func(change runner.Change[corev1.Namespace], wake runner.Wake[string]) {
+			if change.New != nil {
+				wake.Add(change.New.Name)
+			}
+		}),
+		runner.Watch(c.Runner, accounts.Informer(), func(change runner.Change[corev1.ServiceAccount], wake runner.Wake[string]) {
+			if change.New == nil && change.Old.Name == defaultName {
+				wake.Add(change.Old.Namespace)
+			}
+		}),
+	)
 }
 
 func (c *Controller) observe(_ context.Context, key string) (observed, error) {

@@ -2,6 +2,7 @@ package serviceaccounttoken
 
 import (
 	"crypto"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,14 +98,11 @@ func New(accounts coreinformers.ServiceAccountInformer, secrets coreinformers.Se
 		Runner: runner.Options[secretKey]{Name: name + "/secrets", Queue: queue, Workers: o.Workers, MaxRetries: maxRetries, Synced: ready},
 		Hand:   hand, Name: name, Caches: written,
 	}, c.observeSecret, planSecret)
-	if err := runner.Watch(c.byAccount.Runner, accounts.Informer(), wakeAccount); err != nil {
-		return nil, err
-	}
-	if err := runner.Watch(c.bySecret.Runner, secrets.Informer(), wakeSecret); err != nil {
-		return nil, err
-	}
 	c.Group = runner.NewGroup(name, c.byAccount, c.bySecret)
-	return c, nil
+	return c, errors.Join(
+		runner.Watch(c.byAccount.Runner, accounts.Informer(), wakeAccount),
+		runner.Watch(c.bySecret.Runner, secrets.Informer(), wakeSecret),
+	)
 }
 
 func wakeAccount(change runner.Change[corev1.ServiceAccount], wake runner.Wake[accountKey]) {

@@ -1,6 +1,8 @@
 package storageversiongc
 
 import (
+	"errors"
+
 	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,17 +60,16 @@ func New(leases coordinationinformers.LeaseInformer, versions internalinformers.
 	c.byLease = reconcile.New(options("leases", "storage_version_garbage_collector_leases"), c.observeServer, plan)
 	c.byVersion = reconcile.New(options("storageversions", "storage_version_garbage_collector_storageversions"), c.observeVersion, plan)
 	c.Group = runner.NewGroup(name, c.byLease, c.byVersion)
-	err := runner.Watch(c.byLease.Runner, leases.Informer(), func(change runner.Change[coordinationv1.Lease], wake runner.Wake[string]) {
-		if change.New == nil {
-			wake.Add(change.Old.Name)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c, runner.Watch(c.byVersion.Runner, versions.Informer(), func(change runner.Change[storageVersion], wake runner.Wake[string]) {
-		if change.New != nil && len(change.New.Status.StorageVersions) > 0 {
-			wake.Add(change.New.Name)
-		}
-	})
+	return c, errors.Join(
+		runner.Watch(c.byLease.Runner, leases.Informer(), func(change runner.Change[coordinationv1.Lease], wake runner.Wake[string]) {
+			if change.New == nil {
+				wake.Add(change.Old.Name)
+			}
+		}),
+		runner.Watch(c.byVersion.Runner, versions.Informer(), func(change runner.Change[storageVersion], wake runner.Wake[string]) {
+			if change.New != nil && len(change.New.Status.StorageVersions) > 0 {
+				wake.Add(change.New.Name)
+			}
+		}),
+	)
 }

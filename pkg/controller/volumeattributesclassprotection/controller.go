@@ -2,6 +2,7 @@ package volumeattributesclassprotection
 
 import (
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -57,27 +58,23 @@ func New(in Informers, hand reconcile.Hand) (*Controller, error) {
 
 // watch wakes a class that is new or being deleted, and one that something names no longer.
 func (c *Controller) watch(in Informers) error {
-	err := runner.Watch(c.Runner, in.Classes.Informer(), func(change runner.Change[storagev1.VolumeAttributesClass], wake runner.Wake[string]) {
-		if change.New != nil && protection.Concerns(change.New, Finalizer) {
-			wake.Add(change.New.Name)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	err = runner.Watch(c.Runner, in.Claims.Informer(), func(change runner.Change[corev1.PersistentVolumeClaim], wake runner.Wake[string]) {
-		for _, class := range left(ofClaim(change.Old), ofClaim(change.New)) {
-			wake.Add(class)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return runner.Watch(c.Runner, in.Volumes.Informer(), func(change runner.Change[corev1.PersistentVolume], wake runner.Wake[string]) {
-		for _, class := range left(ofVolume(change.Old), ofVolume(change.New)) {
-			wake.Add(class)
-		}
-	})
+	return errors.Join(
+		runner.Watch(c.Runner, in.Classes.Informer(), func(change runner.Change[storagev1.VolumeAttributesClass], wake runner.Wake[string]) {
+			if change.New != nil && protection.Concerns(change.New, Finalizer) {
+				wake.Add(change.New.Name)
+			}
+		}),
+		runner.Watch(c.Runner, in.Claims.Informer(), func(change runner.Change[corev1.PersistentVolumeClaim], wake runner.Wake[string]) {
+			for _, class := range left(ofClaim(change.Old), ofClaim(change.New)) {
+				wake.Add(class)
+			}
+		}),
+		runner.Watch(c.Runner, in.Volumes.Informer(), func(change runner.Change[corev1.PersistentVolume], wake runner.Wake[string]) {
+			for _, class := range left(ofVolume(change.Old), ofVolume(change.New)) {
+				wake.Add(class)
+			}
+		}),
+	)
 }
 
 func (c *Controller) observe(_ context.Context, key string) (o observed, err error) {
