@@ -41,7 +41,6 @@ func newDeployment(_ context.Context, cc ControllerContext, hand reconcile.Hand)
 	apps := cc.Informers.Apps().V1()
 	return deployment.New(apps.Deployments(), apps.ReplicaSets(), cc.Informers.Core().V1().Pods(), hand, deployment.Options{
 		Workers:             int(cc.Config.DeploymentController.ConcurrentDeploymentSyncs),
-		Clock:               cc.Clock,
 		TerminatingReplicas: cc.Gates.Enabled(features.DeploymentReplicaSetTerminatingReplicas),
 	})
 }
@@ -49,7 +48,6 @@ func newDeployment(_ context.Context, cc ControllerContext, hand reconcile.Hand)
 func newReplicaSet(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
 	return replicaset.New(cc.Informers.Apps().V1().ReplicaSets(), cc.Informers.Core().V1().Pods(), hand, replicaset.Options{
 		Workers:             int(cc.Config.ReplicaSetController.ConcurrentRSSyncs),
-		Clock:               cc.Clock,
 		TerminatingReplicas: cc.Gates.Enabled(features.DeploymentReplicaSetTerminatingReplicas),
 		PodDeletionCost:     cc.Gates.Enabled(features.PodDeletionCost),
 		RejectedPodBackoff:  cc.process.RejectedPodBackoff,
@@ -62,7 +60,6 @@ func newStatefulSet(_ context.Context, cc ControllerContext, hand reconcile.Hand
 		Sets: apps.StatefulSets(), Revisions: apps.ControllerRevisions(), Pods: core.Pods(), Claims: core.PersistentVolumeClaims(),
 	}, hand, statefulset.Options{
 		Workers:            int(cc.Config.StatefulSetController.ConcurrentStatefulSetSyncs),
-		Clock:              cc.Clock,
 		SemanticRevisions:  cc.Gates.Enabled(features.StatefulSetSemanticRevisionComparison),
 		MaxUnavailable:     cc.Gates.Enabled(features.MaxUnavailableStatefulSet),
 		RejectedPodBackoff: cc.process.RejectedPodBackoff,

@@ -92,7 +92,6 @@ func newReplicationController(_ context.Context, cc ControllerContext, hand reco
 	core := cc.Informers.Core().V1()
 	return replicationcontroller.New(core.ReplicationControllers(), core.Pods(), hand, replicationcontroller.Options{
 		Workers:            int(cc.Config.ReplicationController.ConcurrentRCSyncs),
-		Clock:              cc.Clock,
 		PodDeletionCost:    cc.Gates.Enabled(features.PodDeletionCost),
 		RejectedPodBackoff: cc.process.RejectedPodBackoff,
 	})

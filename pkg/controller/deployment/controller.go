@@ -8,7 +8,6 @@ import (
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
@@ -34,8 +33,6 @@ var (
 type Options struct {
 	// Workers is how many Deployments are worked on at once.
 	Workers int
-	// Clock is the process's clock; the real one by default.
-	Clock clock.WithTicker
 	// TerminatingReplicas reports terminating pods in the status: the gate
 	// DeploymentReplicaSetTerminatingReplicas.
 	TerminatingReplicas bool
@@ -68,7 +65,7 @@ func New(deployments appsinformers.DeploymentInformer, sets appsinformers.Replic
 		deployments: deployments.Lister(), setLister: sets.Lister(),
 		sets: sets.Informer().GetIndexer(), pods: pods.Informer().GetIndexer(),
 		selectors: cache.NewSelectors(), terminating: o.TerminatingReplicas,
-		reports: pace.New[types.NamespacedName](o.Clock, pace.ReportShare, pace.LongestReport),
+		reports: pace.New[types.NamespacedName](hand.Clock, pace.ReportShare, pace.LongestReport),
 		writes: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{
 			deploymentResource: deployments.Informer().GetStore(),
 			replicaSetResource: sets.Informer().GetStore(),
@@ -76,7 +73,7 @@ func New(deployments appsinformers.DeploymentInformer, sets appsinformers.Replic
 	}
 	c.Controller = reconcile.New(reconcile.Options[types.NamespacedName]{
 		Runner: runner.Options[types.NamespacedName]{
-			Name: Name, Queue: queue, Workers: o.Workers, Clock: o.Clock, MaxRetries: maxRetries, Writes: c.writes, Object: reconcile.ObjectIn[types.NamespacedName](deployments.Informer().GetStore()),
+			Name: Name, Queue: queue, Workers: o.Workers, MaxRetries: maxRetries, Writes: c.writes, Object: reconcile.ObjectIn[types.NamespacedName](deployments.Informer().GetStore()),
 		},
 		Hand: hand, Reports: c.reports,
 	}, c.observe, plan)

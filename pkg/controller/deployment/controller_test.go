@@ -41,7 +41,7 @@ func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *ri
 	t.Helper()
 	r := fixture.New(client, noon)
 	c, err := New(r.In.Apps().V1().Deployments(), r.In.Apps().V1().ReplicaSets(), r.In.Core().V1().Pods(), r.Hand(),
-		Options{Workers: 1, Clock: r.Clock, TerminatingReplicas: true})
+		Options{Workers: 1, TerminatingReplicas: true})
 	if err != nil {
 		t.Fatal(err)
 	}

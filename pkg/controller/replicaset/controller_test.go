@@ -45,7 +45,9 @@ func world(t *testing.T, sets ...*appsv1.ReplicaSet) (*Controller, kind, *fake.C
 	client := fake.NewClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Apps().V1().ReplicaSets()
-	c, err := New(informer, factory.Core().V1().Pods(), fixture.Hand(client, record.NewFakeRecorder(100)), Options{Workers: 5, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), TerminatingReplicas: true})
+	hand := fixture.Hand(client, record.NewFakeRecorder(100))
+	hand.Clock = clocktesting.NewFakeClock(time.Unix(0, 0))
+	c, err := New(informer, factory.Core().V1().Pods(), hand, Options{Workers: 5, TerminatingReplicas: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,9 @@ func world(t *testing.T, all ...*corev1.ReplicationController) (*Controller, kin
 	client := fake.NewClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().ReplicationControllers()
-	c, err := New(informer, factory.Core().V1().Pods(), fixture.Hand(client, record.NewFakeRecorder(100)), Options{Workers: 5, Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
+	hand := fixture.Hand(client, record.NewFakeRecorder(100))
+	hand.Clock = clocktesting.NewFakeClock(time.Unix(0, 0))
+	c, err := New(informer, factory.Core().V1().Pods(), hand, Options{Workers: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/revisions"
@@ -41,8 +40,6 @@ type Caches struct {
 type Options struct {
 	// Workers is how many StatefulSets are worked on at once.
 	Workers int
-	// Clock is the process's clock; the real one by default.
-	Clock clock.WithTicker
 	// SemanticRevisions compares revisions by their meaning: the gate StatefulSetSemanticRevisionComparison.
 	SemanticRevisions bool
 	// MaxUnavailable heeds rollingUpdate.maxUnavailable: the gate MaxUnavailableStatefulSet.
@@ -77,7 +74,7 @@ func New(caches Caches, hand reconcile.Hand, o Options) (*Controller, error) {
 	}
 	c := &Controller{
 		o: o, sets: caches.Sets.Lister(), pods: pods.GetIndexer(), claims: claims.GetStore(), past: past.GetIndexer(), selectors: cache.NewSelectors(),
-		reports: pace.New[Key](o.Clock, pace.ReportShare, pace.LongestReport),
+		reports: pace.New[Key](hand.Clock, pace.ReportShare, pace.LongestReport),
 		writes: consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{
 			appsv1.Resource("statefulsets"): sets.GetStore(), revisions.Resource: past.GetStore(),
 			corev1.Resource("pods"): pods.GetStore(), corev1.Resource("persistentvolumeclaims"): claims.GetStore(),
@@ -85,8 +82,8 @@ func New(caches Caches, hand reconcile.Hand, o Options) (*Controller, error) {
 	}
 	c.Controller = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
-			Name: Name, Queue: queue, Workers: o.Workers, Clock: o.Clock, Writes: c.writes,
-			Pace: pace.New[Key](o.Clock, pace.LookShare, pace.LongestLook), Synced: []toolscache.InformerSynced{past.HasSynced}, Object: reconcile.ObjectIn[Key](sets.GetStore()),
+			Name: Name, Queue: queue, Workers: o.Workers, Writes: c.writes,
+			Pace: pace.New[Key](hand.Clock, pace.LookShare, pace.LongestLook), Synced: []toolscache.InformerSynced{past.HasSynced}, Object: reconcile.ObjectIn[Key](sets.GetStore()),
 		},
 		Hand: hand, Reports: c.reports,
 	}, c.observe, plan)

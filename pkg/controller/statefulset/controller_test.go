@@ -48,7 +48,7 @@ func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *ri
 	r := fixture.New(client, noon)
 	apps, core := r.In.Apps().V1(), r.In.Core().V1()
 	c, err := New(Caches{Sets: apps.StatefulSets(), Revisions: apps.ControllerRevisions(), Pods: core.Pods(), Claims: core.PersistentVolumeClaims()},
-		r.Hand(), Options{Workers: 1, Clock: r.Clock, SemanticRevisions: true})
+		r.Hand(), Options{Workers: 1, SemanticRevisions: true})
 	if err != nil {
 		t.Fatal(err)
 	}

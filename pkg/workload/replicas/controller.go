@@ -5,7 +5,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
@@ -20,8 +19,6 @@ type Options struct {
 	Name, Queue string
 	// Workers is how many sets are reconciled at once.
 	Workers int
-	// Clock is the process's clock; the real one by default.
-	Clock clock.WithTicker
 	// TerminatingReplicas reports pods that are on their way out.
 	TerminatingReplicas bool
 	// PodDeletionCost heeds the annotation controller.kubernetes.io/pod-deletion-cost.
@@ -47,16 +44,13 @@ type Engine struct {
 // kind with WatchSets.
 func New(kind Kind, sets toolscache.SharedIndexInformer, podInformer coreinformers.PodInformer, hand reconcile.Hand, o Options) (*Engine, error) {
 	registerMetrics()
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
 	informer := podInformer.Informer()
 	if err := cache.Ensure(informer, cache.ByController, cache.Orphans, cache.OrphansByLabel); err != nil {
 		return nil, err
 	}
 	e := &Engine{
 		o: o, kind: kind, sets: sets.GetStore(), pods: informer.GetIndexer(),
-		reports: pace.New[Key](o.Clock, pace.ReportShare, pace.LongestReport),
+		reports: pace.New[Key](hand.Clock, pace.ReportShare, pace.LongestReport),
 		writes: consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{
 			corev1.Resource("pods"): informer.GetStore(),
 			kind.Resource():         sets.GetStore(),
@@ -64,8 +58,8 @@ func New(kind Kind, sets toolscache.SharedIndexInformer, podInformer coreinforme
 	}
 	e.Controller = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
-			Name: o.Name, Queue: o.Queue, Workers: o.Workers, Clock: o.Clock, Writes: e.writes, OnHeld: onHeld(kind),
-			Pace: pace.New[Key](o.Clock, pace.LookShare, pace.LongestLook), Object: reconcile.ObjectIn[Key](e.sets),
+			Name: o.Name, Queue: o.Queue, Workers: o.Workers, Writes: e.writes, OnHeld: onHeld(kind),
+			Pace: pace.New[Key](hand.Clock, pace.LookShare, pace.LongestLook), Object: reconcile.ObjectIn[Key](e.sets),
 		},
 		Hand: hand, Reports: e.reports,
 	}, e.observe, plan)

@@ -99,8 +99,8 @@ func newBenchOf(t testing.TB, client *fake.Clientset, kind func(toolscache.Index
 	sets, podInformer := factory.Apps().V1().ReplicaSets().Informer(), factory.Core().V1().Pods()
 	b := &bench{clock: clocktesting.NewFakeClock(noon), sets: sets, pods: podInformer.Informer(), events: record.NewFakeRecorder(10000), caches: factory}
 	var err error
-	b.Engine, err = New(kind(sets.GetIndexer()), sets, podInformer, reconcile.Hand{Client: fixture.Client(client), Events: b.events},
-		Options{Name: "replicaset-controller", Clock: b.clock, TerminatingReplicas: true, PodDeletionCost: true})
+	b.Engine, err = New(kind(sets.GetIndexer()), sets, podInformer, reconcile.Hand{Client: fixture.Client(client), Events: b.events, Clock: b.clock},
+		Options{Name: "replicaset-controller", TerminatingReplicas: true, PodDeletionCost: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func (e *Engine) observe(_ context.Context, key Key) (Observed, error) {
 		}
 	}
 	if e.o.RejectedPodBackoff {
-		allowance := rejections.AllowanceFor(slices.Concat(owned, o.Claims.Adopt), set.Replicas, e.o.Clock.Now())
+		allowance := rejections.AllowanceFor(slices.Concat(owned, o.Claims.Adopt), set.Replicas, e.Clock().Now())
 		o.Allowance = &allowance
 	}
 	return o, nil
