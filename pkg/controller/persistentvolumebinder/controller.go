@@ -79,8 +79,7 @@ type Controller struct {
 	timers *timers
 	// loud are claims whose events are sent once more. own are the versions of claims that
 	// this controller wrote itself: they are no reason to send an event again.
-	loud set
-	own  sync.Map
+	loud, own sync.Map
 	// woken are the claims that a volume has just woken, and when: the next one wakes another.
 	// It belongs to the watch of volumes.
 	woken map[types.NamespacedName]time.Time
@@ -175,7 +174,7 @@ func (c *Controller) noteClaim(key types.NamespacedName, noted any) {
 	}
 	_, err := o.results.Failed()
 	if err != nil {
-		c.loud.add(key)
+		c.loud.Store(key, true)
 	}
 	if o.binding && (err != nil || o.unable) {
 		c.timers.bindFailed(key)
@@ -228,7 +227,7 @@ func (c *Controller) written(results act.Results) {
 // write.
 func (c *Controller) endClaim(key types.NamespacedName) {
 	if claim, err := reconcile.Cached[corev1.PersistentVolumeClaim](c.claimStore, key); err == nil && c.isOwn(claim) {
-		c.loud.take(key)
+		c.loud.Delete(key)
 	}
 	if name, was := c.borrowed.LoadAndDelete(key); was {
 		c.pool.giveBack(name.(string), borrower{claim: key})
@@ -242,27 +241,3 @@ func (c *Controller) isOwn(claim *corev1.PersistentVolumeClaim) bool {
 }
 
 func (c *Controller) endVolume(name string) { c.pool.giveBack(name, borrower{volume: name}) }
-
-// set is claims.
-type set struct {
-	mu   sync.Mutex
-	keys map[types.NamespacedName]bool
-}
-
-func (s *set) add(key types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.keys == nil {
-		s.keys = map[types.NamespacedName]bool{}
-	}
-	s.keys[key] = true
-}
-
-// take reports whether a claim is in the set, and takes it out.
-func (s *set) take(key types.NamespacedName) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	was := s.keys[key]
-	delete(s.keys, key)
-	return was
-}

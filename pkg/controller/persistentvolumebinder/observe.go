@@ -19,14 +19,14 @@ import (
 
 // observeClaim reads a claim, borrows its volume, and reads what else decides.
 func (c *Controller) observeClaim(ctx context.Context, key types.NamespacedName) (observedClaim, error) {
-	quiet := !c.loud.take(key)
+	_, loud := c.loud.LoadAndDelete(key)
 	claim, err := reconcile.Cached[corev1.PersistentVolumeClaim](c.claimStore, key)
 	if err != nil {
 		c.own.Delete(key) // what was noted after the claim had gone
 		c.timers.claimGone(key)
 		return observedClaim{}, err
 	}
-	o := observedClaim{claim: claim, provisions: c.provisions, plugins: c.plugins, quiet: quiet}
+	o := observedClaim{claim: claim, provisions: c.provisions, plugins: c.plugins, quiet: !loud}
 	switch {
 	case metav1.HasAnnotation(claim.ObjectMeta, volumehelpers.AnnBindCompleted):
 		err = c.boundVolume(ctx, &o)
@@ -36,7 +36,7 @@ func (c *Controller) observeClaim(ctx context.Context, key types.NamespacedName)
 		o.volume, o.busy = c.borrow(key, claim.Spec.VolumeName)
 	}
 	if !o.quiet && (o.busy || err != nil) {
-		c.loud.add(key)
+		c.loud.Store(key, true)
 	}
 	return o, err
 }

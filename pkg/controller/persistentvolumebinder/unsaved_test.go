@@ -36,7 +36,7 @@ func TestAProvisionerThatCannotBeWrittenIsToldAndPauses(t *testing.T) {
 	look := func(wait time.Duration, did, told string, failures float64) {
 		t.Helper()
 		rig.Clock.Step(wait)
-		c.loud.add(keyed("c"))
+		c.loud.Store(keyed("c"), true)
 		rig.Client.ClearActions()
 		if err := c.claims.Reconcile(t.Context(), keyed("c")).Err(); (err != nil) != strings.Contains(told, "Error saving") {
 			t.Errorf("ended with %v", err)

@@ -42,7 +42,7 @@ func pending(claim *corev1.PersistentVolumeClaim) bool {
 
 // wakeClaim has a claim looked at, and its events sent again.
 func (c *Controller) wakeClaim(key types.NamespacedName) {
-	c.loud.add(key)
+	c.loud.Store(key, true)
 	c.claims.Add(key)
 }
 
@@ -62,7 +62,7 @@ func (c *Controller) claimChanged(change runner.Change[corev1.PersistentVolumeCl
 }
 
 func (c *Controller) claimGone(claim *corev1.PersistentVolumeClaim) {
-	c.loud.take(keyOf(claim))
+	c.loud.Delete(keyOf(claim))
 	c.own.Delete(keyOf(claim))
 	c.timers.claimGone(keyOf(claim))
 	c.ledger.forget(claim.UID)
