@@ -79,9 +79,9 @@ func (b *builtIn) Of(pv *corev1.PersistentVolume) *Plugin {
 	return nil
 }
 
-func (b *builtIn) provision(_ context.Context, request Request) (*corev1.PersistentVolume, error) {
+func (b *builtIn) provision(_ context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 	began := b.o.Clock.Now()
-	directory, err := b.directory(request.Claim)
+	directory, err := b.directory(claim)
 	b.measure("volume_provision", began, err)
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func TestOperationsOfBackendsAreMeasured(t *testing.T) {
 	for status, fail := range map[string]error{"success": nil, "fail-unknown": errors.New("no")} {
 		plugin := BuiltIn(BuiltInOptions{Disk: &pretendDisk{fail: fail}}).Named("kubernetes.io/host-path")
 		made, deleted := counted("volume_provision", status), counted("volume_delete", status)
-		if _, err := plugin.Provision(t.Context(), Request{Claim: claim("data")}); !errors.Is(err, fail) {
+		if _, err := plugin.Provision(t.Context(), claim("data")); !errors.Is(err, fail) {
 			t.Errorf("provision: %v", err)
 		}
 		if err := plugin.Delete(t.Context(), volume("pv", hostPath("/tmp/a"))); !errors.Is(err, fail) {

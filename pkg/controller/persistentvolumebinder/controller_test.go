@@ -435,7 +435,7 @@ type failing struct {
 }
 
 func (p failing) Named(string) *Plugin {
-	return &Plugin{Name: "kubernetes.io/host-path", Disabled: p.disabled, Provision: func(context.Context, Request) (*corev1.PersistentVolume, error) {
+	return &Plugin{Name: "kubernetes.io/host-path", Disabled: p.disabled, Provision: func(context.Context, *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 		return nil, p.err
 	}}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 )
 
 // Plugins are the volume plugins that are built in, and can do more than mount.
@@ -23,21 +22,11 @@ type Plugin struct {
 	Disabled string
 	// Provision makes the backend of a volume for a claim, and returns what only the plugin
 	// knows of the volume: its source and annotations.
-	Provision func(context.Context, Request) (*corev1.PersistentVolume, error)
+	Provision func(context.Context, *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error)
 	// Delete deletes the backend of a volume. It may be called again for one that is gone.
 	Delete func(context.Context, *corev1.PersistentVolume) error
 	// Recycle empties a volume, and reports the events for it on the way.
 	Recycle func(ctx context.Context, pv *corev1.PersistentVolume, say func(eventType, message string)) error
-}
-
-// Request is what a volume is provisioned by.
-type Request struct {
-	// Name is the name that the volume gets.
-	Name  string
-	Claim *corev1.PersistentVolumeClaim
-	Class *storagev1.StorageClass
-	// Node is what the scheduler has chosen; nil if it has not.
-	Node *corev1.Node
 }
 
 // none are no plugins.

@@ -52,23 +52,23 @@ func (c *Controller) provisionVolume(ctx context.Context, op operation) error {
 		}
 		claim = annotated
 	}
-	request := Request{Name: "pvc-" + string(claim.UID), Claim: claim, Class: o.class}
-	switch err := c.live.Get(ctx, types.NamespacedName{Name: request.Name}, &corev1.PersistentVolume{}); {
+	name := "pvc-" + string(claim.UID)
+	switch err := c.live.Get(ctx, types.NamespacedName{Name: name}, &corev1.PersistentVolume{}); {
 	case err == nil:
 		return nil // an earlier try has made it
 	case !apierrors.IsNotFound(err):
 		countError(plugin.Name, provisions)
-		return fmt.Errorf("read volume %s live: %w", request.Name, err)
+		return fmt.Errorf("read volume %s live: %w", name, err)
 	}
 	if why := cannotProvision(o.class, plugin); why != "" {
 		return refuse(why)
 	}
 	if node, chosen := claim.Annotations[volumehelpers.AnnSelectedNode]; chosen {
-		if request.Node, err = c.nodes.Get(node); err != nil {
+		if _, err := c.nodes.Get(node); err != nil {
 			return refuse(fmt.Sprintf("Failed to get target node: %v", err))
 		}
 	}
-	made, err := plugin.Provision(ctx, request)
+	made, err := plugin.Provision(ctx, claim)
 	if err != nil {
 		c.forgetNode(ctx, op, claim)
 		return refuse(fmt.Sprintf("Failed to provision volume with StorageClass %q: %v", o.class.Name, err))

@@ -299,7 +299,7 @@ func (twoPlugins) Of(pv *corev1.PersistentVolume) *Plugin {
 	case pv.Spec.HostPath != nil:
 		return &Plugin{Name: "kubernetes.io/host-path", Recycle: recycle,
 			Delete: func(context.Context, *corev1.PersistentVolume) error { return nil },
-			Provision: func(context.Context, Request) (*corev1.PersistentVolume, error) {
+			Provision: func(context.Context, *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 				return &corev1.PersistentVolume{}, nil
 			}}
 	case pv.Spec.NFS != nil:
