@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"net/http"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -76,17 +75,21 @@ func NewControllerInitializers() map[string]InitFunc {
 }
 
 // start starts the controller, unless something that it needs is missing.
-func (c Controller) start(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+func (c Controller) start(ctx context.Context, cc ControllerContext) (Loop, error) {
 	if err := c.missing(cc); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	hand, err := cc.handFor(ctx, c)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	cc.row = c
 	loop, err := c.New(ctx, cc, hand)
-	return cc.run(ctx, loop, err)
+	if err != nil {
+		return nil, err
+	}
+	cc.Go(ctx, loop)
+	return loop, nil
 }
 
 // missing skips the controller, with the reason, when something that it needs is missing.

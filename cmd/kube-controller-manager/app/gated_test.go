@@ -89,11 +89,11 @@ func whyNot(t *testing.T, controller string, served map[string][]string, off fea
 	}
 	cc.process.Kubeconfig.CAData = []byte("a root CA")
 	cc.Gates, cc.name = allGates{cc.Gates, off}, controller
-	_, started, err := NewControllerInitializers()[controller](t.Context(), cc)
-	if err != nil || started {
-		return errorText(err)
+	loop, err := NewControllerInitializers()[controller](t.Context(), cc)
+	if err == nil && loop == nil {
+		return "not started"
 	}
-	return "not started"
+	return errorText(err)
 }
 
 func errorText(err error) string {

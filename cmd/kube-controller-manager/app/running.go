@@ -78,15 +78,6 @@ func (cc ControllerContext) Go(ctx context.Context, loop Loop) {
 	})
 }
 
-// run ends most InitFuncs: it runs the controller that was made, unless making it failed.
-func (cc ControllerContext) run(ctx context.Context, loop Loop, err error) (http.Handler, bool, error) {
-	if err != nil {
-		return nil, false, err
-	}
-	cc.Go(ctx, loop)
-	return loop, true, nil
-}
-
 // background runs what belongs to the term and to no controller.
 func (cc ControllerContext) background(ctx context.Context, work func(context.Context)) {
 	name := cc.name

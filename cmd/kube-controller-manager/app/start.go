@@ -19,12 +19,10 @@ import (
 // startJitter spreads the starts of controllers by up to the start interval.
 const startJitter = 1.0
 
-// InitFunc makes a controller and starts it with ControllerContext.Go. The
-// handler, if any, is served at /debug/controllers/<name>. A controller that
-// cannot run here, because an API or a flag is missing, is not started: then
-// started is false and err is nil, or says why with skip. Any other error ends
-// the process.
-type InitFunc func(ctx context.Context, cc ControllerContext) (debugHandler http.Handler, started bool, err error)
+// InitFunc makes a controller and starts it with ControllerContext.Go. The loop is
+// served at /debug/controllers/<name>. For a controller that cannot run here, because
+// an API or a flag is missing, the error is one of skip. Any other ends the process.
+type InitFunc func(ctx context.Context, cc ControllerContext) (Loop, error)
 
 // skipped is the error of an InitFunc that has a reason not to start.
 type skipped struct{ why string }
@@ -72,7 +70,7 @@ func (cc ControllerContext) start(ctx context.Context, name string, init InitFun
 	}
 	cc.name = name
 	logger.V(1).Info("Starting controller", "controller", name)
-	handler, started, err := init(klog.NewContext(ctx, logger.WithValues("controller", name)), cc)
+	loop, err := init(klog.NewContext(ctx, logger.WithValues("controller", name)), cc)
 	var skipped skipped
 	switch {
 	case errors.As(err, &skipped):
@@ -82,12 +80,8 @@ func (cc ControllerContext) start(ctx context.Context, name string, init InitFun
 	case err != nil:
 		logger.Error(err, "Controller cannot start", "controller", name)
 		return fmt.Errorf("start %s: %w", name, err)
-	case !started:
-		logger.Info("Skipping controller", "controller", name)
-		cc.Debug().Set(name, debug.Skipped, "an API or a flag that it needs is missing")
-		return nil
 	}
-	cc.show(ctx, handler)
+	cc.show(ctx, loop)
 	logger.Info("Started controller", "controller", name)
 	return nil
 }
@@ -116,9 +110,7 @@ func (cc ControllerContext) show(ctx context.Context, handler http.Handler) {
 	cc.process.live.add(healthOf(cc.name, loops))
 	cc.process.ready.add(readinessOf(ctx, cc.name, loops))
 	cc.Debug().Set(cc.name, debug.Started, "")
-	if handler != nil {
-		cc.Debug().Handle(cc.name, handler)
-	}
+	cc.Debug().Handle(cc.name, handler)
 }
 
 // What controllers wait for.

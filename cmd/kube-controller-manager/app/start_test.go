@@ -25,18 +25,18 @@ import (
 type starts []string
 
 func (s *starts) ok(name string) InitFunc {
-	return func(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	return func(ctx context.Context, cc ControllerContext) (Loop, error) {
 		*s = append(*s, name)
 		loop := &pretendLoop{name: name, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, name) })}
 		cc.Go(ctx, loop)
-		return loop, true, nil
+		return loop, nil
 	}
 }
 
-func (s *starts) returns(name string, started bool, err error) InitFunc {
-	return func(context.Context, ControllerContext) (http.Handler, bool, error) {
+func (s *starts) fails(name string, err error) InitFunc {
+	return func(context.Context, ControllerContext) (Loop, error) {
 		*s = append(*s, name)
-		return nil, started, err
+		return nil, err
 	}
 }
 
@@ -88,21 +88,21 @@ func TestStartControllers(t *testing.T) {
 			flag: []string{"*"},
 			rows: func(s *starts) map[string]InitFunc {
 				return map[string]InitFunc{
-					names.CronJobController: s.returns("cronjob", false, skip("no --%s", "flag")),
-					names.JobController:     s.returns("job", false, nil), names.TTLController: s.ok("ttl"),
+					names.CronJobController: s.fails("cronjob", skip("no --%s", "flag")),
+					names.JobController:     s.fails("job", skip("no API")), names.TTLController: s.ok("ttl"),
 				}
 			},
 			want: []string{"cronjob", "job", "ttl"},
 			states: map[string]debug.Controller{
 				names.CronJobController: {State: debug.Skipped, Why: "no --flag"},
-				names.JobController:     {State: debug.Skipped, Why: "an API or a flag that it needs is missing"},
+				names.JobController:     {State: debug.Skipped, Why: "no API"},
 				names.TTLController:     {State: debug.Started},
 			},
 		},
 		"an error ends the start": {
 			flag: []string{"*"},
 			rows: func(s *starts) map[string]InitFunc {
-				return map[string]InitFunc{names.CronJobController: s.returns("cronjob", false, broken), names.JobController: s.ok("job")}
+				return map[string]InitFunc{names.CronJobController: s.fails("cronjob", broken), names.JobController: s.ok("job")}
 			},
 			want: []string{"cronjob"}, err: broken,
 		},
@@ -140,7 +140,7 @@ func TestStartControllersStopsBetweenTwoStarts(t *testing.T) {
 	var got starts
 	cc := testContext(t, "*")
 	ctx, stop := context.WithCancel(t.Context())
-	stopping := func(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	stopping := func(ctx context.Context, cc ControllerContext) (Loop, error) {
 		stop()
 		return got.ok("cronjob")(ctx, cc)
 	}
@@ -161,7 +161,7 @@ func TestAllControllersWaitForTheStartIntervalAtOnce(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var running atomic.Int32
-	waits := func(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	waits := func(ctx context.Context, cc ControllerContext) (Loop, error) {
 		cc.Go(ctx, &startedLoop{&pretendLoop{name: cc.name}, &running})
 		return got.ok(cc.name)(ctx, cc)
 	}
@@ -195,10 +195,10 @@ func TestAStartedControllerHasChecksAndADebugHandler(t *testing.T) {
 	cc := testContext(t, "*")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	loop := &pretendLoop{name: names.JobController}
-	start := func(ctx context.Context, cc ControllerContext) (http.Handler, bool, error) {
+	loop := &pretendLoop{name: names.JobController, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "jobs") })}
+	start := func(ctx context.Context, cc ControllerContext) (Loop, error) {
 		cc.Go(ctx, loop)
-		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "jobs") }), true, nil
+		return loop, nil
 	}
 	if err := StartControllers(ctx, cc, nil, map[string]InitFunc{names.JobController: start}); err != nil {
 		t.Fatal(err)
