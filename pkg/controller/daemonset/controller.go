@@ -2,6 +2,7 @@ package daemonset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -83,14 +84,10 @@ type Controller struct {
 func New(sets appsinformers.DaemonSetInformer, history appsinformers.ControllerRevisionInformer, pods coreinformers.PodInformer, nodes coreinformers.NodeInformer,
 	hand reconcile.Hand, o Options) (*Controller, error) {
 	registerMetrics()
-	for informer, indexes := range map[toolscache.SharedIndexInformer][]cache.Index{
-		sets.Informer():    {cache.BySelector},
-		history.Informer(): revisions.Indexes(),
-		pods.Informer():    {cache.ByController, cache.Orphans, cache.OrphansByLabel, byNode},
-	} {
-		if err := cache.Ensure(informer, indexes...); err != nil {
-			return nil, err
-		}
+	err := errors.Join(cache.Ensure(sets.Informer(), cache.BySelector), cache.Ensure(history.Informer(), revisions.Indexes()...),
+		cache.Ensure(pods.Informer(), cache.ByController, cache.Orphans, cache.OrphansByLabel, byNode))
+	if err != nil {
+		return nil, err
 	}
 	c := &Controller{
 		sets: sets.Lister(), setIndex: sets.Informer().GetIndexer(), revisions: history.Informer().GetIndexer(),

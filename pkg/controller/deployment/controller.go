@@ -1,6 +1,8 @@
 package deployment
 
 import (
+	"errors"
+
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,10 +57,7 @@ type Controller struct {
 // New returns the controller, which is not running yet.
 func New(deployments appsinformers.DeploymentInformer, sets appsinformers.ReplicaSetInformer, pods coreinformers.PodInformer,
 	hand reconcile.Hand, o Options) (*Controller, error) {
-	if err := cache.Ensure(sets.Informer(), cache.ByController, cache.Orphans); err != nil {
-		return nil, err
-	}
-	if err := cache.Ensure(pods.Informer(), cache.ByController); err != nil {
+	if err := errors.Join(cache.Ensure(sets.Informer(), cache.ByController, cache.Orphans), cache.Ensure(pods.Informer(), cache.ByController)); err != nil {
 		return nil, err
 	}
 	c := &Controller{

@@ -18,13 +18,9 @@ import (
 type wake = runner.Wake[types.NamespacedName]
 
 func (c *Controller) watch(serviceInformer, podInformer, endpointsInformer toolscache.SharedIndexInformer) error {
-	if err := cache.Ensure(serviceInformer, services.BySelector); err != nil {
-		return err
-	}
-	if err := cache.Ensure(podInformer, cache.ByLabel); err != nil {
-		return err
-	}
 	return errors.Join(
+		cache.Ensure(serviceInformer, services.BySelector),
+		cache.Ensure(podInformer, cache.ByLabel),
 		runner.Watch(c.Runner, serviceInformer, c.onService),
 		runner.Watch(c.Runner, podInformer, c.onPod),
 		runner.Watch(c.Runner, endpointsInformer, c.onEndpoints),

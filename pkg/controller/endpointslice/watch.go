@@ -22,19 +22,10 @@ const sliceDelay = time.Second
 type wake = runner.Wake[types.NamespacedName]
 
 func (c *Controller) watch(serviceInformer, podInformer, nodeInformer, sliceInformer toolscache.SharedIndexInformer) error {
-	for _, needed := range []struct {
-		informer toolscache.SharedIndexInformer
-		index    cache.Index
-	}{
-		{serviceInformer, services.BySelector},
-		{podInformer, cache.ByLabel},
-		{sliceInformer, cache.ByLabel},
-	} {
-		if err := cache.Ensure(needed.informer, needed.index); err != nil {
-			return err
-		}
-	}
 	return errors.Join(
+		cache.Ensure(serviceInformer, services.BySelector),
+		cache.Ensure(podInformer, cache.ByLabel),
+		cache.Ensure(sliceInformer, cache.ByLabel),
 		runner.Watch(c.Runner, serviceInformer, c.onService),
 		runner.Watch(c.Runner, podInformer, c.onPod),
 		runner.Watch(c.Runner, nodeInformer, c.onNode),

@@ -75,10 +75,7 @@ type Controller struct {
 // New returns the controller, which is not running yet.
 func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer, hand reconcile.Hand, o Options) (*Controller, error) {
 	registerMetrics()
-	if err := cache.Ensure(jobs.Informer(), cache.BySelector); err != nil {
-		return nil, err
-	}
-	if err := cache.Ensure(pods.Informer(), cache.ByController, cache.Orphans, cache.OrphansByLabel); err != nil {
+	if err := errors.Join(cache.Ensure(jobs.Informer(), cache.BySelector), cache.Ensure(pods.Informer(), cache.ByController, cache.Orphans, cache.OrphansByLabel)); err != nil {
 		return nil, err
 	}
 	c := &Controller{

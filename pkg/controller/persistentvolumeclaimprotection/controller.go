@@ -41,10 +41,7 @@ type Controller struct {
 // New returns the controller, which is not running yet. Unused: it keeps the condition
 // Unused too.
 func New(claims coreinformers.PersistentVolumeClaimInformer, pods coreinformers.PodInformer, hand reconcile.Hand, unused bool) (*Controller, error) {
-	if err := cache.Ensure(pods.Informer(), cache.PodsByClaim); err != nil {
-		return nil, err
-	}
-	if err := cache.Ensure(claims.Informer(), leaving); err != nil {
+	if err := errors.Join(cache.Ensure(pods.Informer(), cache.PodsByClaim), cache.Ensure(claims.Informer(), leaving)); err != nil {
 		return nil, err
 	}
 	c := &Controller{claims: claims.Informer().GetIndexer(), pods: pods.Informer().GetIndexer(), unused: unused, lists: map[string]*listing{}}

@@ -29,10 +29,7 @@ type Controller struct {
 
 // New returns the controller, which is not running yet.
 func New(cidrs networkinginformers.ServiceCIDRInformer, ips networkinginformers.IPAddressInformer, hand reconcile.Hand) (*Controller, error) {
-	if err := cache.Ensure(cidrs.Informer(), deleted); err != nil {
-		return nil, err
-	}
-	if err := cache.Ensure(ips.Informer(), handedOut); err != nil {
+	if err := errors.Join(cache.Ensure(cidrs.Informer(), deleted), cache.Ensure(ips.Informer(), handedOut)); err != nil {
 		return nil, err
 	}
 	c := &Controller{cidrs: cidrs.Informer().GetIndexer(), ips: ips.Informer().GetIndexer()}

@@ -1,6 +1,8 @@
 package statefulset
 
 import (
+	"errors"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -66,10 +68,7 @@ type Controller struct {
 func New(caches Caches, hand reconcile.Hand, o Options) (*Controller, error) {
 	registerMetrics(o.MaxUnavailable)
 	sets, pods, claims, past := caches.Sets.Informer(), caches.Pods.Informer(), caches.Claims.Informer(), caches.Revisions.Informer()
-	if err := cache.Ensure(pods, cache.ByController, cache.Orphans, cache.OrphansByLabel); err != nil {
-		return nil, err
-	}
-	if err := cache.Ensure(past, revisions.Indexes()...); err != nil {
+	if err := errors.Join(cache.Ensure(pods, cache.ByController, cache.Orphans, cache.OrphansByLabel), cache.Ensure(past, revisions.Indexes()...)); err != nil {
 		return nil, err
 	}
 	c := &Controller{
