@@ -3,8 +3,9 @@ package certificates
 import (
 	"time"
 
-	"golang.org/x/time/rate"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
 const (
@@ -14,14 +15,9 @@ const (
 	Workers = 5
 
 	firstRetry, longestRetry = 200 * time.Millisecond, 1000 * time.Second
-	retriesPerSecond         = 10
-	retryBurst               = 100
 )
 
 // Retries spaces the retries of requests, each for itself and all together.
 func Retries() workqueue.TypedRateLimiter[string] {
-	return workqueue.NewTypedMaxOfRateLimiter(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, longestRetry),
-		&workqueue.TypedBucketRateLimiter[string]{Limiter: rate.NewLimiter(retriesPerSecond, retryBurst)},
-	)
+	return runner.Retries[string](firstRetry, longestRetry)
 }

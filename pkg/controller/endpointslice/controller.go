@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,7 +17,6 @@ import (
 	discoveryinformers "k8s.io/client-go/informers/discovery/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	reconcilers "k8s.io/endpointslice"
 	"k8s.io/endpointslice/metrics"
 	"k8s.io/endpointslice/topologycache"
@@ -121,9 +119,7 @@ func New(
 		Decisions:  func(key types.NamespacedName) any { return c.actor.Decisions(key) },
 		OnHeld:     func([]consistency.Behind) { metrics.EndpointSliceSyncs.WithLabelValues("stale").Inc() },
 		// A sync may write many slices, so retries start later than elsewhere.
-		RateLimiter: workqueue.NewTypedMaxOfRateLimiter(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstBackoff, lastBackoff),
-			&workqueue.TypedBucketRateLimiter[types.NamespacedName]{Limiter: rate.NewLimiter(10, 100)}),
+		RateLimiter: runner.Retries[types.NamespacedName](firstBackoff, lastBackoff),
 	}, c.sync)
 	return c, c.watch(serviceInformer.Informer(), podInformer.Informer(), nodeInformer.Informer(), sliceInformer.Informer())
 }

@@ -6,13 +6,11 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	discoveryinformers "k8s.io/client-go/informers/discovery/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	endpointsliceutil "k8s.io/endpointslice/util"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
@@ -74,9 +72,7 @@ func New(
 		Runner: runner.Options[types.NamespacedName]{
 			Name: "endpointslice-mirroring-controller", Queue: "endpoint_slice_mirroring", Workers: o.Workers, MaxRetries: maxRetries,
 			// A reconcile may write many slices, so retries start later than elsewhere.
-			RateLimiter: workqueue.NewTypedMaxOfRateLimiter(
-				workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstBackoff, lastBackoff),
-				&workqueue.TypedBucketRateLimiter[types.NamespacedName]{Limiter: rate.NewLimiter(10, 100)}),
+			RateLimiter: runner.Retries[types.NamespacedName](firstBackoff, lastBackoff),
 		},
 		Hand: hand, Caches: reconcile.Caches{discoveryv1.Resource("endpointslices"): c.slices},
 		Note:   c.note,

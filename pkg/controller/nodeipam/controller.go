@@ -5,12 +5,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
@@ -24,9 +22,6 @@ const (
 	// status, every five minutes at least, is when the original tries again.
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 5 * time.Minute
-	// retriesPerSecond and retryBurst bound the retries of all nodes, as client-go does.
-	retriesPerSecond = 10
-	retryBurst       = 100
 )
 
 // Controller gives nodes their CIDRs; its keys are their names.
@@ -51,7 +46,7 @@ func New(nodes coreinformers.NodeInformer, hand reconcile.Hand, o Options) (*Con
 	register()
 	c := &Controller{nodes: nodes.Informer().GetStore(), live: hand.Reader(), book: newBook(o)}
 	c.Controller = reconcile.New(reconcile.Options[string]{
-		Runner: runner.Options[string]{Name: "node-ipam-controller", Queue: "cidrallocator_node", Workers: workers, RateLimiter: retries()},
+		Runner: runner.Options[string]{Name: "node-ipam-controller", Queue: "cidrallocator_node", Workers: workers, RateLimiter: runner.Retries[string](firstRetry, lastRetry)},
 		Hand:   hand, Caches: reconcile.Caches{corev1.Resource("nodes"): c.nodes},
 		Note: func(_ string, of any) { c.doubts.Store(types.UID(of.(doubt)), true) },
 	}, c.observe, plan)
@@ -60,13 +55,6 @@ func New(nodes coreinformers.NodeInformer, hand reconcile.Hand, o Options) (*Con
 			wake.Add(change.Now().Name)
 		}
 	})
-}
-
-func retries() workqueue.TypedRateLimiter[string] {
-	return workqueue.NewTypedMaxOfRateLimiter(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
-		&workqueue.TypedBucketRateLimiter[string]{Limiter: rate.NewLimiter(retriesPerSecond, retryBurst)},
-	)
 }
 
 // wakes reports whether a node is new or gone, or has other CIDRs than before.

@@ -200,7 +200,7 @@ func TestABlockThatAnotherNodeGotMeanwhile(t *testing.T) {
 }
 
 func TestRetriesComeEveryFiveMinutesAtLeast(t *testing.T) {
-	pauses := retries()
+	pauses := runner.Retries[string](firstRetry, lastRetry)
 	if got := pauses.When("a"); got != 5*time.Millisecond {
 		t.Errorf("the first after %s", got)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -67,6 +68,15 @@ type Options[K comparable] struct {
 	StuckAfter time.Duration
 	// Drain is how long work in flight may go on after stop before its context is cancelled; 10 s by default.
 	Drain time.Duration
+}
+
+// Retries spaces the retries of each key by a wait that doubles from first to longest, and
+// those of all keys as client-go's default controller limiter does: 10 a second after 100.
+func Retries[K comparable](first, longest time.Duration) workqueue.TypedRateLimiter[K] {
+	return workqueue.NewTypedMaxOfRateLimiter(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[K](first, longest),
+		&workqueue.TypedBucketRateLimiter[K]{Limiter: rate.NewLimiter(10, 100)},
+	)
 }
 
 // EventRecorder is the part of a record.EventRecorder that a runner needs.
