@@ -146,9 +146,7 @@ func New[K comparable, S any](o Options[K], observe func(context.Context, K) (S,
 	}
 	actor := NewActor(o)
 	o.Runner.Decisions = func(key K) any { return actor.Decisions(key) }
-	if o.Runner.Events == nil {
-		o.Runner.Events = o.Events
-	}
+	o.Runner.Events = o.Events
 	c := &Controller[K]{writes: o.Runner.Writes, take: actor.Take}
 	c.reconcile = func(ctx context.Context, key K) runner.Result {
 		began := c.Clock().Now()

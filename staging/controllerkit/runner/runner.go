@@ -21,7 +21,8 @@ import (
 
 const (
 	defaultStuckAfter = 5 * time.Minute
-	defaultDrain      = 10 * time.Second
+	// defaultDrain is how long work in flight may go on after stop before its context is cancelled.
+	defaultDrain = 10 * time.Second
 )
 
 // Options say how a runner runs. Name is required; the zero value of the rest
@@ -66,8 +67,6 @@ type Options[K comparable] struct {
 	// StuckAfter fails the health check when nothing that a worker asked for its key
 	// was answered for longer (see [Answered]); 5 minutes by default.
 	StuckAfter time.Duration
-	// Drain is how long work in flight may go on after stop before its context is cancelled; 10 s by default.
-	Drain time.Duration
 }
 
 // Retries spaces the retries of each key by a wait that doubles from first to longest, and
@@ -91,6 +90,7 @@ type Sync[K comparable] func(ctx context.Context, key K) Result
 // Runner runs Sync for queued keys.
 type Runner[K comparable] struct {
 	o      Options[K]
+	drain  time.Duration
 	sync   Sync[K]
 	queue  workqueue.TypedRateLimitingInterface[K]
 	synced []cache.InformerSynced
@@ -113,6 +113,7 @@ func New[K comparable](o Options[K], sync Sync[K]) *Runner[K] {
 		Name: o.Queue, Clock: o.Clock, Queue: queue})
 	return &Runner[K]{
 		o:       o,
+		drain:   defaultDrain,
 		sync:    sync,
 		queue:   workqueue.NewTypedRateLimitingQueueWithConfig(o.RateLimiter, workqueue.TypedRateLimitingQueueConfig[K]{Name: o.Queue, Clock: o.Clock, DelayingQueue: delaying}),
 		synced:  o.Synced,
@@ -138,9 +139,6 @@ func withDefaults[K comparable](o Options[K]) Options[K] {
 	if o.StuckAfter == 0 {
 		o.StuckAfter = defaultStuckAfter
 	}
-	if o.Drain == 0 {
-		o.Drain = defaultDrain
-	}
 	if o.Writes != nil {
 		o.Writes.SetClock(o.Clock)
 	}
@@ -156,7 +154,7 @@ func (r *Runner[K]) Name() string { return r.o.Name }
 // LimitDrain sets how long work in flight may go on after stop; call it before Run.
 func (r *Runner[K]) LimitDrain(d time.Duration) {
 	if d > 0 {
-		r.o.Drain = d
+		r.drain = d
 	}
 }
 
@@ -198,7 +196,7 @@ func (r *Runner[K]) afterDrain(work context.Context) context.Context {
 	over, end := context.WithCancel(work)
 	go func() {
 		defer end()
-		timer := r.o.Clock.NewTimer(r.o.Drain)
+		timer := r.o.Clock.NewTimer(r.drain)
 		defer timer.Stop()
 		select {
 		case <-timer.C():

@@ -225,7 +225,7 @@ func TestStopLetsWorkInFlightEndAndTakesNoNewKeys(t *testing.T) {
 func TestWorkThatOutlastsTheDrainIsCancelled(t *testing.T) {
 	c := testclock.NewFakeClock(time.Unix(0, 0))
 	entered := make(chan struct{})
-	r := New(Options[string]{Name: "test", Clock: c, Drain: 10 * time.Second}, func(ctx context.Context, _ string) Result {
+	r := New(Options[string]{Name: "test", Clock: c}, func(ctx context.Context, _ string) Result {
 		close(entered)
 		<-ctx.Done()
 		return Done(ctx.Err())
