@@ -18,9 +18,6 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
-// taintEvictionWorkers is how many nodes, and how many pods, are looked at at once.
-const taintEvictionWorkers = 8
-
 // ipamRate is by how much the rate of requests is raised, because thousands of nodes may
 // register within a minute and none of them runs a pod before it has its CIDR.
 const ipamRate = 10
@@ -94,7 +91,6 @@ func newNodeLifecycle(ctx context.Context, cc ControllerContext, hand reconcile.
 func newTaintEviction(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {
 	core := cc.Informers.Core().V1()
 	return tainteviction.New(core.Nodes(), core.Pods(), hand, tainteviction.Options{
-		Workers:              taintEvictionWorkers,
 		TolerationComparison: cc.Gates.Enabled(features.TaintTolerationComparisonOperators),
 	})
 }

@@ -23,8 +23,8 @@ const (
 	name  = "persistentvolume-attach-detach-controller"
 	queue = "pvcs"
 
-	defaultWorkers = 16
-	defaultPeriod  = time.Minute
+	workers       = 16 // how many volumes and nodes are worked on at once
+	defaultPeriod = time.Minute
 
 	// firstNodePause is how often the original tries to write the status of a node.
 	firstNodePause, longestNodePause = 100 * time.Millisecond, 5 * time.Second
@@ -32,8 +32,6 @@ const (
 
 // Options are the settings of the controller.
 type Options struct {
-	// Workers is how many volumes and nodes are worked on at once; 16 by default.
-	Workers int
 	// WithoutForce: no volume is detached by force because time has passed
 	// (--disable-force-detach-on-timeout).
 	WithoutForce bool
@@ -84,9 +82,6 @@ type Controller struct {
 // New returns the controller, which is not running yet.
 func New(in Informers, hand reconcile.Hand, o Options) (*Controller, error) {
 	register()
-	if o.Workers <= 0 {
-		o.Workers = defaultWorkers
-	}
 	if o.SyncPeriod <= 0 {
 		o.SyncPeriod = defaultPeriod
 	}
@@ -100,7 +95,7 @@ func New(in Informers, hand reconcile.Hand, o Options) (*Controller, error) {
 		options: o, pods: in.Pods.Informer().GetIndexer(), pvs: in.PVs.Informer().GetIndexer(), nodes: in.Nodes.Informer().GetStore(),
 		claims: in.Claims.Informer().GetStore(), attachments: in.Attachments.Informer().GetStore(), drivers: in.Drivers.Informer().GetStore(),
 	}
-	options := runner.Options[key]{Name: name, Queue: queue, Workers: o.Workers, RateLimiter: newPauses()}
+	options := runner.Options[key]{Name: name, Queue: queue, Workers: workers, RateLimiter: newPauses()}
 	if o.Drivers != nil {
 		options.Synced = []toolscache.InformerSynced{o.Drivers.Ready}
 		c.options.Drivers = besides{o.Drivers, func(do func()) { c.Beside(do) }}

@@ -26,7 +26,8 @@ const (
 	nodeQueue = "noexec_taint_node"
 	podQueue  = "noexec_taint_pod"
 
-	defaultWorkers = 8
+	// workers is how many nodes are worked on at once.
+	workers = 8
 	// atOnce is how many pods are evicted at once. A lost zone makes hundreds due
 	// in the same moment, and an eviction waits for answers most of its time.
 	atOnce = 100
@@ -34,8 +35,6 @@ const (
 
 // Options are the controller's settings.
 type Options struct {
-	// Workers is how many nodes are worked on at once; 8 by default.
-	Workers int
 	// TolerationComparison is the gate TaintTolerationComparisonOperators.
 	TolerationComparison bool
 }
@@ -62,9 +61,6 @@ type Controller struct {
 // carry Name as their source.
 func New(nodes coreinformers.NodeInformer, pods coreinformers.PodInformer, hand reconcile.Hand, o Options) (*Controller, error) {
 	registerMetrics()
-	if o.Workers <= 0 {
-		o.Workers = defaultWorkers
-	}
 	c := &Controller{
 		compares: o.TolerationComparison, nodes: nodes.Lister(), pods: pods.Informer().GetIndexer(),
 		booked: map[types.NamespacedName]appointment{}, cleared: map[string]int{},
@@ -73,12 +69,12 @@ func New(nodes coreinformers.NodeInformer, pods coreinformers.PodInformer, hand 
 		return nil, fmt.Errorf("index pods: %w", err)
 	}
 	c.nodeRunner = runner.New(runner.Options[string]{
-		Name: Name + "-nodes", Queue: nodeQueue, Workers: o.Workers, Clock: hand.Clock,
+		Name: Name + "-nodes", Queue: nodeQueue, Workers: workers, Clock: hand.Clock,
 		Synced: []toolscache.InformerSynced{pods.Informer().HasSynced},
 	}, c.syncNode)
 	c.podRunner = reconcile.New(reconcile.Options[types.NamespacedName]{
 		Runner: runner.Options[types.NamespacedName]{
-			Name: Name + "-pods", Queue: podQueue, Workers: max(o.Workers, atOnce),
+			Name: Name + "-pods", Queue: podQueue, Workers: atOnce,
 			Synced: []toolscache.InformerSynced{nodes.Informer().HasSynced},
 		},
 		Hand: hand, Name: Name, Note: c.remember,
