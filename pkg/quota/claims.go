@@ -3,12 +3,13 @@ package quota
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/component-helpers/storage/volume"
 )
 
 // claim measures a persistent volume claim, once for all and once for its storage class.
 func claim(c *corev1.PersistentVolumeClaim) Usage {
 	used := corev1.ResourceList{countName(Claims): one(), corev1.ResourcePersistentVolumeClaims: one()}
-	class := storageClass(c)
+	class := volume.GetPersistentVolumeClaimClass(c)
 	if class != "" {
 		used[perClass(class, corev1.ResourcePersistentVolumeClaims)] = one()
 	}
@@ -23,17 +24,6 @@ func claim(c *corev1.PersistentVolumeClaim) Usage {
 
 func perClass(class string, name corev1.ResourceName) corev1.ResourceName {
 	return corev1.ResourceName(class+storageClassMark) + name
-}
-
-// storageClass is the class of the claim; the old annotation has precedence.
-func storageClass(c *corev1.PersistentVolumeClaim) string {
-	if class, ok := c.Annotations[corev1.BetaStorageClassAnnotation]; ok {
-		return class
-	}
-	if c.Spec.StorageClassName != nil {
-		return *c.Spec.StorageClassName
-	}
-	return ""
 }
 
 // storageOf is what the claim asks for, or what was allocated to it if that is

@@ -14,10 +14,7 @@ import (
 
 // classOf is the class that a claim asks for.
 func classOf(claim *corev1.PersistentVolumeClaim) string {
-	if class, ok := claim.Annotations[corev1.BetaStorageClassAnnotation]; ok {
-		return class
-	}
-	return ptr.Deref(claim.Spec.StorageClassName, "")
+	return volume.GetPersistentVolumeClaimClass(claim)
 }
 
 func judgeClaimHere(l *look, claim *corev1.PersistentVolumeClaim, _ []Controller) finding {
