@@ -7,6 +7,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 )
 
 // stuckContainers are the reasons of a container that waits for more than time.
@@ -74,12 +77,7 @@ func podFacts(pod *corev1.Pod) []string {
 }
 
 func conditionOf(pod *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondition {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == kind {
-			return c
-		}
-	}
-	return corev1.PodCondition{}
+	return ptr.Deref(pods.Condition(pod, kind), corev1.PodCondition{})
 }
 
 // podLeaving is about a pod that is being deleted: until its grace is over it is on its

@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/component-helpers/storage/ephemeral"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	podvolumes "github.com/kube-kcm/kube-controller-manager/pkg/volumes"
 )
 
 // indexed returns the cache of a kind that holds all of its objects; nil when there is none.
@@ -96,15 +96,11 @@ func ofPod(l *look, pod *corev1.Pod) (all []relative) {
 		return nil
 	}
 	for i := range pod.Spec.Volumes {
-		var claim relative
-		switch v := &pod.Spec.Volumes[i]; {
-		case v.PersistentVolumeClaim != nil:
-			claim = l.named(claims, pod.Namespace, v.PersistentVolumeClaim.ClaimName)
-		case v.Ephemeral != nil:
-			claim = l.named(claims, pod.Namespace, ephemeral.VolumeClaimName(pod, v))
-		default:
+		name, _ := podvolumes.ClaimOf(pod, &pod.Spec.Volumes[i])
+		if name == "" {
 			continue
 		}
+		claim := l.named(claims, pod.Namespace, name)
 		if of, is := claim.object.(*corev1.PersistentVolumeClaim); is && pod.Spec.NodeName != "" {
 			all = append(all, l.attachmentsOf(of.Spec.VolumeName, pod.Spec.NodeName)...)
 		}
