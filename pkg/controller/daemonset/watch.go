@@ -71,7 +71,7 @@ func (c *Controller) podChanged(change runner.Change[corev1.Pod], w wake) {
 	c.wakeOwner(change.Old, w)
 	c.wakeOwner(change.New, w)
 	pod := change.New
-	if pod != nil && adoptable(pod) && (change.Old == nil || !adoptable(change.Old) || !maps.Equal(change.Old.Labels, pod.Labels)) {
+	if pod != nil && pods.Adoptable(pod) && (change.Old == nil || !pods.Adoptable(change.Old) || !maps.Equal(change.Old.Labels, pod.Labels)) {
 		c.wakeAdopters(pod, w)
 	}
 }
@@ -107,10 +107,6 @@ func (c *Controller) wakeOwner(pod *corev1.Pod, w wake) {
 	}
 	// A set that has just adopted the pod has no book yet, and waits for it.
 	w.Add(key)
-}
-
-func adoptable(pod *corev1.Pod) bool {
-	return metav1.GetControllerOfNoCopy(pod) == nil && pod.DeletionTimestamp == nil
 }
 
 func (c *Controller) wakeAdopters(orphan metav1.Object, w wake) {

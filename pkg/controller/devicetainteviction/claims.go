@@ -29,11 +29,6 @@ func claimsOf(pod *corev1.Pod) []used {
 	return all
 }
 
-// usesDevices reports whether a pod may use claims, of known names or not.
-func usesDevices(pod *corev1.Pod) bool {
-	return len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil
-}
-
 // holds reports whether the claim is the one that the pod uses, and is reserved for it. With
 // podGroups that of its group is too.
 func holds(pod *corev1.Pod, claim *resourcev1.ResourceClaim, owned, podGroups bool) bool {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
@@ -129,7 +130,7 @@ func (c *Controller) wakePod(change runner.Change[corev1.Pod], wake runner.Wake[
 		if c.memory.appointmentOf(k) == nil {
 			return
 		}
-	case !usesDevices(pod):
+	case !pods.UsesDevices(pod):
 		return
 	case before != nil && before.UID == pod.UID && before.Spec.NodeName == pod.Spec.NodeName &&
 		(before.DeletionTimestamp == nil) == (pod.DeletionTimestamp == nil) &&

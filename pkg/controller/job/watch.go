@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
@@ -77,13 +78,9 @@ func (c *Controller) podChanged(change runner.Change[corev1.Pod], wake runner.Wa
 	case tracked(pod):
 		c.orphans.Add(Key{Namespace: pod.Namespace, Name: pod.Name})
 	}
-	if pod != nil && adoptable(pod) && !(change.Old != nil && adoptable(change.Old) && maps.Equal(change.Old.Labels, pod.Labels)) {
+	if pod != nil && pods.Adoptable(pod) && !(change.Old != nil && pods.Adoptable(change.Old) && maps.Equal(change.Old.Labels, pod.Labels)) {
 		c.wakeSelecting(pod, wake)
 	}
-}
-
-func adoptable(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(pod) == nil
 }
 
 func (c *Controller) wakeSelecting(pod *corev1.Pod, wake runner.Wake[Key]) {

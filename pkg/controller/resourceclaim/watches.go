@@ -12,6 +12,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -24,13 +25,13 @@ func keyOf(kind kind, namespace, name string) key {
 func (c *Controller) podChanged(change runner.Change[corev1.Pod], wake runner.Wake[key]) {
 	before, pod := change.Old, change.New
 	if before != nil && (pod == nil || pod.UID != before.UID) {
-		if uses(before) {
+		if pods.UsesDevices(before) {
 			c.deleted.Add(before.UID, nil)
 			c.wakeClaims(before, wake)
 		}
 		before = nil
 	}
-	if pod == nil || !uses(pod) || before != nil && sameForClaims(before, pod) {
+	if pod == nil || !pods.UsesDevices(pod) || before != nil && sameForClaims(before, pod) {
 		return
 	}
 	switch {
@@ -70,11 +71,6 @@ func (c *Controller) needs(pod *corev1.Pod) bool {
 		}
 	}
 	return false
-}
-
-// uses reports whether a pod has any claims.
-func uses(pod *corev1.Pod) bool {
-	return len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil
 }
 
 // sameForClaims reports whether a change of a pod says nothing to this controller. A resync

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Terminal reports whether all containers have ended for good.
@@ -14,6 +15,16 @@ func Terminal(pod *corev1.Pod) bool {
 // Active reports whether the pod has neither ended nor been asked to.
 func Active(pod *corev1.Pod) bool {
 	return !Terminal(pod) && pod.DeletionTimestamp == nil
+}
+
+// Adoptable reports whether nobody controls the pod and it has not been asked to end.
+func Adoptable(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(pod) == nil
+}
+
+// UsesDevices reports whether the pod may use ResourceClaims, of known names or not.
+func UsesDevices(pod *corev1.Pod) bool {
+	return len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil
 }
 
 // Stopped reports whether the pod uses no volume any more: it has ended for good,
