@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
@@ -60,7 +62,7 @@ func (e *Engine) observe(_ context.Context, key Key) (Observed, error) {
 		switch {
 		case pods.Active(pod):
 			active = append(active, pod)
-		case pods.Terminating(pod) && set.owns(pod) && set.Selector.Matches(labelsOf(pod)):
+		case pods.Terminating(pod) && metav1.IsControlledBy(pod, set.Object) && set.Selector.Matches(labels.Set(pod.Labels)):
 			o.Terminating = append(o.Terminating, pod)
 		}
 	}

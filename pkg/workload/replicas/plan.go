@@ -126,9 +126,3 @@ func (o Observed) decide(active []*corev1.Pod, now time.Time) change {
 	}
 	return change{Why: fmt.Sprintf("%d pods, as wanted", o.Set.Replicas)}
 }
-
-// owns reports whether the set controls the pod.
-func (s *Set) owns(pod *corev1.Pod) bool {
-	ref := metav1.GetControllerOfNoCopy(pod)
-	return ref != nil && ref.UID == s.Object.GetUID()
-}

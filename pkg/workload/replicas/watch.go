@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -70,5 +69,3 @@ func (e *Engine) ownerOf(pod *corev1.Pod) (Key, bool) {
 func adoptable(pod *corev1.Pod) bool {
 	return metav1.GetControllerOfNoCopy(pod) == nil && pods.Active(pod)
 }
-
-func labelsOf(pod *corev1.Pod) labels.Set { return labels.Set(pod.Labels) }
