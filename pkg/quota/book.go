@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -243,28 +244,15 @@ func add(to corev1.ResourceList, name corev1.ResourceName, quantity resource.Qua
 
 // Same reports whether two lists have the same names and quantities.
 func Same(a, b corev1.ResourceList) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for name, quantity := range a {
-		if other, ok := b[name]; !ok || quantity.Cmp(other) != 0 {
-			return false
-		}
-	}
-	return true
+	return maps.EqualFunc(a, b, func(one, other resource.Quantity) bool { return one.Cmp(other) == 0 })
 }
 
 // printed is the same for lists that are the same and are written alike.
 func printed(list corev1.ResourceList) string {
-	names := make([]string, 0, len(list))
-	for name := range list {
-		names = append(names, string(name))
-	}
-	slices.Sort(names)
 	var b strings.Builder
-	for _, name := range names {
-		quantity := list[corev1.ResourceName(name)]
-		b.WriteString(name)
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		quantity := list[name]
+		b.WriteString(string(name))
 		b.WriteByte('=')
 		b.WriteString(quantity.AsDec().String())
 		b.WriteString(string(quantity.Format))

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -153,12 +154,7 @@ func (r *running) wait(timeout time.Duration) []string {
 	for len(r.working) > 0 && !over {
 		r.idle.Wait()
 	}
-	left := make([]string, 0, len(r.working))
-	for name := range r.working {
-		left = append(left, name)
-	}
-	slices.Sort(left)
-	return left
+	return slices.Sorted(maps.Keys(r.working))
 }
 
 // close ends what a term leaves behind: caches, event streams, names.

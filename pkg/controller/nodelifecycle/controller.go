@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -150,22 +151,11 @@ func wakeNode(change runner.Change[corev1.Node], wake runner.Wake[target]) {
 
 // matters reports whether anything changed besides heartbeats.
 func matters(before, after *corev1.Node) bool {
-	if before.UID != after.UID || before.Spec.Unschedulable != after.Spec.Unschedulable ||
-		len(before.Status.Conditions) != len(after.Status.Conditions) || len(before.Spec.Taints) != len(after.Spec.Taints) {
-		return true
-	}
-	for i := range after.Status.Conditions {
-		was, is := &before.Status.Conditions[i], &after.Status.Conditions[i]
-		if was.Type != is.Type || was.Status != is.Status {
-			return true
-		}
-	}
-	for i := range after.Spec.Taints {
-		if !after.Spec.Taints[i].MatchTaint(&before.Spec.Taints[i]) {
-			return true
-		}
-	}
-	return !maps.Equal(before.Labels, after.Labels)
+	sameCondition := func(was, is corev1.NodeCondition) bool { return was.Type == is.Type && was.Status == is.Status }
+	sameTaint := func(was, is corev1.Taint) bool { return is.MatchTaint(&was) }
+	return before.UID != after.UID || before.Spec.Unschedulable != after.Spec.Unschedulable ||
+		!slices.EqualFunc(before.Status.Conditions, after.Status.Conditions, sameCondition) ||
+		!slices.EqualFunc(before.Spec.Taints, after.Spec.Taints, sameTaint) || !maps.Equal(before.Labels, after.Labels)
 }
 
 // wakePod wakes a pod that was bound to a node that is not ready. Pods that are

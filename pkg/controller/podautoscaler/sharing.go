@@ -2,6 +2,7 @@ package podautoscaler
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
@@ -92,10 +93,5 @@ func (s *selectors) of(namespace string, pods []*corev1.Pod) []types.NamespacedN
 			look(place{namespace, key, value}, carried)
 		}
 	}
-	all := make([]types.NamespacedName, 0, len(found))
-	for key := range found {
-		all = append(all, key)
-	}
-	slices.SortFunc(all, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
-	return all
+	return slices.SortedFunc(maps.Keys(found), func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
 }

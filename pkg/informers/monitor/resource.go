@@ -24,12 +24,7 @@ type Resource struct {
 
 // Can reports whether the resource offers all of the verbs.
 func (r Resource) Can(verbs ...string) bool {
-	for _, verb := range verbs {
-		if !slices.Contains(r.Verbs, verb) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(verbs, func(verb string) bool { return !slices.Contains(r.Verbs, verb) })
 }
 
 // catalog is what one look at discovery found.
