@@ -9,6 +9,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -204,7 +205,7 @@ func release(ctx context.Context, held resourcelock.Interface, timeout time.Dura
 	if record.HolderIdentity != held.Identity() {
 		return nil
 	}
-	now := nowTime()
+	now := metav1.Now()
 	freed := resourcelock.LeaderElectionRecord{
 		LeaderTransitions:    record.LeaderTransitions,
 		LeaseDurationSeconds: 1,

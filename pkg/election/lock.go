@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
@@ -239,5 +238,3 @@ func (l *lock) trouble() string {
 	}
 	return "it expired"
 }
-
-func nowTime() metav1.Time { return metav1.NewTime(time.Now()) }

@@ -33,13 +33,11 @@ func judgeBudget(b *policyv1.PodDisruptionBudget) finding {
 		return f.with(Complete, "it covers no pod")
 	case s.DisruptionsAllowed == 0:
 		return f.with(Blocked, fmt.Sprintf("it refuses every eviction: %d of %s healthy, and %d must be",
-			s.CurrentHealthy, expected(s.ExpectedPods), s.DesiredHealthy))
+			s.CurrentHealthy, plural(s.ExpectedPods, "expected pod"), s.DesiredHealthy))
 	}
 	return f.with(Complete, fmt.Sprintf("it allows %s: %d of %s healthy, and %d must be",
-		plural(s.DisruptionsAllowed, "eviction"), s.CurrentHealthy, expected(s.ExpectedPods), s.DesiredHealthy))
+		plural(s.DisruptionsAllowed, "eviction"), s.CurrentHealthy, plural(s.ExpectedPods, "expected pod"), s.DesiredHealthy))
 }
-
-func expected(n int32) string { return plural(n, "expected pod") }
 
 func judgeAutoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) finding {
 	s := &hpa.Status

@@ -6,9 +6,9 @@ import (
 	"errors"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
@@ -25,7 +25,7 @@ func (c *Controller) watch(endpoints, services, slices toolscache.SharedInformer
 
 func onEndpoints(change runner.Change[corev1.Endpoints], w wake) {
 	if change.Old != nil && leftOut(change.Old) == "" || change.New != nil && leftOut(change.New) == "" {
-		w.Add(nameOf(change.Now()))
+		w.Add(client.ObjectKeyFromObject(change.Now()))
 	}
 }
 
@@ -35,7 +35,7 @@ func onService(change runner.Change[corev1.Service], w wake) {
 	had := change.Old != nil && len(change.Old.Spec.Selector) == 0
 	has := change.New != nil && len(change.New.Spec.Selector) == 0
 	if had != has {
-		w.Add(nameOf(change.Now()))
+		w.Add(client.ObjectKeyFromObject(change.Now()))
 	}
 }
 
@@ -74,8 +74,4 @@ func ours(slice *discoveryv1.EndpointSlice) bool {
 
 func serviceOf(slice *discoveryv1.EndpointSlice) string {
 	return slice.Labels[discoveryv1.LabelServiceName]
-}
-
-func nameOf(object metav1.Object) types.NamespacedName {
-	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }

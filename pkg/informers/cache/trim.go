@@ -25,7 +25,7 @@ func Trim(object any) (any, error) {
 	case *corev1.Pod:
 		trimPod(o)
 	case *corev1.Node:
-		dropAnnotation(o.Annotations, corev1.LastAppliedConfigAnnotation)
+		delete(o.Annotations, corev1.LastAppliedConfigAnnotation)
 		trimNodeStatus(&o.Status)
 	case *resourcev1.ResourceSlice:
 		trimSlice(&o.Spec)
@@ -51,7 +51,7 @@ func trimSlice(s *resourcev1.ResourceSliceSpec) {
 }
 
 func trimPod(pod *corev1.Pod) {
-	dropAnnotation(pod.Annotations, corev1.LastAppliedConfigAnnotation)
+	delete(pod.Annotations, corev1.LastAppliedConfigAnnotation)
 	trimContainers(pod.Spec.InitContainers)
 	trimContainers(pod.Spec.Containers)
 	trimVolumes(&pod.Spec)
@@ -164,5 +164,3 @@ func trimContainers(containers []corev1.Container) {
 		}
 	}
 }
-
-func dropAnnotation(annotations map[string]string, key string) { delete(annotations, key) }
