@@ -111,15 +111,6 @@ func (c *patientClients) DiscoveryClient(name string) (client discovery.Discover
 	return client, err
 }
 
-// Client makes the client of a controller that acts as the service account.
-func (cc ControllerContext) Client(serviceAccount string) (kubernetes.Interface, error) {
-	client, err := cc.Clients.Client(serviceAccount)
-	if err != nil {
-		return nil, fmt.Errorf("make the client of %s: %w", serviceAccount, err)
-	}
-	return client, nil
-}
-
 // Recorder makes a recorder whose events are written with client and flushed
 // when the term ends.
 func (cc ControllerContext) Recorder(ctx context.Context, client kubernetes.Interface, source string) record.EventRecorder {

@@ -12,6 +12,14 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/why"
 )
 
+// noObject are the controllers whose keys are no objects that can be asked for, and why.
+var noObject = map[string]string{
+	names.LegacyServiceAccountTokenCleanerController: "its keys are namespaces that it passes over",
+	names.CloudNodeLifecycleController:               "its loop is that of a library",
+	names.NodeRouteController:                        "its loop is that of a library",
+	names.ServiceLBController:                        "its loop is that of a library",
+}
+
 func TestEveryControllerWorksOnSomeKind(t *testing.T) {
 	on := map[string]bool{names.GarbageCollectorController: true}
 	for kind, all := range works {

@@ -19,8 +19,7 @@ import (
 )
 
 // works says which controllers work on the objects of a kind, and under which key; the one
-// that the kind is for stands first. A controller whose keys are no objects, such as a
-// pass over all of them, is in noObject.
+// that the kind is for stands first. Those whose keys are no objects are not among them.
 var works = map[schema.GroupKind][]why.Work{
 	{Group: appsv1.GroupName, Kind: "Deployment"}:  {{Controller: names.DeploymentController}},
 	{Group: appsv1.GroupName, Kind: "ReplicaSet"}:  {{Controller: names.ReplicaSetController}},
@@ -96,14 +95,6 @@ var works = map[schema.GroupKind][]why.Work{
 		{Controller: names.TokenCleanerController},
 	},
 	{Kind: "ConfigMap"}: {{Controller: names.BootstrapSignerController, Aside: true}},
-}
-
-// noObject are the controllers whose keys are no objects that can be asked for, and why.
-var noObject = map[string]string{
-	names.LegacyServiceAccountTokenCleanerController: "its keys are namespaces that it passes over",
-	names.CloudNodeLifecycleController:               "its loop is that of a library",
-	names.NodeRouteController:                        "its loop is that of a library",
-	names.ServiceLBController:                        "its loop is that of a library",
 }
 
 // worksOn returns the controllers that work on a kind. The garbage collector works on all.
