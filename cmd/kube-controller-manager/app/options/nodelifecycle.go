@@ -28,7 +28,7 @@ var nodeLifecycle = section{
 		p.positive("node-monitor-grace-period", o.NodeMonitorGracePeriod.Duration)
 		p.notLess("node-eviction-rate", float64(o.NodeEvictionRate), 0)
 		p.notLess("secondary-node-eviction-rate", float64(o.SecondaryNodeEvictionRate), 0)
-		p.seconds("large-cluster-size-threshold", o.LargeClusterSizeThreshold)
+		p.count("large-cluster-size-threshold", o.LargeClusterSizeThreshold)
 		if t := o.UnhealthyZoneThreshold; !(t >= 0 && t <= 1) {
 			p.addf("unhealthy-zone-threshold must be between 0 and 1, but got %g", t)
 		}

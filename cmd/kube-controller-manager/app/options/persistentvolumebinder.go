@@ -43,10 +43,10 @@ func checkPersistentVolumes(p *problems, s *settings) {
 	o := s.PersistentVolumeBinderController
 	r := o.VolumeConfiguration.PersistentVolumeRecyclerConfiguration
 	p.positive("pvclaimbinder-sync-period", o.PVClaimBinderSyncPeriod.Duration)
-	p.seconds("pv-recycler-minimum-timeout-nfs", r.MinimumTimeoutNFS)
-	p.seconds("pv-recycler-increment-timeout-nfs", r.IncrementTimeoutNFS)
-	p.seconds("pv-recycler-minimum-timeout-hostpath", r.MinimumTimeoutHostPath)
-	p.seconds("pv-recycler-timeout-increment-hostpath", r.IncrementTimeoutHostPath)
+	p.count("pv-recycler-minimum-timeout-nfs", r.MinimumTimeoutNFS)
+	p.count("pv-recycler-increment-timeout-nfs", r.IncrementTimeoutNFS)
+	p.count("pv-recycler-minimum-timeout-hostpath", r.MinimumTimeoutHostPath)
+	p.count("pv-recycler-timeout-increment-hostpath", r.IncrementTimeoutHostPath)
 	if s.enabled(names.PersistentVolumeBinderController) {
 		p.podTemplate("pv-recycler-pod-template-filepath-nfs", r.PodTemplateFilePathNFS)
 		p.podTemplate("pv-recycler-pod-template-filepath-hostpath", r.PodTemplateFilePathHostPath)

@@ -72,8 +72,8 @@ func (p *problems) notLess(flag string, value, least float64) {
 	}
 }
 
-// seconds refuses a negative number of them.
-func (p *problems) seconds(flag string, count int32) {
+// count refuses a negative number.
+func (p *problems) count(flag string, count int32) {
 	if count < 0 {
 		p.addf("%s must not be negative, but got %d", flag, count)
 	}
