@@ -104,7 +104,7 @@ func TestAStopEndsTheLookup(t *testing.T) {
 	if err := server.start(ctx, t); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
 		t.Errorf("got %v", err)
 	}
-	if server.asked != 1 {
-		t.Errorf("asked %d times", server.asked)
+	if server.asked > 0 {
+		t.Errorf("asked %d times after the stop", server.asked)
 	}
 }
