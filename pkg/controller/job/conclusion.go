@@ -134,3 +134,17 @@ func completed(v *view, active int) *conclusion {
 	}
 	return &conclusion{true, batchv1.JobReasonCompletionsReached, messageCompletions}
 }
+
+// releasable reports whether the pod needs its finalizer no longer, once it has been noted.
+func (t *tally) releasable(pod *corev1.Pod) bool {
+	v := t.view
+	switch {
+	case v.job.DeletionTimestamp != nil || t.conclusion != nil || pod.Status.Phase == corev1.PodSucceeded:
+		return true
+	case !failed(v.job, pod):
+		return false
+	case t.ending && matchFailure(v.job.Spec.PodFailurePolicy, pod).why != "":
+		return false // as long as no condition says so, only the pod says that the Job fails
+	}
+	return v.held[indexOf(pod)] != pod
+}

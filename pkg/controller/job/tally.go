@@ -161,20 +161,6 @@ func (t *tally) count() {
 	}
 }
 
-// releasable reports whether the pod needs its finalizer no longer, once it has been noted.
-func (t *tally) releasable(pod *corev1.Pod) bool {
-	v := t.view
-	switch {
-	case v.job.DeletionTimestamp != nil || t.conclusion != nil || pod.Status.Phase == corev1.PodSucceeded:
-		return true
-	case !failed(v.job, pod):
-		return false
-	case t.ending && matchFailure(v.job.Spec.PodFailurePolicy, pod).why != "":
-		return false // as long as no condition says so, only the pod says that the Job fails
-	}
-	return v.held[indexOf(pod)] != pod
-}
-
 // note puts a pod down as succeeded or failed. Of an Indexed Job the index of a success is
 // enough, also of a pod that was noted as failed when its deletion began; it reports
 // whether the index is new.
