@@ -30,7 +30,7 @@ UNIT    := ./cmd/... ./pkg/... ./hack/profile ./hack/table ./hack/mutants ./buil
 GO      := go
 # Executables are static. Only the race detector needs a C compiler.
 export CGO_ENABLED := 0
-# No path of this machine in what is built; and what vet has compiled, a build and a test need not compile again.
+# No path of this machine in what is built; and what vet has compiled, a test need not compile again.
 export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
 
 .PHONY: help

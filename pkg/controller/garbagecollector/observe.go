@@ -206,7 +206,7 @@ func (o owners) find(ctx context.Context, uid types.UID, at coordinates) (standi
 	}
 	live, err := o.reads.get(ctx, o.live, place)
 	switch {
-	case errors.Is(err, errAbsent) && (o.graph.shows(uid, at) || strings.Contains(at.name, "/") && o.graph.lives(uid)):
+	case errors.Is(err, errAbsent) && o.graph.shows(uid, at):
 		return solid, fmt.Errorf("%s: %w", place, errShown) // one of the two is about to change
 	case errors.Is(err, errAbsent), err == nil && live.UID != uid:
 		o.absent.Add(absentOwner{uid, place}, nil)

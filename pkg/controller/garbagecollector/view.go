@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -138,20 +139,13 @@ func (g *graph) gone(uid types.UID, at coordinates) bool {
 }
 
 // shows reports whether an object is known that is found where it is looked for
-// and is not being deleted.
+// and is not being deleted. A name that is a path, such as web/status, may lead to it.
 func (g *graph) shows(uid types.UID, at coordinates) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := g.nodes[uid]
-	return n != nil && !n.virtual() && !n.state.terminating && identity(n.kind, n.namespace.Value(), n.name, uid).soughtAt(at)
-}
-
-// lives reports whether an object of this UID was seen, and is not being deleted.
-func (g *graph) lives(uid types.UID) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	n := g.nodes[uid]
-	return n != nil && !n.virtual() && !n.state.terminating
+	return n != nil && !n.virtual() && !n.state.terminating &&
+		(strings.Contains(at.name, "/") || identity(n.kind, n.namespace.Value(), n.name, uid).soughtAt(at))
 }
 
 // depends reports whether an object is known to name an owner.

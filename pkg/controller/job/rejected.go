@@ -36,7 +36,7 @@ func (v *view) holdBack(p change) change {
 	}
 	if j.Allowed < len(p.create) {
 		p.create = p.create[:j.Allowed]
-		if p.why += ", held back: " + j.Message(); j.Allowed == 0 && !j.Until.IsZero() {
+		if p.why += ", held back: " + j.Message(); j.Allowed == 0 {
 			p.wait = max(j.Until.Sub(v.now), time.Millisecond)
 		}
 	}

@@ -29,6 +29,11 @@ func TestAQuantityInThousandths(t *testing.T) {
 			t.Errorf("%s: %d", text, got)
 		}
 	}
+	for _, sum := range []struct{ a, b, want int64 }{{math.MaxInt64, 1, math.MaxInt64}, {math.MinInt64, -1, math.MinInt64}, {-3, 5, 2}} {
+		if got := add(sum.a, sum.b); got != sum.want {
+			t.Errorf("%d and %d: %d", sum.a, sum.b, got)
+		}
+	}
 }
 
 // The examples of the documentation, "Algorithm details", are the first three.

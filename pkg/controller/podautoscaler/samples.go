@@ -30,10 +30,13 @@ func (s samples) sum() int64 {
 	return total
 }
 
-// add sums what is not negative, up to the largest number there is.
+// add sums, up to the largest number there is and down to the least.
 func add(a, b int64) int64 {
-	if b > 0 && a > math.MaxInt64-b {
+	switch {
+	case b > 0 && a > math.MaxInt64-b:
 		return math.MaxInt64
+	case b < 0 && a < math.MinInt64-b:
+		return math.MinInt64
 	}
 	return a + b
 }

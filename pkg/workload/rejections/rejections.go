@@ -67,8 +67,7 @@ func Ran(c corev1.ContainerStatus) bool {
 type Allowance struct {
 	// Allowed is how many pods may be made now.
 	Allowed int
-	// Until is when more may be made if none is allowed now; zero when that follows from the
-	// pods that are on their way.
+	// Until is when more may be made if none is allowed now.
 	Until time.Time
 	// InARow is how many pods were rejected since one was accepted; 0 when there
 	// is nothing to hold back for.
@@ -101,26 +100,22 @@ func AllowanceFor(all []*corev1.Pod, wanted int, now time.Time) Allowance {
 			v.Allowed, v.Until = 0, due
 		}
 	}
-	return v.within(rejected, pending, wanted+spare, now)
+	// All pods that are on their way may be rejected, too.
+	return v.within(rejected, wanted+spare-min(pending, wanted), now)
 }
 
-// within allows no more than lead to a limit of rejections in the window, were all pods
-// that are on their way rejected.
-func (v Allowance) within(rejected []*corev1.Pod, pending, limit int, now time.Time) Allowance {
+// within allows no more than lead to a limit of rejections in the window.
+func (v Allowance) within(rejected []*corev1.Pod, limit int, now time.Time) Allowance {
 	recent := rejected
 	for len(recent) > 0 && !now.Before(recent[0].CreationTimestamp.Add(window)) {
 		recent = recent[1:]
 	}
-	room := limit - len(recent)
-	if room > pending {
-		v.Allowed = min(v.Allowed, room-pending)
+	if room := limit - len(recent); room > 0 {
+		v.Allowed = min(v.Allowed, room)
 		return v
 	}
 	latest := recent[len(recent)-1]
 	v.Allowed, v.InARow, v.Reason = 0, max(v.InARow, 1), latest.Status.Reason
-	if room > 0 {
-		return v // what becomes of those on their way says more
-	}
 	if until := recent[len(recent)-limit].CreationTimestamp.Add(window); until.After(v.Until) {
 		v.Until = until
 	}

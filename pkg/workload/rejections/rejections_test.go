@@ -90,8 +90,9 @@ func TestJudge(t *testing.T) {
 		wait    time.Duration
 		inARow  int
 	}{
-		"no pods":                                 {nil, 3, math.MaxInt, 0, 0},
-		"those on their way take room":            {slices.Concat(many(163, time.Minute, refused), many(1, 2*time.Second, running), many(50, time.Second)), 100, 0, 0, 1},
+		"no pods":                      {nil, 3, math.MaxInt, 0, 0},
+		"those on their way take room": {slices.Concat(many(163, time.Minute, refused), many(1, 2*time.Second, running), many(50, time.Second)), 100, 0, 4 * time.Minute, 1},
+		"many on their way, and none was rejected lately": {append(series(6*time.Minute), many(70, time.Second)...), 5, 0, 299 * s, 1},
 		"pods that run":                           {many(2, time.Hour, running), 3, math.MaxInt, 0, 0},
 		"the first replacement is immediate":      {series(0), 1, 1, 0, 1},
 		"the second waits":                        {series(1*s, 0), 1, 0, 10 * s, 2},
