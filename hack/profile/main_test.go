@@ -36,7 +36,11 @@ func TestProfilesAreMergedAndSayNothingOfTheMachine(t *testing.T) {
 	if err := run(out, []string{written(t, "a", 3), written(t, "b", 4), written(t, "a", 5)}); err != nil {
 		t.Fatal(err)
 	}
-	p, err := read(out)
+	data, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := profile.ParseData(data) // as it is: read would clean it once more
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,9 +106,14 @@ func (f *finisher) read(req *http.Request) (*http.Response, error) {
 	if err := f.over.Err(); err != nil {
 		return nil, err
 	}
+	return until(f.over, f.next, req)
+}
+
+// until sends a request that also ends with this context.
+func until(over context.Context, next http.RoundTripper, req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
-	stop := context.AfterFunc(f.over, cancel)
-	return under(ctx, f.next, req, func() { stop(); cancel() })
+	stop := context.AfterFunc(over, cancel)
+	return under(ctx, next, req, func() { stop(); cancel() })
 }
 
 // under sends a request with this context. Done is called when its answer has been read.

@@ -40,7 +40,7 @@ func (l *lookups) RoundTrip(req *http.Request) (*http.Response, error) {
 		return l.next.RoundTrip(req)
 	}
 	for p := newPauses(l.atMost); ; {
-		response, err := l.try(req)
+		response, err := until(l.ctx, l.next, req) // the library that asks has no context
 		if !refusedForNow(response, err) {
 			return response, err
 		}
@@ -62,13 +62,6 @@ func (l *lookups) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, Because(stopped, err)
 		}
 	}
-}
-
-// try sends a request, which ends with ctx: the library that asks has none.
-func (l *lookups) try(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancel(req.Context())
-	stop := context.AfterFunc(l.ctx, cancel)
-	return under(ctx, l.next, req, func() { stop(); cancel() })
 }
 
 func (l *lookups) sleep(req *http.Request, pause time.Duration) error {

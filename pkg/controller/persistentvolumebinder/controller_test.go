@@ -222,7 +222,7 @@ func TestNothingIsKeptOfAClaimThatIsGone(t *testing.T) {
 		t.Errorf("keeps its own write %t, %v, %v", own, c.timers.claims, err)
 	}
 	c.loud.Range(func(key, _ any) bool {
-		t.Errorf("keeps that %v is told of", key)
+		t.Errorf("still keeps %v", key)
 		return true
 	})
 }
