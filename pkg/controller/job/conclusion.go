@@ -135,7 +135,7 @@ func completed(v *view, active int) *conclusion {
 	return &conclusion{true, batchv1.JobReasonCompletionsReached, messageCompletions}
 }
 
-// releasable reports whether the pod needs its finalizer no longer, once it has been noted.
+// releasable reports whether the pod needs its finalizer no longer, once what it tells has been noted.
 func (t *tally) releasable(pod *corev1.Pod) bool {
 	v := t.view
 	switch {

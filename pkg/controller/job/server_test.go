@@ -84,6 +84,9 @@ func (s *server) judge(p *corev1.Pod) {
 
 func (s *server) end(p *corev1.Pod, phase corev1.PodPhase, code int32) {
 	p.Status.Phase = phase
+	if p.DeletionTimestamp != nil {
+		p.DeletionGracePeriodSeconds = new(int64)
+	}
 	p.Status.Conditions = nil
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.NewTime(s.now())}}}}
@@ -252,7 +255,10 @@ func (s *server) delete(a clienttesting.DeleteActionImpl) error {
 		return err
 	case p.DeletionTimestamp == nil:
 		p = p.DeepCopy()
-		p.DeletionTimestamp = ptr.To(metav1.NewTime(s.now()))
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(metav1.NewTime(s.now())), ptr.To[int64](30)
+		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			p.DeletionGracePeriodSeconds = new(int64)
+		}
 		if conditionOf(s.job, batchv1.JobFailureTarget) == nil && !tracked(p) && !s.changes {
 			s.wrong = "a pod was taken away although none was too many"
 		}
@@ -293,6 +299,11 @@ func (s *server) patch(a clienttesting.PatchAction) (runtime.Object, error) {
 	p.Finalizers = m.Finalizers
 	if len(m.Finalizers) > 0 && s.fate[p.UID] == corev1.PodUnknown {
 		delete(s.fate, p.UID) // it is to be counted after all
+	}
+	if p.DeletionTimestamp != nil && len(p.Finalizers) == 0 && *p.DeletionGracePeriodSeconds == 0 {
+		s.judge(p)
+		fixture.Remove(s.Server, s.pods, p.Name)
+		return p, nil // that is the version of before
 	}
 	return s.put(p), nil
 }

@@ -176,7 +176,7 @@ func (w *world) evict(n int) testworld.Actor {
 	return w.times("eviction", n, func() string {
 		for _, name := range sortedNames(w.server.pods) {
 			if p := w.server.pods[name].DeepCopy(); p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil && len(p.Finalizers) > 0 {
-				p.DeletionTimestamp = ptr.To(ago(0))
+				p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(ago(0)), ptr.To[int64](30)
 				w.server.put(p)
 				return name
 			}

@@ -20,9 +20,14 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
-// wrote records, and sends the event, that an object was written.
+// wrote records, and sends the event, that an object was written. The write that takes the
+// last finalizer off an object on its way out deletes it, and is answered with the version of
+// before, which the caches show already.
 func (h *hand) wrote(events Events, object client.Object) Result {
 	h.writes.wrote(h.resource(object), object)
+	if grace := object.GetDeletionGracePeriodSeconds(); object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0 && (grace == nil || *grace == 0) {
+		h.writes.vanished(h.resource(object), object)
+	}
 	h.tell(events, corev1.EventTypeNormal, events.DoneReason, events.Done, object.GetName())
 	return Result{Became: Done, Object: object}
 }

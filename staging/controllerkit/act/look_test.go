@@ -209,3 +209,34 @@ func TestACallIsMadeUnlessNothingIsToBeDone(t *testing.T) {
 		})
 	}
 }
+
+// The answer to such a patch has the version of before: only that the object goes from the
+// cache shows that the write has been seen.
+func TestThePatchThatTakesOffTheLastFinalizerWaitsForTheEnd(t *testing.T) {
+	for name, tc := range map[string]struct {
+		grace *int64
+		data  string
+		waits int // for the ends of so many objects
+	}{
+		"the last one, without a grace period": {nil, `{"metadata":{"finalizers":null}}`, 1},
+		"the last one, after it":               {new(int64), `{"metadata":{"finalizers":null}}`, 1},
+		"the last one, within it":              {new(int64(30)), `{"metadata":{"finalizers":null}}`, 0},
+		"one of two":                           {nil, `{"metadata":{"finalizers":["x/y"]}}`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ends := leaving("a")
+			ends.Finalizers, ends.DeletionGracePeriodSeconds = []string{"x/y", "x/z"}, tc.grace
+			r := newRig(t, nil, ends)
+			if result := r.Take(t.Context(), web, Patch{Of: ends, Type: types.MergePatchType, Data: []byte(tc.data), UntilGone: true}); result.Became != Done {
+				t.Fatalf("became %s: %v", result.Became, result.Err)
+			}
+			waits := 0
+			for _, b := range r.writes.Behind(web) {
+				waits += b.Deletes
+			}
+			if waits != tc.waits {
+				t.Errorf("waits for the ends of %d objects", waits)
+			}
+		})
+	}
+}
