@@ -128,7 +128,7 @@ func (c *cluster) count(r *memory) {
 		r.order = noOrder // it gets another turn when the brake is off
 	}
 	c.queue(r, z)
-	if r.silent && r.status != corev1.ConditionUnknown || r.order != noOrder {
+	if r.silent && r.status != corev1.ConditionUnknown || r.order != noOrder || r.mistainted {
 		c.found.wake = append(c.found.wake, r.object.Name)
 	}
 }
@@ -138,6 +138,9 @@ func (c *cluster) read(r *memory, node *corev1.Node, known bool) {
 	r.object = node
 	_, r.excluded = node.Labels[labelExcludeDisruption]
 	r.tainted = has(node, notReady) || has(node, unreachable)
+	var due taintPlan
+	due.noExecute(node, noOrder)
+	r.mistainted = !due.empty()
 	r.status = readyStatus(node)
 	in := topology.GetZoneKey(node)
 	if known && in != r.zone {

@@ -36,6 +36,9 @@ const (
 	podWorkers  = 64
 	// firstRetry is when the status of a pod that could not be written is tried again.
 	firstRetry = 100 * time.Millisecond
+	// firstNodeRetry and lastNodeRetry bound how long a node waits after a failure.
+	firstNodeRetry = 5 * time.Millisecond
+	lastNodeRetry  = 5 * time.Minute
 	// shortestPeriod keeps a monitor period of zero from turning into a busy loop.
 	shortestPeriod = 100 * time.Millisecond
 	// readTimeout is how long a pass waits for live leases.
@@ -121,6 +124,7 @@ func New(nodes coreinformers.NodeInformer, pods coreinformers.PodInformer, lease
 			Name: Name + "-nodes", Queue: nodeQueue, Workers: nodeWorkers,
 			Order:  runner.Fair(func(t target) string { return t.pass }), // a pass does not wait behind a lost zone
 			Synced: []toolscache.InformerSynced{leases.Informer().HasSynced, pods.Informer().HasSynced},
+			RateLimiter: runner.Retries[target](firstNodeRetry, lastNodeRetry),
 		},
 		Hand: hand, Name: Name, Note: c.take,
 		Caches: reconcile.Caches{corev1.Resource("nodes"): c.nodes},

@@ -8,7 +8,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -116,7 +115,7 @@ func (o observedNode) arrived(now time.Time) act.Plan {
 	}
 }
 
-// taints sets taints and labels in one request. The order to taint is kept until the
+// taints sets the taints, and then the labels whatever has become of those. The order to taint is kept until the
 // cache shows the taint, so that a pass in between does not spend another of the
 // zone's tokens on this node. It is lost when the taint was not set: the next try needs
 // another token, or all nodes that were refused would be tainted at once later.
@@ -133,10 +132,14 @@ func (o observedNode) taints(now time.Time) act.Plan {
 			return n
 		},
 	}
-	if taints.empty() && labels == nil {
+	if labels != nil {
+		p.Then = func(act.Results) act.Plan { return o.copying(labels) }
+		p.Else = p.Then
+	}
+	if taints.empty() {
 		return p
 	}
-	patch, err := nodePatch(o.node, taints, labels, now)
+	patch, err := taintPatch(o.node, taints, now)
 	if err != nil {
 		p.Err = err
 		return p
@@ -151,6 +154,18 @@ func (o observedNode) taints(now time.Time) act.Plan {
 		}
 	}
 	return p
+}
+
+// copying sets labels.
+func (o observedNode) copying(labels map[string]string) act.Plan {
+	patch, err := patchOf(o.node, "", struct {
+		Metadata precondition `json:"metadata"`
+	}{precondition{UID: o.node.UID, Labels: labels}})
+	if err != nil {
+		return act.Plan{Err: err}
+	}
+	patch.Versioned = false
+	return act.Plan{Why: fmt.Sprintf("copying %d labels", len(labels)), Stages: act.Stages(patch)}
 }
 
 // why is the reason for taints and labels, or what a node waits for that has all it should.
@@ -186,9 +201,7 @@ func lostTurn(results act.Results) bool {
 		switch node, is := r.Object.(*corev1.Node); r.Became {
 		case act.Done:
 			return is && !has(node, notReady) && !has(node, unreachable) // a webhook has taken it off
-		case act.Refused, act.Uncertain:
-			return !apierrors.IsConflict(r.Err)
-		case act.OnHold:
+		case act.Refused, act.Uncertain, act.OnHold:
 			return true
 		}
 		return false
@@ -220,20 +233,16 @@ func silencePatch(node *corev1.Node, set []corev1.NodeCondition) (act.Patch, err
 	}{precondition{UID: node.UID, ResourceVersion: node.ResourceVersion}, status{order, set}})
 }
 
-// nodePatch sets labels and taints. The list of taints is written whole, so the patch
-// holds for this version of the node only.
-func nodePatch(node *corev1.Node, taints taintPlan, labels map[string]string, now time.Time) (act.Patch, error) {
+// taintPatch sets taints. Their list is written whole, so the patch holds for this version
+// of the node only.
+func taintPatch(node *corev1.Node, taints taintPlan, now time.Time) (act.Patch, error) {
 	type spec struct {
 		Taints []corev1.Taint `json:"taints"`
 	}
-	body := struct {
+	return patchOf(node, "", struct {
 		Metadata precondition `json:"metadata"`
-		Spec     *spec        `json:"spec,omitempty"`
-	}{Metadata: precondition{UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: labels}}
-	if !taints.empty() {
-		body.Spec = &spec{taints.apply(node, now)}
-	}
-	return patchOf(node, "", body)
+		Spec     spec         `json:"spec"`
+	}{precondition{UID: node.UID, ResourceVersion: node.ResourceVersion}, spec{taints.apply(node, now)}})
 }
 
 func patchOf(node *corev1.Node, subresource string, body any) (act.Patch, error) {
