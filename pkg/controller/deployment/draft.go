@@ -85,7 +85,10 @@ func (f *draft) alignNew() {
 		f.edits = append(f.edits, e)
 		changed := *f.newSet
 		changed.Annotations = merged(changed.Annotations, e.annotations)
-		changed.Spec.MinReadySeconds = d.Spec.MinReadySeconds
+		if e.minReadySeconds != nil { // its status is of before, and frees no pods
+			changed.Spec.MinReadySeconds = *e.minReadySeconds
+			changed.Generation++
+		}
 		f.newSet = &changed
 	}
 	f.revision = f.newSet.Annotations[revisionAnnotation]

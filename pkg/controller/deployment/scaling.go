@@ -56,7 +56,7 @@ func onlyOne(newSet *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) *appsv1.Replic
 // was sized for that.
 func saturated(d *appsv1.Deployment, set *appsv1.ReplicaSet) bool {
 	desired, ok := note(set, desiredAnnotation)
-	return ok && desired == wanted(d) && size(set) == wanted(d) && set.Status.AvailableReplicas == wanted(d)
+	return ok && desired == wanted(d) && size(set) == wanted(d) && upToDate(set) && set.Status.AvailableReplicas == wanted(d)
 }
 
 // proportional shares what the Deployment gains or loses among its active sets

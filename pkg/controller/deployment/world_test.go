@@ -42,8 +42,6 @@ type sim struct {
 	// reached tells that as many pods were reported available as have to stay so,
 	// since the user changed the numbers or a change of them was carried out.
 	reached bool
-	// scaled is the set that a paused Deployment made larger.
-	scaled types.UID
 	// total is what the sets asked for together before the last step.
 	total int32
 	// begun is how many pods a set of Recreate still makes of those that it was to make when
@@ -90,10 +88,7 @@ func (s *sim) take(why string, step act.Step) (string, client.Object) {
 	case act.Create:
 		return "create " + s.create(step.Object.(*appsv1.ReplicaSet)), step.Object
 	case act.Patch:
-		grows, scales := s.edit(step)
-		if s.d.Spec.Paused && grows {
-			s.scaled = step.Of.GetUID()
-		}
+		scales := s.edit(step)
 		if scales && strings.HasPrefix(why, "scaled") || strings.HasPrefix(why, "paused") {
 			s.reached = false
 		}
@@ -136,8 +131,8 @@ func (s *sim) create(set *appsv1.ReplicaSet) string {
 	return fmt.Sprintf("%s with %d", made.Name, size(made))
 }
 
-// edit patches a set and reports whether it grows, and whether its size changes.
-func (s *sim) edit(patch act.Patch) (grows, scales bool) {
+// edit patches a set and reports whether its size changes.
+func (s *sim) edit(patch act.Patch) (scales bool) {
 	for i, set := range s.sets {
 		if set.UID != patch.Of.GetUID() {
 			continue
@@ -146,9 +141,8 @@ func (s *sim) edit(patch act.Patch) (grows, scales bool) {
 		if scales = size(s.sets[i]) != size(set); scales {
 			s.sets[i].Generation++
 		}
-		grows = size(s.sets[i]) > size(set)
 	}
-	return grows, scales
+	return scales
 }
 
 // stepSets takes one step of one set that has something to do: add or take pods,
@@ -347,17 +341,11 @@ func (s *sim) staysWithinSurge() string {
 	return ""
 }
 
-// versionsDoNotMeet is what Recreate is for. A Deployment that is paused only scales,
-// also its latest set while pods of another are still on their way out.
+// versionsDoNotMeet is what Recreate is for, also while it is paused.
 func (s *sim) versionsDoNotMeet() string {
 	if s.d.Spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType {
 		return ""
 	}
-	others := slices.ContainsFunc(s.pods, func(p *simPod) bool { return p.set != s.scaled })
-	if s.scaled != "" && others {
-		return ""
-	}
-	s.scaled = ""
 	images := map[string]bool{}
 	for _, p := range s.pods {
 		images[p.image] = true
