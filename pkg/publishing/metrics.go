@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 )
 
 // Syncs counts and times the syncs of a controller by the HTTP status of their
@@ -41,8 +43,12 @@ func (s *Syncs) Register() {
 	s.once.Do(func() { legacyregistry.MustRegister(s.total, s.duration) })
 }
 
-// Observe counts a sync that took so long and ended with err.
+// Observe counts a sync that took so long and ended with err, but none whose writes were
+// withheld.
 func (s *Syncs) Observe(took time.Duration, err error) {
+	if consistency.WasWithheld(err) != nil {
+		return
+	}
 	s.total.WithLabelValues(code(err)).Inc()
 	s.duration.WithLabelValues(code(err)).Observe(took.Seconds())
 }

@@ -52,17 +52,21 @@ func (w *Writer) Client() kubernetes.Interface { return clientset{writer: w} }
 func (w *Writer) Recorder() record.EventRecorder { return recorder{writer: w} }
 
 // During has what is written for a Service end with the context while work goes on:
-// the library has no parameter for it. When nothing went wrong but that writes were
-// withheld, it returns their errors: the library keeps only their text.
+// the library has no parameter for it. The library keeps only the text of an error that
+// says that a write was withheld: when nothing else went wrong, those errors are what is
+// returned, and otherwise they are added.
 func (w *Writer) During(ctx context.Context, service types.NamespacedName, work func() error) error {
 	t := &turn{ctx: ctx}
 	w.turns.Store(service, t)
 	defer w.turns.Delete(service)
 	err := work()
-	if err != nil && len(t.withheld) == failures(err) {
-		return errors.Join(t.withheld...)
+	switch {
+	case len(t.withheld) == 0:
+		return err
+	case err != nil && failures(err) > len(t.withheld):
+		return errors.Join(append(t.withheld, err)...)
 	}
-	return err
+	return errors.Join(t.withheld...)
 }
 
 // failures is how many things went wrong: the library says each by an error of its own.

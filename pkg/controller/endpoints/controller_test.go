@@ -25,7 +25,6 @@ import (
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/services"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
@@ -303,7 +302,7 @@ func TestWhatWakes(t *testing.T) {
 		event func(wake)
 		want  string
 	}{
-		"a service wakes itself":                          {func(w wake) { services.WakeItself(runner.Change[corev1.Service]{New: service()}, w) }, "shop/web"},
+		"a service wakes itself":                          {func(w wake) { s.onService(runner.Change[corev1.Service]{New: service()}, w) }, "shop/web"},
 		"a pod wakes its services, gathered":              {func(w wake) { s.onPod(runner.Change[corev1.Pod]{New: pod(1)}, w) }, "shop/web after 1s"},
 		"the pods of the first list wake none":            {func(w wake) { s.onPod(runner.Change[corev1.Pod]{New: pod(1), Initial: true}, w) }, ""},
 		"endpoints at the start are looked at":            {func(w wake) { s.onEndpoints(runner.Change[corev1.Endpoints]{New: settled(), Initial: true}, w) }, "shop/web"},
@@ -340,6 +339,13 @@ func TestAnAddressThatLeavesDoesNotWait(t *testing.T) {
 	s.onPod(runner.Change[corev1.Pod]{Old: pod(1), New: pod(1, unready)}, s)
 	if result := s.Reconcile(context.Background(), web); result.Err() != nil || result.After() != 0 || len(s.writes()) != 1 {
 		t.Errorf("a pod that leaves: %v, again in %v, wrote %v", result.Err(), result.After(), s.writes())
+	}
+
+	s.cache(t, settled(pod(1, unready)))
+	s.spacing.Done(web, s.clock.Now().Add(-time.Second), nil)
+	s.onService(runner.Change[corev1.Service]{Old: service()}, s)
+	if result := s.Reconcile(context.Background(), web); result.Err() != nil || result.After() != 0 {
+		t.Errorf("a Service that changes: %v, again in %v", result.Err(), result.After())
 	}
 }
 

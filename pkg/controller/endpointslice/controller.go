@@ -2,6 +2,7 @@ package endpointslice
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -144,7 +145,12 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 	case consistency.WasWithheld(err) == nil && ctx.Err() == nil: // a stop is no failure
 		metrics.EndpointSliceSyncs.WithLabelValues("error").Inc()
 	}
-	return runner.Done(err).Because(did)
+	result := runner.Done(err).Because(did)
+	if held := (*consistency.Withheld)(nil); errors.As(err, &held) && !held.Until.IsZero() {
+		// The turn of a deletion is not lost to what has failed besides.
+		return result.RequeueAfter(held.Until.Sub(c.spacing.Now())).Due()
+	}
+	return result
 }
 
 // picture is what a sync saw and why it did what it did.

@@ -24,7 +24,6 @@ import (
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/kube-kcm/kube-controller-manager/pkg/services"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
@@ -470,7 +469,7 @@ func TestWhatWakes(t *testing.T) {
 			c.onPod(runner.Change[corev1.Pod]{New: pod(1, "n"), Initial: true}, w)
 		}, ""},
 		"a service wakes itself": {nobody, func(c *Controller, w wake) {
-			services.WakeItself(runner.Change[corev1.Service]{Old: service()}, w)
+			c.onService(runner.Change[corev1.Service]{Old: service()}, w)
 		}, "shop/web"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -79,6 +79,13 @@ func TestAnEndpointThatLeavesDoesNotWait(t *testing.T) {
 	if result := s.sync(context.Background(), web); result.Err() != nil || result.After() != 0 || len(s.written) != 1 {
 		t.Errorf("a pod that leaves: %v, again in %v, wrote %d", result.Err(), result.After(), len(s.written))
 	}
+
+	s.settle(t)
+	s.spacing.Done(web, s.clock.Now().Add(-time.Second), nil)
+	s.onService(runner.Change[corev1.Service]{Old: service()}, s)
+	if result := s.sync(context.Background(), web); result.Err() != nil || result.After() != 0 {
+		t.Errorf("a Service that changes: %v, again in %v", result.Err(), result.After())
+	}
 }
 
 // The second controller has never seen the slice, so no event says that it is gone.

@@ -45,7 +45,7 @@ func TestAWriteThatIsWithheldIsNoFailure(t *testing.T) {
 	}{
 		"a deletion above the rate":   {brake, nil, 1, time.Second, false},
 		"all of it, by a pause":       {pause, nil, 0, 0, false},
-		"beside something that fails": {brake, []runtime.Object{pod(2, "gone")}, 1, 0, true},
+		"beside something that fails": {brake, []runtime.Object{pod(2, "gone")}, 1, time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t, Options{}, service(), node("n", "a"), pod(1, "n"))
@@ -55,10 +55,14 @@ func TestAWriteThatIsWithheldIsNoFailure(t *testing.T) {
 			}
 			tc.withhold(s)
 			failures, successes := synced(t, "error"), synced(t, "success")
-			err := s.sync(t.Context(), web).Err()
+			result := s.sync(t.Context(), web)
+			err := result.Err()
 			held := consistency.WasWithheld(err)
-			if err == nil || (held == nil) != tc.failed || tc.until > 0 && !held.Until.Equal(s.clock.Now().Add(tc.until)) {
+			if err == nil || (held == nil) != tc.failed || held != nil && tc.until > 0 && !held.Until.Equal(s.clock.Now().Add(tc.until)) {
 				t.Errorf("ended with %v, withheld %+v", err, held)
+			}
+			if result.After() != tc.until {
+				t.Errorf("looks again after %v", result.After())
 			}
 			if counted := synced(t, "error") - failures; (counted == 1) != tc.failed || synced(t, "success") != successes {
 				t.Errorf("counted %v failures", counted)
