@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/certificates"
@@ -43,9 +44,12 @@ func (f Files) read() (content, error) {
 type pair struct {
 	files Files
 
-	mu      sync.Mutex
+	current atomic.Pointer[certificates.Authority]
+
+	// looking guards what follows. It is held while the files are read, which may
+	// take long: nobody waits for it.
+	looking sync.Mutex
 	used    content
-	current *certificates.Authority
 	// trouble is why the files cannot be used now; logged once.
 	trouble string
 	checked time.Time
@@ -61,28 +65,28 @@ type change struct {
 func load(files Files) (*pair, error) {
 	p := &pair{files: files}
 	held, err := files.read()
+	var current *certificates.Authority
 	if err == nil {
-		p.used = held
-		p.current, err = certificates.ParseAuthority(held.cert, held.key)
+		current, err = certificates.ParseAuthority(held.cert, held.key)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("error reading CA cert file %q with key file %q: %w", files.Cert, files.Key, err)
 	}
+	p.used = held
+	p.current.Store(current)
 	return p, nil
 }
 
 // authority is what is signed with.
-func (p *pair) authority() *certificates.Authority {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.current
-}
+func (p *pair) authority() *certificates.Authority { return p.current.Load() }
 
-// look reads the files, unless that was done just now. Files that cannot be used,
+// look reads the files, unless that was done just now or another does it. Files that cannot be used,
 // such as a certificate whose key has not been written yet, leave the pair as it is.
 func (p *pair) look(now time.Time) change {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if !p.looking.TryLock() {
+		return change{}
+	}
+	defer p.looking.Unlock()
 	if since := now.Sub(p.checked); since >= 0 && since < checkEvery {
 		return change{}
 	}
@@ -104,6 +108,7 @@ func (p *pair) look(now time.Time) change {
 		}
 		return change{trouble: errors.New(p.trouble)}
 	}
-	p.used, p.current, p.trouble = held, replacement, ""
+	p.used, p.trouble = held, ""
+	p.current.Store(replacement)
 	return change{replaced: true}
 }
