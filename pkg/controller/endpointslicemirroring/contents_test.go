@@ -84,6 +84,7 @@ func TestWhatIsMirrored(t *testing.T) {
 		"not ready, then ready":              {subsets: []corev1.EndpointSubset{offering(nil, at("10.0.0.1"), a), offering(at("10.0.0.1"), nil, a)}, want: "IPv4 [a:80] [10.0.0.1!]"},
 		"the first record counts":            {subsets: []corev1.EndpointSubset{offering(named("10.0.0.1", "first", "u"), nil, a), offering(named("10.0.0.1", "second", "u"), nil, a)}, want: "IPv4 [a:80] [10.0.0.1(first)]"},
 		"one address of two pods":            {subsets: []corev1.EndpointSubset{offering(append(named("10.0.0.1", "x", "u"), named("10.0.0.1", "y", "v")...), nil, a)}, want: "IPv4 [a:80] [10.0.0.1(x) 10.0.0.1(y)]"},
+		"by address, in any order":           {subsets: []corev1.EndpointSubset{offering(at("10.0.0.3", "10.0.0.1", "10.0.0.2"), nil, a)}, want: "IPv4 [a:80] [10.0.0.1 10.0.0.2 10.0.0.3]"},
 		"ready first, each by IP as text":    {subsets: []corev1.EndpointSubset{offering(at("10.0.0.9", "10.0.0.10"), at("10.0.0.1"), a)}, want: "IPv4 [a:80] [10.0.0.10 10.0.0.9 10.0.0.1!]"},
 		"two families":                       {subsets: []corev1.EndpointSubset{offering(at("fd00::1", "10.0.0.1"), nil, a)}, want: "IPv4 [a:80] [10.0.0.1]; IPv6 [a:80] [fd00::1]"},
 		"the cap is for both families":       {subsets: []corev1.EndpointSubset{offering(at("fd00::1", "10.0.0.1"), nil, a)}, most: 1, want: "IPv4 [a:80] [10.0.0.1]", left: skipped{tooMany: 1}},
@@ -98,6 +99,7 @@ func TestWhatIsMirrored(t *testing.T) {
 		"not ready in a spelling past it":    {subsets: []corev1.EndpointSubset{offering(at("10.0.0.1", "10.0.0.2"), at("::ffff:10.0.0.1"), a)}, most: 1, want: "IPv4 [a:80] [10.0.0.2]", left: skipped{tooMany: 1}},
 		"two spellings of two pods":          {subsets: []corev1.EndpointSubset{offering(named("010.0.0.1", "x", "u"), named("10.0.0.1", "y", "v"), a)}, want: "IPv4 [a:80] [10.0.0.1(x) 10.0.0.1!(y)]"},
 		"application protocols":              {subsets: []corev1.EndpointSubset{offering(at("10.0.0.1"), nil, speaking(a, "x")), offering(at("10.0.0.2"), nil, speaking(a, "x"))}, want: "IPv4 [a:80/x] [10.0.0.1 10.0.0.2]"},
+		"the cap leaves out of those too":    {subsets: []corev1.EndpointSubset{offering(at("10.0.0.1"), nil, speaking(a, "x")), offering(at("10.0.0.2"), nil, speaking(a, "x"))}, most: 1, want: "IPv4 [a:80/x] [10.0.0.1]", left: skipped{tooMany: 1}},
 		"an application protocol or none":    {subsets: []corev1.EndpointSubset{offering(at("10.0.0.1"), nil, speaking(a, "x")), offering(at("10.0.0.2"), nil, a)}, want: "IPv4 [a:80/x] [10.0.0.1]; IPv4 [a:80] [10.0.0.2]"},
 		"a name that is empty":               {subsets: []corev1.EndpointSubset{offering(at("10.0.0.1"), nil, port("", 80))}, want: "IPv4 [:80] [10.0.0.1]"},
 	} {

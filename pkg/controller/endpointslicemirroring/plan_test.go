@@ -53,6 +53,11 @@ func TestPlan(t *testing.T) {
 	foreign := func(change func(*discoveryv1.EndpointSlice)) func(*observed) {
 		return func(o *observed) { o.slices = slicesFor(endpointsOf(a)); change(o.slices[0]) }
 	}
+	labelled := func(subsets ...corev1.EndpointSubset) *corev1.Endpoints {
+		e := endpointsOf(subsets...)
+		e.Labels[discoveryv1.LabelManagedBy], e.Labels[discoveryv1.LabelServiceName] = "somebody", "other"
+		return e
+	}
 	going := func(i int, subsets ...corev1.EndpointSubset) func(*observed) {
 		return func(o *observed) { there(subsets...)(o); o.slices[i].DeletionTimestamp = &metav1.Time{} }
 	}
@@ -72,10 +77,11 @@ func TestPlan(t *testing.T) {
 		"one family more":               {endpointsOf(both), there(a), "create EndpointSlice"},
 		"no slice of another family is taken": {endpointsOf(offering(at("10.0.0.1"), nil, port("b", 81))), there(offering(at("fd00::1"), nil, port("a", 80))),
 			"create EndpointSlice, delete EndpointSlice web-0 unchanged"},
-		"both families change ports": {endpointsOf(offering(at("10.0.0.1", "fd00::1"), nil, port("b", 81))), there(both), "update EndpointSlice web-0, update EndpointSlice web-1"},
-		"a foreign label":            {endpointsOf(a), foreign(func(s *discoveryv1.EndpointSlice) { s.Labels["other"] = "z" }), "update EndpointSlice web-0"},
-		"a foreign annotation":       {endpointsOf(a), foreign(func(s *discoveryv1.EndpointSlice) { s.Annotations["other"] = "z" }), "update EndpointSlice web-0"},
-		"endpoints of another time":  {endpointsOf(a), foreign(func(s *discoveryv1.EndpointSlice) { s.OwnerReferences[0].UID = "e0" }), "update EndpointSlice web-0"},
+		"both families change ports":             {endpointsOf(offering(at("10.0.0.1", "fd00::1"), nil, port("b", 81))), there(both), "update EndpointSlice web-0, update EndpointSlice web-1"},
+		"labels of the slices' own on Endpoints": {labelled(a), func(o *observed) { o.slices = slicesFor(labelled(a)) }, ""},
+		"a foreign label":                        {endpointsOf(a), foreign(func(s *discoveryv1.EndpointSlice) { s.Labels["other"] = "z" }), "update EndpointSlice web-0"},
+		"a foreign annotation":                   {endpointsOf(a), foreign(func(s *discoveryv1.EndpointSlice) { s.Annotations["other"] = "z" }), "update EndpointSlice web-0"},
+		"endpoints of another time":              {endpointsOf(a), foreign(func(s *discoveryv1.EndpointSlice) { s.OwnerReferences[0].UID = "e0" }), "update EndpointSlice web-0"},
 		"a condition that is not ours": {endpointsOf(a), foreign(func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Conditions.Serving = new(true) }),
 			"update EndpointSlice web-0"},
 		"an endpoint without an address": {endpointsOf(a), foreign(func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = nil }), "update EndpointSlice web-0"},

@@ -282,22 +282,13 @@ func TestQuarantine(t *testing.T) {
 	passes := func(n int) func() bool { return func() bool { return c.Snapshot().Counts.Syncs >= n } }
 	left := func() int { return len(shared.Core().V1().Pods().Informer().GetStore().List()) }
 	fixture.Eventually(t, "the first pass", passes(1))
-	stepUntil(t, fakeClock, "the second pass", period, passes(2))
+	fakeClock.SetTime(noon.Add(quarantine - time.Millisecond))
+	fixture.Eventually(t, "the second pass, late", passes(2))
 	if left() != 1 {
 		t.Fatal("deleted before the quarantine was over")
 	}
-	stepUntil(t, fakeClock, "the orphan is deleted", period, func() bool { return left() == 0 })
-}
-
-// stepUntil steps the clock by d once and waits for the condition.
-func stepUntil(t *testing.T, c *testclock.FakeClock, what string, d time.Duration, is func() bool) {
-	t.Helper()
-	fixture.Eventually(t, "timers before "+what, c.HasWaiters)
-	c.Step(d)
-	fixture.Eventually(t, what, func() bool {
-		c.Step(100 * time.Millisecond) // a timer that was set after the step
-		return is()
-	})
+	fakeClock.SetTime(noon.Add(quarantine))
+	fixture.Eventually(t, "the orphan is deleted, before a third pass", func() bool { return left() == 0 })
 }
 
 func TestTheCountOfTerminatedPodsFollowsTheCache(t *testing.T) {

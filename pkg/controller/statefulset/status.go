@@ -91,7 +91,7 @@ func underWay(set *appsv1.StatefulSet, now appsv1.StatefulSetStatus) bool {
 		return false
 	}
 	if set.Spec.UpdateStrategy.RollingUpdate == nil && now.CurrentRevision != now.UpdateRevision && old.CurrentReplicas != now.CurrentReplicas {
-		return false // it says which pods the next reconcile makes at the current revision: see bound
+		return false // without a partition it says which pods are made at the current revision: see bound
 	}
 	updated := now.CurrentRevision == now.UpdateRevision || set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType ||
 		int(now.UpdatedReplicas) >= wanted(set)-partition(set)
