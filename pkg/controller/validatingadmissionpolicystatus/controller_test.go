@@ -36,6 +36,7 @@ type server struct {
 	mu          sync.Mutex
 	listed      error
 	read        map[string]error
+	says        map[string]string // in place of the document
 	version     string
 	lists, docs int
 }
@@ -81,6 +82,9 @@ func (f faulty) Schema(contentType string) ([]byte, error) {
 	if err := f.server.read[f.path]; err != nil {
 		return nil, err
 	}
+	if said, is := f.server.says[f.path]; is {
+		return []byte(said), nil
+	}
 	return f.GroupVersion.Schema(contentType)
 }
 
@@ -114,7 +118,7 @@ func prepare(t *testing.T, policies ...*admissionv1.ValidatingAdmissionPolicy) p
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
-	p := parts{client: fake.NewClientset(), server: &server{read: map[string]error{}}, kinds: &kinds{RESTMapper: mapper}, clock: testclock.NewFakeClock(time.Now())}
+	p := parts{client: fake.NewClientset(), server: &server{read: map[string]error{}, says: map[string]string{}}, kinds: &kinds{RESTMapper: mapper}, clock: testclock.NewFakeClock(time.Now())}
 	p.shared = informers.NewSharedInformerFactory(p.client, 0)
 	informer := p.shared.Admissionregistration().V1().ValidatingAdmissionPolicies()
 	var err error
@@ -205,9 +209,17 @@ func TestWhatCannotBeLookedUp(t *testing.T) {
 		"a group whose server is down is left out":      {func(p parts) { p.server.read["apis/apps/v1"] = down }, nil, []string{"apps/v1, Kind=Deployment"}},
 		"a document that is refused is left out":        {func(p parts) { p.server.read["apis/apps/v1"] = forbidden }, nil, []string{"apps/v1, Kind=Deployment"}},
 		"a broken document is left out":                 {func(p parts) { p.server.read["apis/apps/v1"] = broken }, nil, []string{"apps/v1, Kind=Deployment"}},
-		"a broken list is retried":                      {func(p parts) { p.server.listed = broken }, broken, nil},
-		"a refused list of kinds is retried":            {func(p parts) { p.kinds.err = forbidden }, forbidden, nil},
-		"nothing wrong":                                 {func(parts) {}, nil, nil},
+		"a document of another version of OpenAPI is left out": {func(p parts) {
+			p.server.says["apis/apps/v1"] = `{"components":{"schemas":{"X":{"type":"object","exclusiveMinimum":0}}}}`
+		}, nil, []string{"apps/v1, Kind=Deployment"}},
+		"a document with a schema that is null is left out": {func(p parts) {
+			p.server.says["apis/apps/v1"] = `{"components":{"schemas":{"D":{"type":"object","x-kubernetes-group-version-kind":[{"group":"apps","version":"v1","kind":"Deployment"}],` +
+				`"properties":{"spec":{"$ref":"#/components/schemas/X"}}},"X":null}}}`
+		}, nil, []string{"apps/v1, Kind=Deployment"}},
+		"a document whose server gives no answer is left out": {func(p parts) { p.server.read["apis/apps/v1"] = context.DeadlineExceeded }, nil, []string{"apps/v1, Kind=Deployment"}},
+		"a broken list is retried":                            {func(p parts) { p.server.listed = broken }, broken, nil},
+		"a refused list of kinds is retried":                  {func(p parts) { p.kinds.err = forbidden }, forbidden, nil},
+		"nothing wrong":                                       {func(parts) {}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := prepare(t)

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/openapi"
 )
 
@@ -66,8 +67,8 @@ func (s *schemas) drop(now time.Time) bool {
 // paths is the list of published documents, read once for a check.
 type paths map[string]openapi.GroupVersion
 
-// errWithheld is that the list of documents was read, and one of them is refused or
-// broken. It may stay so: the kinds in it are left out, and the rest is reported.
+// errWithheld is that the list of documents was read, and one of them is refused, broken or
+// not answered. It may stay so: the kinds in it are left out, and the rest is reported.
 var errWithheld = errors.New("the document is withheld")
 
 // newPaths makes each document be read once, however many kinds are in it.
@@ -76,7 +77,7 @@ func newPaths(list map[string]openapi.GroupVersion) paths {
 	for path, published := range list {
 		p[path] = document{published, sync.OnceValues(func() ([]byte, error) {
 			read, err := published.Schema(runtime.ContentTypeJSON)
-			if apierrors.IsForbidden(err) || apierrors.IsInternalError(err) {
+			if apierrors.IsForbidden(err) || apierrors.IsInternalError(err) || utilnet.IsTimeout(err) {
 				err = fmt.Errorf("%w: %w", errWithheld, err)
 			}
 			return read, err
@@ -91,14 +92,27 @@ func (p paths) Paths() (map[string]openapi.GroupVersion, error) { return p, nil 
 // of is the address of the document of a group version, with its hash; empty if
 // none is published.
 func (p paths) of(version schema.GroupVersion) string {
-	path := "apis/" + version.String()
-	if version.Group == "" {
-		path = "api/" + version.Version
-	}
-	if published, ok := p[path]; ok {
+	if published, ok := p[pathOf(version)]; ok {
 		return published.ServerRelativeURL()
 	}
 	return ""
+}
+
+// read reports whether the document of a group version could be read.
+func (p paths) read(version schema.GroupVersion) bool {
+	published, ok := p[pathOf(version)]
+	if !ok {
+		return false
+	}
+	_, err := published.Schema(runtime.ContentTypeJSON)
+	return err == nil
+}
+
+func pathOf(version schema.GroupVersion) string {
+	if version.Group == "" {
+		return "api/" + version.Version
+	}
+	return "apis/" + version.String()
 }
 
 type document struct {

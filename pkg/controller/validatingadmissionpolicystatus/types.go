@@ -101,8 +101,22 @@ func newLookup[S any](n notes, known *schemas, published paths, now time.Time, r
 
 // ResolveSchema returns the schema of a kind.
 func (l *lookup[S]) ResolveSchema(kind schema.GroupVersionKind) (S, error) {
-	found, err := l.known.get(kind, l.published.of(kind.GroupVersion()), l.now, func() (any, error) { return l.resolve(kind) })
+	found, err := l.known.get(kind, l.published.of(kind.GroupVersion()), l.now, func() (any, error) { return l.fresh(kind) })
 	l.notes[kind.String()] = err
 	resolved, _ := found.(S)
 	return resolved, err
+}
+
+// fresh resolves a kind. What fails although the document was read lies in the document, in
+// which any API server may publish what the libraries cannot take.
+func (l *lookup[S]) fresh(kind schema.GroupVersionKind) (found S, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: it cannot be resolved: %v", errWithheld, p)
+		}
+	}()
+	if found, err = l.resolve(kind); err != nil && l.published.read(kind.GroupVersion()) {
+		err = fmt.Errorf("%w: %w", errWithheld, err)
+	}
+	return found, err
 }
