@@ -1,11 +1,14 @@
 package attachdetach
 
 import (
+	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -209,5 +212,65 @@ func TestAnAttachmentOfWhatIsNeverAttachedMeansNothing(t *testing.T) {
 	woken := 0
 	if c.attachmentChanged(runner.Change[storagev1.VolumeAttachment]{New: attachedTo("n1")}, nobody{&woken}); woken > 0 || len(c.book.all()) > 0 {
 		t.Errorf("woke %d keys, knows %v", woken, c.book.all())
+	}
+}
+
+// delays are after what time keys are woken.
+type delays map[key]time.Duration
+
+func (d delays) Add(k key)                           { d[k] = 0 }
+func (d delays) AddAfter(k key, after time.Duration) { d[k] = after }
+
+// A CSIDriver that is made again, to change it, is gone for a moment: nothing is attached for
+// pods that run without.
+func TestADriverThatIsGoneIsNoReasonToAttachAtOnce(t *testing.T) {
+	rig := fixture.New(fake.NewClientset(), noon)
+	c := controllerOf(t, rig, Options{})
+	rig.Cache(t, pv(0))
+	driver := func(required bool) *storagev1.CSIDriver {
+		return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "csi.example"}, Spec: storagev1.CSIDriverSpec{AttachRequired: &required}}
+	}
+	for name, tc := range map[string]struct {
+		change runner.Change[storagev1.CSIDriver]
+		want   delays
+	}{
+		"it goes":                           {runner.Change[storagev1.CSIDriver]{Old: driver(false)}, delays{{volume: nameOf(0)}: 3 * time.Minute}},
+		"it comes, and needs none":          {runner.Change[storagev1.CSIDriver]{New: driver(false)}, delays{{volume: nameOf(0)}: 0}},
+		"it changes":                        {runner.Change[storagev1.CSIDriver]{Old: driver(false), New: driver(true)}, delays{{volume: nameOf(0)}: 0}},
+		"one goes whose volumes were so":    {runner.Change[storagev1.CSIDriver]{Old: driver(true)}, delays{}},
+		"one changes that has nothing here": {runner.Change[storagev1.CSIDriver]{Old: driver(false), New: driver(false)}, delays{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			woken := delays{}
+			if c.csiDriverChanged(tc.change, woken); !maps.Equal(woken, tc.want) {
+				t.Errorf("woke %v, want %v", woken, tc.want)
+			}
+		})
+	}
+}
+
+// On a node that somebody else manages their objects are none of an earlier process.
+func TestAnAttachmentOnANodeOfOthersIsTheirs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		node *corev1.Node
+		want int
+	}{
+		"a node of this controller":    {reporting("n1", false), 1},
+		"a node that is gone":          {nil, 1},
+		"a node that others attach to": {&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rig := fixture.New(fake.NewClientset(), noon)
+			c := controllerOf(t, rig, Options{})
+			rig.Cache(t, pv(0))
+			if tc.node != nil {
+				rig.Cache(t, tc.node)
+				c.nodeChanged(runner.Change[corev1.Node]{New: tc.node}, delays{})
+			}
+			c.attachmentChanged(runner.Change[storagev1.VolumeAttachment]{New: attachedTo("n1")}, delays{})
+			if strays := c.book.straysOf(nameOf(0)); len(strays) != tc.want {
+				t.Errorf("taken up on %v", strays)
+			}
+		})
 	}
 }

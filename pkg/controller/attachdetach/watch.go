@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -157,10 +158,17 @@ func (c *Controller) attachmentChanged(change runner.Change[storagev1.VolumeAtta
 			return
 		}
 	}
-	if !change.Initial && change.New != nil && va.Name == attachmentName(volume, va.Spec.NodeName) {
+	if !change.Initial && change.New != nil && va.Name == attachmentName(volume, va.Spec.NodeName) && !c.othersAttach(va.Spec.NodeName) {
 		c.book.stray(volume, va.Spec.NodeName)
 	}
 	wake.Add(key{volume: volume})
+}
+
+// othersAttach reports whether somebody else attaches the volumes of a node. Of one that is
+// gone it is not known.
+func (c *Controller) othersAttach(node string) bool {
+	_, err := reconcile.Cached[corev1.Node](c.nodes, node)
+	return err == nil && !c.book.managed(node)
 }
 
 // volumeOf is the volume of the PersistentVolume that a VolumeAttachment names.
@@ -180,12 +188,20 @@ func (c *Controller) volumeOf(va *storagev1.VolumeAttachment) (volumes.Name, boo
 	return source.Unique, true
 }
 
+// sweep is how long a driver is gone before its volumes are attached: one that need not be
+// may only be made again. The original looks at all pods as often.
+const sweep = 3 * time.Minute
+
 // csiDriverChanged wakes the volumes of a driver that wants them attached, or no longer.
 func (c *Controller) csiDriverChanged(change runner.Change[storagev1.CSIDriver], wake runner.Wake[key]) {
 	if change.Initial || attaches(change.Old) == attaches(change.New) {
 		return
 	}
-	c.wakePrefix(volumes.CSI+"/"+change.Now().Name+"^", wake)
+	after := time.Duration(0)
+	if change.New == nil {
+		after = sweep
+	}
+	c.wakePrefix(volumes.CSI+"/"+change.Now().Name+"^", wake, after)
 }
 
 // attaches reports whether volumes of a driver are attached; those of one that is not
@@ -195,9 +211,9 @@ func attaches(driver *storagev1.CSIDriver) bool {
 }
 
 // driverChanged wakes the volumes of a FlexVolume driver that came or went.
-func (c *Controller) driverChanged(driver string) { c.wakePrefix(driver+"/", c) }
+func (c *Controller) driverChanged(driver string) { c.wakePrefix(driver+"/", c, 0) }
 
-func (c *Controller) wakePrefix(prefix string, wake runner.Wake[key]) {
+func (c *Controller) wakePrefix(prefix string, wake runner.Wake[key], after time.Duration) {
 	names := append(cache.Values(c.pvs, pvsByVolume), cache.Values(c.pods, podsByVolume)...)
 	for _, volume := range c.book.all() {
 		names = append(names, string(volume))
@@ -205,7 +221,7 @@ func (c *Controller) wakePrefix(prefix string, wake runner.Wake[key]) {
 	slices.Sort(names)
 	for _, volume := range slices.Compact(names) {
 		if strings.HasPrefix(volume, prefix) {
-			wake.Add(key{volume: volumes.Name(volume)})
+			wake.AddAfter(key{volume: volumes.Name(volume)}, after)
 		}
 	}
 }

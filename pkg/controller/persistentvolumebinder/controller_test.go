@@ -304,6 +304,24 @@ func TestWhichClaimsAVolumeWakes(t *testing.T) {
 	}
 }
 
+func TestAVolumeThatARestoreTakesBackIsKnownAsItIs(t *testing.T) {
+	c, _ := prepare(t, nil, nil)
+	version := func(n string, with ...onVolume) *corev1.PersistentVolume {
+		pv := volume("v", append(with, in(corev1.VolumeAvailable))...)
+		pv.ResourceVersion = n
+		return pv
+	}
+	before, restored := version("1000", of("c", "uid-c")), version("500")
+	c.volumeChangedForClaims(runner.Change[corev1.PersistentVolume]{New: before}, wakes{})
+	c.volumeChangedForClaims(runner.Change[corev1.PersistentVolume]{Old: before, New: restored}, wakes{})
+	if got := c.pool.newest(restored); got != restored {
+		t.Errorf("knows version %s", got.ResourceVersion)
+	}
+	if got := c.pool.matched(t, claim("d"), false); got != "v" {
+		t.Errorf("a claim gets %q", got)
+	}
+}
+
 func TestVolumesThatComeTogetherWakeAClaimEach(t *testing.T) {
 	c, rig := prepare(t, nil, []runtime.Object{claim("a"), claim("b"), claim("c")})
 	got := wakes{}

@@ -86,6 +86,9 @@ func (c *Controller) volumeChangedForClaims(change runner.Change[corev1.Persiste
 	if change.New == nil {
 		return
 	}
+	if change.Old != nil && older(pv, change.Old) { // etcd was restored: what was known never happened
+		c.pool.gone(pv)
+	}
 	c.pool.seen(pv)
 	if !change.Initial { // at the start every claim is looked at
 		c.wakeFor(pv, wake)
