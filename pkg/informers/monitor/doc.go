@@ -9,6 +9,5 @@
 // What it promises: a resource that cannot be listed, or a group that cannot be
 // discovered, holds up no other; what is broken is named with its error and the
 // time since when it is; an object is reported as deleted only when the watch
-// or a list says so, or when its resource is known to be served no more, never
-// because its API does not answer.
+// or a list says so, never because its API does not answer or is gone.
 package monitor

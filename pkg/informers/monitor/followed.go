@@ -34,8 +34,8 @@ type Interest struct {
 	// Changed is called for each change to an object of such a resource.
 	Changed Rule
 	// Missing, if set, is called in place of Changed for an object that is not known
-	// any more without its deletion having been seen: a list lacks it, or its
-	// resource is served no more. It may exist.
+	// any more without its deletion having been seen: a list lacks it, also the first
+	// after its resource was not served for a while. It may exist.
 	Missing func(r Resource, last metav1.Object)
 	// Served, if set, is called after the set of these resources, the state of one,
 	// or the groups that cannot be discovered have changed. It must be quick.

@@ -199,6 +199,7 @@ type world struct {
 	unserved map[string]bool
 	period   time.Duration
 	clock    skewed
+	client   *fake.FakeMetadataClient
 }
 
 func (w *world) set(change func()) {
@@ -234,6 +235,7 @@ func newSet(t *testing.T, w *world, objects ...runtime.Object) *Set {
 		t.Fatal(err)
 	}
 	client := fake.NewSimpleMetadataClient(scheme, objects...)
+	w.client = client
 	client.PrependReactor("list", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		refused, err := w.refuse(action)
 		return refused, nil, err
@@ -351,12 +353,23 @@ func TestResourcesComeAndGo(t *testing.T) {
 		t.Errorf("one answer of discovery was believed: %d resources are followed", got)
 	}
 	w.set(func() { w.unserved["g/v1/pears"] = true })
-	r.has(t, "?p1")
-	if r.saw("-p1") || r.saw("-a1") || r.saw("?a1") {
-		t.Errorf("seen was %v", r.seen)
+	pears := schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "pears"}
+	fixture.Eventually(t, "pears are let go", func() bool { _, ok := f.State(pears.GroupResource()); return !ok })
+
+	// That an API is gone says nothing of its objects: they may come back with it.
+	if err := w.client.Tracker().Delete(pears, "default", "p1"); err != nil {
+		t.Fatal(err)
 	}
-	if _, ok := f.State(schema.GroupResource{Group: "g", Resource: "pears"}); ok {
-		t.Error("a resource that is not served has a state")
+	if err := w.client.Tracker().Add(object("g/v1", "Pear", "p2")); err != nil {
+		t.Fatal(err)
+	}
+	if r.saw("?p1") || r.saw("-p1") {
+		t.Error("the objects went with their API")
+	}
+	w.set(func() { w.lists = served; delete(w.unserved, "g/v1/pears") })
+	r.has(t, "+p2", "?p1")
+	if r.saw("-p1") || r.saw("-a1") || r.saw("?a1") || r.saw("?p2") {
+		t.Errorf("seen was %v", r.seen)
 	}
 }
 
