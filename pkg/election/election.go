@@ -135,6 +135,10 @@ func (e *Elections) runWithLock(ctx context.Context, held *lock, l Lease, watchd
 		return outcome
 	}
 	e.Flush()
+	if held.fence.inDoubt() {
+		klog.FromContext(ctx).Info("A write got no answer before the stop; the lease is not released and will expire, so that the next leader sees the write", "lease", l.String())
+		return outcome
+	}
 	if err := release(context.WithoutCancel(ctx), held, e.Config.RenewDeadline.Duration); err != nil {
 		// All work has ended, so the stop is clean: a standby only has to wait longer.
 		klog.FromContext(ctx).Error(err, "Cannot release the lease; it will expire", "lease", l.String())

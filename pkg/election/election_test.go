@@ -389,6 +389,25 @@ func TestALeaseIsKeptWhenWorkDoesNotStop(t *testing.T) {
 	}
 }
 
+// The next leader would not see a write that is carried out after it has listed.
+func TestALeaseIsKeptWhileAWriteMayStillCome(t *testing.T) {
+	client := fake.NewClientset()
+	ctx, stop := context.WithCancel(t.Context())
+	c := newCandidate(client, "a", time.Second)
+	err := c.runWithLock(ctx, c.lock, testLease, nil, func(ctx context.Context, fence *Fence) error {
+		stop()
+		<-ctx.Done()
+		fence.CutOff()
+		return nil
+	})
+	if err != nil {
+		t.Errorf("got %v", err)
+	}
+	if got := holder(t, client); got != "a" {
+		t.Errorf("the holder is %q", got)
+	}
+}
+
 func TestAStopWithoutAnAPIServerIsClean(t *testing.T) {
 	client := fake.NewClientset()
 	var away atomic.Bool

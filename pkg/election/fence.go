@@ -18,6 +18,7 @@ type Fence struct {
 	mu      sync.Mutex
 	renewed time.Duration
 	shut    error
+	cutOff  bool
 }
 
 // newFence returns one that is open. The lease itself says how many whole seconds it lasts,
@@ -53,4 +54,21 @@ func (f *Fence) Check() error {
 		f.shut = fmt.Errorf("%w: the last renewal is %s old, the lease lasts %s", ErrLost, age.Round(time.Millisecond), f.lease)
 	}
 	return f.shut
+}
+
+// CutOff notes that the stop has cut off a write that had no answer.
+func (f *Fence) CutOff() {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cutOff = true
+}
+
+// inDoubt reports whether a write may still be carried out after all work has ended.
+func (f *Fence) inDoubt() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.cutOff
 }

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -28,16 +29,25 @@ const readGrace = time.Second
 type finisher struct {
 	next  http.RoundTripper
 	grace time.Duration
-	fence func() error
+	fence Fence
 	over  context.Context // ends when reads must
 	core  string          // the path of the core API, which each API server has
+}
+
+// Fence is what writes pass on their way out of the process.
+type Fence interface {
+	// Check returns why nothing may be written any more, or nil.
+	Check() error
+	// CutOff notes that the stop has cut off a write that had no answer: it may still be
+	// carried out.
+	CutOff()
 }
 
 // Finishing returns a copy of the configuration whose writes under way are not cut off
 // when ctx ends, but its reads are, except for watches, and which sends no write while fence
 // returns an error. A configuration that is finishing already is not made so twice: a write
 // would be waited for twice.
-func Finishing(ctx context.Context, config *rest.Config, fence func() error) *rest.Config {
+func Finishing(ctx context.Context, config *rest.Config, fence Fence) *rest.Config {
 	config = rest.CopyConfig(config)
 	over, end := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { time.AfterFunc(readGrace, end) })
@@ -91,12 +101,16 @@ func (f *finisher) send(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
-	if err := f.fence(); err != nil {
+	if err := f.fence.Check(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
 	stop := context.AfterFunc(req.Context(), func() { time.AfterFunc(f.grace, cancel) })
-	return under(ctx, f.next, req, func() { stop(); cancel() })
+	response, err := under(ctx, f.next, req, func() { stop(); cancel() })
+	if err != nil && f.over.Err() != nil && errors.Is(err, context.Canceled) {
+		f.fence.CutOff()
+	}
+	return response, err
 }
 
 func (f *finisher) read(req *http.Request) (*http.Response, error) {

@@ -22,6 +22,8 @@ type slowServer struct {
 	answer chan struct{}
 	once   sync.Once
 	asked  atomic.Int32
+	fence  *gate
+	over   context.Context
 }
 
 // let makes the server answer.
@@ -29,7 +31,7 @@ func (s *slowServer) let() { s.once.Do(func() { close(s.answer) }) }
 
 func newSlowServer(t *testing.T) *slowServer {
 	t.Helper()
-	s := &slowServer{came: make(chan struct{}, 1), answer: make(chan struct{})}
+	s := &slowServer{came: make(chan struct{}, 1), answer: make(chan struct{}), fence: open(), over: context.Background()}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		s.asked.Add(1)
 		s.came <- struct{}{}
@@ -45,7 +47,7 @@ func (s *slowServer) send(ctx context.Context, method string, grace time.Duratio
 	result := make(chan error, 1)
 	go func() {
 		req, _ := http.NewRequestWithContext(ctx, method, s.URL, strings.NewReader("a pod"))
-		response, err := (&finisher{next: http.DefaultTransport, grace: grace, fence: open, over: context.Background()}).RoundTrip(req)
+		response, err := (&finisher{next: http.DefaultTransport, grace: grace, fence: s.fence, over: s.over}).RoundTrip(req)
 		if err == nil {
 			var body []byte
 			body, err = io.ReadAll(response.Body)
@@ -97,21 +99,41 @@ func TestNoWriteBeginsAfterTheStop(t *testing.T) {
 	}
 }
 
+// Only a stop leaves nobody behind who would look for what may have been written.
 func TestAWriteThatIsNeverAnsweredEndsAfterTheGrace(t *testing.T) {
-	s := newSlowServer(t)
-	ctx, stop := context.WithCancel(t.Context())
-	result := s.send(ctx, http.MethodDelete, time.Millisecond)
-	<-s.came
-	stop()
-	if err := <-result; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+	for name, stopped := range map[string]bool{"at a stop": true, "when its work was cut short": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newSlowServer(t)
+			ctx, stop := context.WithCancel(t.Context())
+			if stopped {
+				s.over = ctx
+			}
+			result := s.send(ctx, http.MethodDelete, time.Millisecond)
+			<-s.came
+			stop()
+			if err := <-result; !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+			if cut := s.fence.cut.Load() == 1; cut != stopped {
+				t.Errorf("noted as cut off: %t", cut)
+			}
+		})
 	}
 }
 
-func open() error { return nil }
+// gate is a fence that returns an error, and counts what was cut off.
+type gate struct {
+	shut error
+	cut  atomic.Int32
+}
+
+func (g *gate) Check() error { return g.shut }
+func (g *gate) CutOff()      { g.cut.Add(1) }
+
+func open() *gate { return &gate{} }
 
 func TestAConfigurationFinishesOnce(t *testing.T) {
-	config := Finishing(t.Context(), Finishing(t.Context(), &rest.Config{}, open), open)
+	config := Finishing(t.Context(), Finishing(t.Context(), &rest.Config{}, open()), open())
 	outer, is := config.WrapTransport(http.DefaultTransport).(*finisher)
 	if !is {
 		t.Fatal("it does not finish")
@@ -126,7 +148,7 @@ func TestBehindTheFenceOnlyReadsLeaveTheProcess(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.Method) }))
 	defer server.Close()
 	shut := errors.New("the lease is lost")
-	through := &finisher{next: http.DefaultTransport, grace: time.Second, fence: func() error { return shut }, over: t.Context()}
+	through := &finisher{next: http.DefaultTransport, grace: time.Second, fence: &gate{shut: shut}, over: t.Context()}
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "GET"} {
 		req, err := http.NewRequestWithContext(t.Context(), method, server.URL, strings.NewReader("x"))
 		if err != nil {
@@ -164,7 +186,7 @@ func TestACreateIsSentAgainOnlyWhenTheAPIServerItselfAsksForIt(t *testing.T) {
 				return r, nil
 			})
 			req := httptest.NewRequestWithContext(t.Context(), tc.method, "https://server/api", nil)
-			response, err := (&finisher{next: answer, grace: time.Second, fence: open, over: context.Background()}).RoundTrip(req)
+			response, err := (&finisher{next: answer, grace: time.Second, fence: open(), over: context.Background()}).RoundTrip(req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +208,7 @@ func TestReadsEndSoonAfterAStop(t *testing.T) {
 	defer server.Close()
 	defer server.CloseClientConnections() // also of a read that did not end
 	ctx, stop := context.WithCancel(t.Context())
-	client, err := rest.HTTPClientFor(Finishing(ctx, &rest.Config{Host: server.URL}, open))
+	client, err := rest.HTTPClientFor(Finishing(ctx, &rest.Config{Host: server.URL}, open()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +274,7 @@ func TestTheCoreAPIIsNeverMissing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.NotFoundHandler())
 			defer server.Close()
-			config := Finishing(t.Context(), &rest.Config{Host: server.URL + tc.below}, open)
+			config := Finishing(t.Context(), &rest.Config{Host: server.URL + tc.below}, open())
 			client, err := rest.HTTPClientFor(config)
 			if err != nil {
 				t.Fatal(err)

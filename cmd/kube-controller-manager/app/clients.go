@@ -68,7 +68,7 @@ func controllerClients(ctx context.Context, p *process, root clientbuilder.Contr
 		klog.FromContext(ctx).Info("--use-service-account-credentials is set without --service-account-private-key-file: token Secrets get no tokens; controllers get theirs from the API server")
 	}
 	tokens := newTokens(accounts)
-	each := clientbuilder.NewDynamicClientBuilder(transport.Finishing(ctx, rest.AnonymousClientConfig(p.Kubeconfig), fence.Check), tokens, metav1.NamespaceSystem)
+	each := clientbuilder.NewDynamicClientBuilder(transport.Finishing(ctx, rest.AnonymousClientConfig(p.Kubeconfig), fence), tokens, metav1.NamespaceSystem)
 	return &patientClients{each, tokens, ctx}
 }
 

@@ -88,7 +88,7 @@ type ControllerContext struct {
 }
 
 func newControllerContext(ctx context.Context, p *process, termName string, fence *election.Fence) (ControllerContext, error) {
-	root := clientbuilder.SimpleControllerClientBuilder{ClientConfig: transport.Finishing(ctx, p.Kubeconfig, fence.Check)}
+	root := clientbuilder.SimpleControllerClientBuilder{ClientConfig: transport.Finishing(ctx, p.Kubeconfig, fence)}
 	cc := ControllerContext{
 		Config:        &p.ComponentConfig,
 		Gates:         p.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent),

@@ -122,8 +122,8 @@ func New(nodes coreinformers.NodeInformer, pods coreinformers.PodInformer, lease
 	c.nodeRunner = reconcile.New(reconcile.Options[target]{
 		Runner: runner.Options[target]{
 			Name: Name + "-nodes", Queue: nodeQueue, Workers: nodeWorkers,
-			Order:  runner.Fair(func(t target) string { return t.pass }), // a pass does not wait behind a lost zone
-			Synced: []toolscache.InformerSynced{leases.Informer().HasSynced, pods.Informer().HasSynced},
+			Order:       runner.Fair(func(t target) string { return t.pass }), // a pass does not wait behind a lost zone
+			Synced:      []toolscache.InformerSynced{leases.Informer().HasSynced, pods.Informer().HasSynced},
 			RateLimiter: runner.Retries[target](firstNodeRetry, lastNodeRetry),
 		},
 		Hand: hand, Name: Name, Note: c.take,
