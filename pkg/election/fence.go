@@ -56,7 +56,7 @@ func (f *Fence) Check() error {
 	return f.shut
 }
 
-// CutOff notes that the stop has cut off a write that had no answer.
+// CutOff notes that a write got no answer during the stop.
 func (f *Fence) CutOff() {
 	if f == nil {
 		return

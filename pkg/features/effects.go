@@ -51,6 +51,7 @@ var effects = map[featuregate.Feature]effect{
 	"ContextualLogging":               {kind: library},
 	"ControllerManagerReleaseLeaderElectionLockOnExit": {kind: surpassed},
 	"CoordinatedLeaderElection":                        {kind: wired},
+	"DRAAdminAccess":                                   {alwaysOn, "claims that ask for administrative access are made from templates"},
 	"DRADeviceTaintRules":                              {kind: wired},
 	"DRADeviceTaints":                                  {kind: wired},
 	"DRAExtendedResource":                              {kind: wired},

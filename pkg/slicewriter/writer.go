@@ -54,7 +54,7 @@ func (w *Writer) Recorder() record.EventRecorder { return recorder{writer: w} }
 // During has what is written for a Service end with the context while work goes on:
 // the library has no parameter for it. The library keeps only the text of an error that
 // says that a write was withheld: when nothing else went wrong, those errors are what is
-// returned, and otherwise they are added.
+// returned, and otherwise they are below it.
 func (w *Writer) During(ctx context.Context, service types.NamespacedName, work func() error) error {
 	t := &turn{ctx: ctx}
 	w.turns.Store(service, t)
@@ -64,10 +64,18 @@ func (w *Writer) During(ctx context.Context, service types.NamespacedName, work 
 	case len(t.withheld) == 0:
 		return err
 	case err != nil && failures(err) > len(t.withheld):
-		return errors.Join(append(t.withheld, err)...)
+		return &beside{err, t.withheld}
 	}
 	return errors.Join(t.withheld...)
 }
+
+// beside is what went wrong while writes were withheld; its text is that of the library.
+type beside struct {
+	error
+	withheld []error
+}
+
+func (b *beside) Unwrap() []error { return append([]error{b.error}, b.withheld...) }
 
 // failures is how many things went wrong: the library says each by an error of its own.
 func failures(err error) int {

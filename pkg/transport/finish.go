@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -30,6 +30,7 @@ type finisher struct {
 	next  http.RoundTripper
 	grace time.Duration
 	fence Fence
+	stop  context.Context // ends with the work
 	over  context.Context // ends when reads must
 	core  string          // the path of the core API, which each API server has
 }
@@ -38,8 +39,7 @@ type finisher struct {
 type Fence interface {
 	// Check returns why nothing may be written any more, or nil.
 	Check() error
-	// CutOff notes that the stop has cut off a write that had no answer: it may still be
-	// carried out.
+	// CutOff notes that a write got no answer during the stop: it may still be carried out.
 	CutOff()
 }
 
@@ -55,7 +55,7 @@ func Finishing(ctx context.Context, config *rest.Config, fence Fence) *rest.Conf
 		if _, already := next.(*finisher); already {
 			return next
 		}
-		return &finisher{next, answerGrace, fence, over, pathOf(config.Host) + "/api"}
+		return &finisher{next, answerGrace, fence, ctx, over, pathOf(config.Host) + "/api"}
 	})
 	return config
 }
@@ -107,7 +107,7 @@ func (f *finisher) send(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
 	stop := context.AfterFunc(req.Context(), func() { time.AfterFunc(f.grace, cancel) })
 	response, err := under(ctx, f.next, req, func() { stop(); cancel() })
-	if err != nil && f.over.Err() != nil && errors.Is(err, context.Canceled) {
+	if f.stop.Err() != nil && (consistency.OutcomeUnknown(err) || err == nil && response.StatusCode == http.StatusGatewayTimeout) {
 		f.fence.CutOff()
 	}
 	return response, err

@@ -23,7 +23,7 @@ type slowServer struct {
 	once   sync.Once
 	asked  atomic.Int32
 	fence  *gate
-	over   context.Context
+	stop   context.Context
 }
 
 // let makes the server answer.
@@ -31,7 +31,7 @@ func (s *slowServer) let() { s.once.Do(func() { close(s.answer) }) }
 
 func newSlowServer(t *testing.T) *slowServer {
 	t.Helper()
-	s := &slowServer{came: make(chan struct{}, 1), answer: make(chan struct{}), fence: open(), over: context.Background()}
+	s := &slowServer{came: make(chan struct{}, 1), answer: make(chan struct{}), fence: open(), stop: context.Background()}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		s.asked.Add(1)
 		s.came <- struct{}{}
@@ -47,7 +47,7 @@ func (s *slowServer) send(ctx context.Context, method string, grace time.Duratio
 	result := make(chan error, 1)
 	go func() {
 		req, _ := http.NewRequestWithContext(ctx, method, s.URL, strings.NewReader("a pod"))
-		response, err := (&finisher{next: http.DefaultTransport, grace: grace, fence: s.fence, over: s.over}).RoundTrip(req)
+		response, err := (&finisher{next: http.DefaultTransport, grace: grace, fence: s.fence, stop: s.stop, over: context.Background()}).RoundTrip(req)
 		if err == nil {
 			var body []byte
 			body, err = io.ReadAll(response.Body)
@@ -106,7 +106,7 @@ func TestAWriteThatIsNeverAnsweredEndsAfterTheGrace(t *testing.T) {
 			s := newSlowServer(t)
 			ctx, stop := context.WithCancel(t.Context())
 			if stopped {
-				s.over = ctx
+				s.stop = ctx
 			}
 			result := s.send(ctx, http.MethodDelete, time.Millisecond)
 			<-s.came
@@ -148,7 +148,7 @@ func TestBehindTheFenceOnlyReadsLeaveTheProcess(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.Method) }))
 	defer server.Close()
 	shut := errors.New("the lease is lost")
-	through := &finisher{next: http.DefaultTransport, grace: time.Second, fence: &gate{shut: shut}, over: t.Context()}
+	through := &finisher{next: http.DefaultTransport, grace: time.Second, fence: &gate{shut: shut}, stop: t.Context(), over: t.Context()}
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "GET"} {
 		req, err := http.NewRequestWithContext(t.Context(), method, server.URL, strings.NewReader("x"))
 		if err != nil {
@@ -186,7 +186,7 @@ func TestACreateIsSentAgainOnlyWhenTheAPIServerItselfAsksForIt(t *testing.T) {
 				return r, nil
 			})
 			req := httptest.NewRequestWithContext(t.Context(), tc.method, "https://server/api", nil)
-			response, err := (&finisher{next: answer, grace: time.Second, fence: open(), over: context.Background()}).RoundTrip(req)
+			response, err := (&finisher{next: answer, grace: time.Second, fence: open(), stop: context.Background(), over: context.Background()}).RoundTrip(req)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -46,6 +46,9 @@ func (l *lookups) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		pause, more := p.next()
 		if !more {
+			if response != nil {
+				response.Header.Del("Retry-After") // client-go would begin again, ten times
+			}
 			return response, err
 		}
 		code := 0

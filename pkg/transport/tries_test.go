@@ -102,7 +102,11 @@ func (s *script) RoundTrip(*http.Request) (*http.Response, error) {
 	if code == 0 {
 		return nil, fmt.Errorf("dial: %w", syscall.ECONNREFUSED)
 	}
-	return &http.Response{StatusCode: code, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+	header := http.Header{}
+	if code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable {
+		header.Set("Retry-After", "1")
+	}
+	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 }
 
 func TestLookups(t *testing.T) {
@@ -147,6 +151,9 @@ func TestLookups(t *testing.T) {
 					response.Body.Close()
 				} else if tc.stop && !strings.Contains(err.Error(), "/api/v1/configmaps/a was answered with 503") {
 					t.Errorf("%v does not say what was tried again", err)
+				}
+				if given := err == nil && response.Header.Get("Retry-After") != ""; given != (tc.over || tc.method == http.MethodPost) {
+					t.Errorf("client-go is told to begin again: %t", given)
 				}
 				if tc.asked > 0 && server.asked != tc.asked || tc.asked == 0 && server.asked < 3 {
 					t.Errorf("asked %d times", server.asked)

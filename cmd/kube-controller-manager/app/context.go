@@ -239,7 +239,7 @@ func (cc *ControllerContext) startCaches(ctx context.Context) {
 	}
 	cc.startMonitors(caches)
 	// Caches stay while work in flight ends, and stop when the term is closed.
-	cc.term.onClose(func() {
+	cc.term.onCloseAwait(func() {
 		stop()
 		var all sync.WaitGroup
 		all.Go(cc.Informers.Shutdown)

@@ -40,5 +40,5 @@ func (cc ControllerContext) hearCaches(ctx context.Context) {
 func (cc ControllerContext) startMonitors(caches context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { cc.monitors.Run(caches) })
-	cc.term.onClose(running.Wait)
+	cc.term.onCloseAwait(running.Wait)
 }

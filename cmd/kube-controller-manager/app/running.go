@@ -21,6 +21,9 @@ const (
 	workGrace = 750 * time.Millisecond
 	// afterCancel is how long work may take beyond the shutdown timeout to return.
 	afterCancel = 2 * time.Second
+	// closeGrace is how long caches may take to end. Between two tries of a watch client-go
+	// may sleep for a minute, whatever becomes of its context.
+	closeGrace = 2 * time.Second
 )
 
 // Loop is a running controller, as the runners of the controller kit are.
@@ -126,6 +129,21 @@ func (r *running) onClose(do func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closers = append(r.closers, do)
+}
+
+// onCloseAwait adds what is waited for when the term is over, but not for long: it only reads.
+func (r *running) onCloseAwait(wait func()) {
+	r.onClose(func() {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			wait()
+		}()
+		select {
+		case <-done:
+		case <-time.After(closeGrace):
+		}
+	})
 }
 
 // drain waits, after ctx has ended, until all work has ended and its events are

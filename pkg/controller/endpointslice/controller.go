@@ -148,7 +148,7 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) runner.
 	result := runner.Done(err).Because(did)
 	if held := (*consistency.Withheld)(nil); errors.As(err, &held) && !held.Until.IsZero() {
 		// The turn of a deletion is not lost to what has failed besides.
-		return result.RequeueAfter(held.Until.Sub(c.spacing.Now())).Due()
+		return result.RequeueAfter(max(held.Until.Sub(c.spacing.Now()), time.Millisecond)).Due()
 	}
 	return result
 }

@@ -224,7 +224,7 @@ func (n *node) blocked() bool {
 func (n *node) blockedBy(d *node) bool { return d != n && blocksOwner(d.owners, n.uid) }
 
 // remove takes in that an object is no longer there. If it is not certain that
-// it was deleted, because its API is gone, its dependents have to find out.
+// it was deleted, because only a list lacks it, its dependents have to find out.
 func (g *graph) remove(k *kind, uid types.UID, certain bool) (e effects) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

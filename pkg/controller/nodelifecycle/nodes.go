@@ -28,7 +28,7 @@ type observedNode struct {
 }
 
 // plan brings conditions, taints and labels of a node to what they should be, with at
-// most one patch of its status and one of the node. A node that has changed meanwhile
+// most one patch of its status, one of its taints and one of its labels. A node that has changed meanwhile
 // is planned for as it is now, once.
 func (o observedNode) plan(now time.Time) act.Plan {
 	ready := readyStatus(o.node) == corev1.ConditionTrue

@@ -216,10 +216,10 @@ func TestWhatCannotBeLookedUp(t *testing.T) {
 			p.server.says["apis/apps/v1"] = `{"components":{"schemas":{"D":{"type":"object","x-kubernetes-group-version-kind":[{"group":"apps","version":"v1","kind":"Deployment"}],` +
 				`"properties":{"spec":{"$ref":"#/components/schemas/X"}}},"X":null}}}`
 		}, nil, []string{"apps/v1, Kind=Deployment"}},
-		"a document whose server gives no answer is left out": {func(p parts) { p.server.read["apis/apps/v1"] = context.DeadlineExceeded }, nil, []string{"apps/v1, Kind=Deployment"}},
-		"a broken list is retried":                            {func(p parts) { p.server.listed = broken }, broken, nil},
-		"a refused list of kinds is retried":                  {func(p parts) { p.kinds.err = forbidden }, forbidden, nil},
-		"nothing wrong":                                       {func(parts) {}, nil, nil},
+		"a document that the API server does not answer with is retried": {func(p parts) { p.server.read["apis/apps/v1"] = context.DeadlineExceeded }, context.DeadlineExceeded, nil},
+		"a broken list is retried":                                       {func(p parts) { p.server.listed = broken }, broken, nil},
+		"a refused list of kinds is retried":                             {func(p parts) { p.kinds.err = forbidden }, forbidden, nil},
+		"nothing wrong":                                                  {func(parts) {}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := prepare(t)
@@ -351,5 +351,21 @@ func TestEachGenerationIsCheckedOnce(t *testing.T) {
 	}
 	if written != 2 {
 		t.Errorf("%d writes, want 2", written)
+	}
+}
+
+// Behind the API server one may be stuck for good.
+func TestADocumentOfAnotherServerThatIsStuckIsLeftOut(t *testing.T) {
+	s := &server{read: map[string]error{}}
+	list := map[string]openapi.GroupVersion{}
+	for _, path := range []string{"api/v1", "apis/apps/v1", "apis/things.example.com/v1"} {
+		s.read[path] = context.DeadlineExceeded
+		list[path] = faulty{nil, s, path}
+	}
+	for path, published := range newPaths(list) {
+		_, err := published.Schema("")
+		if left := errors.Is(err, errWithheld); left != (path == "apis/things.example.com/v1") {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package validatingadmissionpolicystatus
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/openapi"
 )
 
@@ -77,13 +79,20 @@ func newPaths(list map[string]openapi.GroupVersion) paths {
 	for path, published := range list {
 		p[path] = document{published, sync.OnceValues(func() ([]byte, error) {
 			read, err := published.Schema(runtime.ContentTypeJSON)
-			if apierrors.IsForbidden(err) || apierrors.IsInternalError(err) || utilnet.IsTimeout(err) {
+			if apierrors.IsForbidden(err) || apierrors.IsInternalError(err) || utilnet.IsTimeout(err) && elsewhere(path) {
 				err = fmt.Errorf("%w: %w", errWithheld, err)
 			}
 			return read, err
 		})}
 	}
 	return p
+}
+
+// elsewhere reports whether another server may publish a document than the one that is asked.
+func elsewhere(path string) bool {
+	group, is := strings.CutPrefix(path, "apis/")
+	group, _, _ = strings.Cut(group, "/")
+	return is && !scheme.Scheme.IsGroupRegistered(group)
 }
 
 // Paths returns the list.

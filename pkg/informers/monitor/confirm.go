@@ -37,7 +37,7 @@ func (s *Set) confirm(ctx context.Context, found catalog) catalog {
 	workqueue.ParallelizeUntil(ctx, confirmers, len(lacking), func(i int) {
 		ctx, cancel := context.WithTimeout(ctx, confirmFor)
 		defer cancel()
-		_, err := s.o.Metadata.Resource(lacking[i].GroupVersionResource).List(ctx, metav1.ListOptions{Limit: 1, ResourceVersion: "0"})
+		_, err := s.o.Metadata.Resource(lacking[i].GroupVersionResource).List(ctx, metav1.ListOptions{Limit: 1})
 		gone[i] = apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 	})
 	for i, resource := range lacking {

@@ -352,9 +352,10 @@ func TestResourcesComeAndGo(t *testing.T) {
 	if got := len(f.States()); got != 2 || r.saw("?p1") {
 		t.Errorf("one answer of discovery was believed: %d resources are followed", got)
 	}
+	told = r.served.Load()
 	w.set(func() { w.unserved["g/v1/pears"] = true })
 	pears := schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "pears"}
-	fixture.Eventually(t, "pears are let go", func() bool { _, ok := f.State(pears.GroupResource()); return !ok })
+	fixture.Eventually(t, "pears are let go", func() bool { _, ok := f.State(pears.GroupResource()); return !ok && r.served.Load() > told })
 
 	// That an API is gone says nothing of its objects: they may come back with it.
 	if err := w.client.Tracker().Delete(pears, "default", "p1"); err != nil {

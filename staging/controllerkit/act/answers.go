@@ -20,14 +20,9 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/ownership"
 )
 
-// wrote records, and sends the event, that an object was written. The write that takes the
-// last finalizer off an object on its way out deletes it, and is answered with the version of
-// before, which the caches show already.
+// wrote records, and sends the event, that an object was written.
 func (h *hand) wrote(events Events, object client.Object) Result {
 	h.writes.wrote(h.resource(object), object)
-	if grace := object.GetDeletionGracePeriodSeconds(); object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0 && (grace == nil || *grace == 0) {
-		h.writes.vanished(h.resource(object), object)
-	}
 	h.tell(events, corev1.EventTypeNormal, events.DoneReason, events.Done, object.GetName())
 	return Result{Became: Done, Object: object}
 }
@@ -45,6 +40,19 @@ func (h *hand) failed(events Events, err error) Result {
 		return Result{Became: Uncertain, Err: err}
 	}
 	return Result{Became: Refused, Err: err}
+}
+
+// ended records that a patch has taken the last finalizer off an object on its way out, which
+// deletes it. The answer has the version of before, which the caches show already.
+func (h *hand) ended(of, answer client.Object) {
+	grace := answer.GetDeletionGracePeriodSeconds()
+	if len(of.GetFinalizers()) == 0 || len(answer.GetFinalizers()) > 0 || answer.GetDeletionTimestamp() == nil || grace != nil && *grace > 0 {
+		return
+	}
+	// A namespace has finalizers in its spec as well.
+	if resource := h.resource(of); resource != corev1.Resource("namespaces") {
+		h.writes.vanished(resource, answer)
+	}
 }
 
 func (h *hand) tell(events Events, kind, reason, format string, about any) {
@@ -176,6 +184,8 @@ func (k keyed[K]) lookFor(ctx context.Context, resource schema.GroupResource, ow
 type dry struct{ record }
 
 func (dry) wrote(schema.GroupResource, metav1.Object) {}
+
+func (dry) vanished(schema.GroupResource, metav1.Object) {}
 
 func (dry) createLost(schema.GroupResource, metav1.Object, labels.Selector) {}
 

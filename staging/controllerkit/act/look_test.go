@@ -222,6 +222,7 @@ func TestThePatchThatTakesOffTheLastFinalizerWaitsForTheEnd(t *testing.T) {
 		"the last one, after it":               {new(int64), `{"metadata":{"finalizers":null}}`, 1},
 		"the last one, within it":              {new(int64(30)), `{"metadata":{"finalizers":null}}`, 0},
 		"one of two":                           {nil, `{"metadata":{"finalizers":["x/y"]}}`, 0},
+		"no finalizer":                         {nil, `{"metadata":{"labels":{"x":"y"}}}`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ends := leaving("a")

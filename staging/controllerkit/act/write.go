@@ -138,6 +138,7 @@ func (h *hand) patch(ctx context.Context, s Patch) Result {
 	case err == nil && object == nil:
 		return Result{Became: NotCalledFor}
 	case err == nil:
+		h.ended(s.Of, object)
 		return h.wrote(s.Events, object)
 	}
 	if s.Required || s.Versioned && apierrors.IsConflict(err) {
