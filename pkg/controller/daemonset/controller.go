@@ -142,10 +142,7 @@ func (c *Controller) note(key Key, what any) {
 
 // syncNode wakes the sets for which something follows from the state of a node.
 func (c *Controller) syncNode(_ context.Context, name string) runner.Result {
-	node, err := c.node(name)
-	if err != nil {
-		return runner.Done(err)
-	}
+	node := c.node(name)
 	sets, err := c.sets.List(labels.Everything())
 	if err != nil {
 		return runner.Done(fmt.Errorf("list daemon sets: %w", err))

@@ -10,7 +10,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -71,12 +70,9 @@ type observed struct {
 // observe reads the set and what belongs to it from the caches.
 func (c *Controller) observe(_ context.Context, key Key) (*observed, error) {
 	set, err := c.sets.DaemonSets(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
+	if err != nil {
 		c.forget(key)
 		return nil, reconcile.ErrAbsent
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read daemon set %s: %w", key, err)
 	}
 	o := &observed{set: set, patient: c.patient}
 	if selectsAll(set) || set.DeletionTimestamp != nil {
@@ -207,30 +203,20 @@ func (c *Controller) blocked(set *appsv1.DaemonSet, now time.Time) func(node str
 }
 
 // node is nil when there is none of this name.
-func (c *Controller) node(name string) (*corev1.Node, error) {
-	node, err := c.nodes.Get(name)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read node %s: %w", name, err)
-	}
-	return node, nil
+func (c *Controller) node(name string) *corev1.Node {
+	node, _ := c.nodes.Get(name)
+	return node
 }
 
 // view reads these nodes and the pods there.
 func (c *Controller) view(o *observed, names []string, now time.Time) ([]view, error) {
 	views := make([]view, 0, len(names))
 	for _, name := range names {
-		node, err := c.node(name)
-		if err != nil {
-			return nil, err
-		}
 		here, err := cache.Lookup[corev1.Pod](c.pods, byNode, onNode(o.set.Namespace, o.set.UID, name))
 		if err != nil {
 			return nil, err
 		}
-		views = append(views, viewOf(name, node, here, c.blocked(o.set, now)))
+		views = append(views, viewOf(name, c.node(name), here, c.blocked(o.set, now)))
 	}
 	return views, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -35,12 +34,8 @@ type observed struct {
 // the caches.
 func (c *Controller) observe(_ context.Context, key types.NamespacedName) (observed, error) {
 	d, err := c.deployments.Deployments(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		c.writes.Forget(key)
-		return observed{}, reconcile.ErrAbsent
-	}
 	if err != nil {
-		return observed{}, fmt.Errorf("read deployment %s: %w", key, err)
+		return observed{}, reconcile.ErrAbsent
 	}
 	o := observed{deployment: d, countTerminating: c.terminating}
 	if selectsAll(d) {

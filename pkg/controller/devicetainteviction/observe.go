@@ -2,7 +2,6 @@ package devicetainteviction
 
 import (
 	"context"
-	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -62,7 +61,7 @@ func (c *Controller) observe(_ context.Context, k key) (observed, error) {
 	o := observed{booked: c.memory.appointmentOf(k)}
 	pod, err := reconcile.Cached[corev1.Pod](c.pods, k)
 	switch {
-	case errors.Is(err, reconcile.ErrAbsent) && o.booked != nil:
+	case err != nil && o.booked != nil:
 		return o, nil
 	case err != nil:
 		return o, err
@@ -70,13 +69,7 @@ func (c *Controller) observe(_ context.Context, k key) (observed, error) {
 	o.pod = pod
 	for _, used := range claimsOf(pod) {
 		claim, err := reconcile.Cached[resourcev1.ResourceClaim](c.claims, key{Namespace: pod.Namespace, Name: used.name})
-		switch {
-		case errors.Is(err, reconcile.ErrAbsent):
-			continue
-		case err != nil:
-			return o, err
-		}
-		if !holds(pod, claim, used.owned, c.podGroups) {
+		if err != nil || !holds(pod, claim, used.owned, c.podGroups) {
 			continue
 		}
 		for _, device := range allocated(claim) {

@@ -2,7 +2,6 @@ package devicetainteviction
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,11 +17,8 @@ func (c *Controller) observeRule(_ context.Context, name string) (observedRule, 
 	known, waiting := c.memory.reportOf(name)
 	o := observedRule{woken: waiting}
 	rule, err := reconcile.Cached[resourcev1beta2.DeviceTaintRule](c.rules, name)
-	switch {
-	case errors.Is(err, reconcile.ErrAbsent):
+	if err != nil {
 		return o, nil
-	case err != nil:
-		return o, err
 	}
 	o.rule = rule
 	o.fresh = known.uid != rule.UID || known.generation != rule.Generation

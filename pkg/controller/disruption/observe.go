@@ -207,41 +207,36 @@ func (f *owners) cached(ref *metav1.OwnerReference, namespace string) (*owner, e
 	switch {
 	case ref.Kind == "ReplicationController" && group.Group == "":
 		rc, err := f.controllers.ReplicationControllers(namespace).Get(ref.Name)
-		return own(rc, err, ref.UID, func() *int32 { return rc.Spec.Replicas })
+		return own(rc, err, ref.UID, func() *int32 { return rc.Spec.Replicas }), nil
 	case ref.Kind == "ReplicaSet" && apps:
-		return f.replicaSet(ref, namespace)
+		return f.replicaSet(ref, namespace), nil
 	case ref.Kind == "StatefulSet" && apps:
 		set, err := f.statefulSets.StatefulSets(namespace).Get(ref.Name)
-		return own(set, err, ref.UID, func() *int32 { return set.Spec.Replicas })
+		return own(set, err, ref.UID, func() *int32 { return set.Spec.Replicas }), nil
 	}
 	return nil, nil
 }
 
-func (f *owners) replicaSet(ref *metav1.OwnerReference, namespace string) (*owner, error) {
+func (f *owners) replicaSet(ref *metav1.OwnerReference, namespace string) *owner {
 	set, err := f.sets.ReplicaSets(namespace).Get(ref.Name)
-	found, err := own(set, err, ref.UID, func() *int32 { return set.Spec.Replicas })
-	if found == nil || err != nil {
-		return nil, err
+	found := own(set, err, ref.UID, func() *int32 { return set.Spec.Replicas })
+	if found == nil {
+		return nil
 	}
 	above := metav1.GetControllerOfNoCopy(set)
 	if above == nil || above.Kind != "Deployment" {
-		return found, nil
+		return found
 	}
 	deployment, err := f.deployments.Deployments(namespace).Get(above.Name)
 	return own(deployment, err, above.UID, func() *int32 { return deployment.Spec.Replicas })
 }
 
 // own is the object as an owner, nil if it is not there or is another one.
-func own(object metav1.Object, err error, uid types.UID, replicas func() *int32) (*owner, error) {
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case object.GetUID() != uid:
-		return nil, nil
+func own(object metav1.Object, err error, uid types.UID, replicas func() *int32) *owner {
+	if err != nil || object.GetUID() != uid {
+		return nil
 	}
-	return &owner{uid, ptr.Deref(replicas(), 1)}, nil // the API's default
+	return &owner{uid, ptr.Deref(replicas(), 1)} // the API's default
 }
 
 // scaleOf reads the scale subresource of what the reference names.

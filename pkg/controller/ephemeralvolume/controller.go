@@ -76,11 +76,7 @@ func (c *Controller) observe(_ context.Context, k key) (observed, error) {
 	for _, v := range volumes(pod) {
 		name := ephemeral.VolumeClaimName(pod, v)
 		claim, err := reconcile.Cached[corev1.PersistentVolumeClaim](c.claims, key{Namespace: pod.Namespace, Name: name})
-		switch {
-		case errors.Is(err, reconcile.ErrAbsent):
-		case err != nil:
-			return o, err
-		default:
+		if err == nil {
 			o.claims[name] = claim
 		}
 	}

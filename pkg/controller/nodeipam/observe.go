@@ -2,7 +2,6 @@ package nodeipam
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -40,14 +39,11 @@ func (c *Controller) observe(ctx context.Context, name string) (observed, error)
 		return observed{}, err
 	}
 	cached, err := reconcile.Cached[corev1.Node](c.nodes, name)
-	if err != nil && !errors.Is(err, reconcile.ErrAbsent) {
-		return observed{}, err
-	}
 	if behind, err := c.forget(ctx, name, cached); err != nil || behind {
 		return observed{node: named(name), behind: behind}, err
 	}
-	if cached == nil {
-		return observed{}, reconcile.ErrAbsent
+	if err != nil {
+		return observed{}, err
 	}
 	o := observed{node: cached}
 	if _, doubted := c.doubts.LoadAndDelete(cached.UID); doubted && len(cidrsOf(cached)) == 0 {

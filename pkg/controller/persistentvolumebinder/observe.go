@@ -83,9 +83,7 @@ func (c *Controller) matchingVolume(o *observedClaim) error {
 	if err != nil {
 		return fmt.Errorf("read the selector of the claim: %w", err)
 	}
-	if o.class, err = c.class(classOf(o.claim)); err != nil {
-		return err
-	}
+	o.class = c.class(classOf(o.claim))
 	o.volume, o.busy = c.pool.match(o.claim, selector, waits(o.class), func() { c.claims.Add(key) })
 	switch {
 	case o.busy:
@@ -104,12 +102,9 @@ func (c *Controller) matchingVolume(o *observedClaim) error {
 }
 
 // class returns the class of that name; nil if there is none.
-func (c *Controller) class(name string) (*storagev1.StorageClass, error) {
-	class, err := c.classes.Get(name)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return class, err
+func (c *Controller) class(name string) *storagev1.StorageClass {
+	class, _ := c.classes.Get(name)
+	return class
 }
 
 func (c *Controller) defaultClass() (*storagev1.StorageClass, error) {
@@ -150,9 +145,7 @@ func (c *Controller) observeVolume(ctx context.Context, name string) (observedVo
 	if ref == nil || ref.UID == "" {
 		return o, nil
 	}
-	if o.class, err = c.class(classOfVolume(o.volume)); err != nil {
-		return o, err
-	}
+	o.class = c.class(classOfVolume(o.volume))
 	o.failed, o.unused = c.ledger.of(o.volume.UID, ref.UID)
 	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 	claim, err := reconcile.Cached[corev1.PersistentVolumeClaim](c.claimStore, key)

@@ -2,7 +2,6 @@ package persistentvolumeexpander
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -27,11 +26,8 @@ func (c *Controller) observe(ctx context.Context, k key) (observed, error) {
 		return o, err
 	}
 	o.volume, err = reconcile.Cached[corev1.PersistentVolume](c.volumes, o.claim.Spec.VolumeName)
-	if errors.Is(err, reconcile.ErrAbsent) {
-		return o, nil // the claim is not absent
-	}
 	if err != nil {
-		return o, err
+		return o, nil // the claim is not absent
 	}
 	if !belongs(o.volume, o.claim) || !asksForMore(o.claim) && !annotated(o.volume) || !written(o.volume) {
 		return o, nil

@@ -21,12 +21,9 @@ import (
 func (c *Controller) observe(ctx context.Context, key types.NamespacedName) (observed, error) {
 	o := observed{settings: c.settings, began: c.Clock().Now(), period: c.period}
 	hpa, err := reconcile.Cached[autoscalingv2.HorizontalPodAutoscaler](c.hpas, key)
-	switch {
-	case errors.Is(err, reconcile.ErrAbsent):
+	if err != nil {
 		c.forget(key)
 		return o, err
-	case err != nil:
-		return o, fmt.Errorf("read horizontal pod autoscaler %s: %w", key, err)
 	}
 	o.hpa, o.history = hpa, c.memory.of(key, hpa.UID)
 	if o.target, o.unscalable = c.scaleOf(ctx, hpa); o.unscalable != nil {

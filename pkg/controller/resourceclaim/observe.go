@@ -2,7 +2,6 @@ package resourceclaim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,11 +40,8 @@ func (c *Controller) observePod(ctx context.Context, name types.NamespacedName) 
 		return o, nil
 	}
 	if group := groupOf(pod); o.groups && group != "" {
-		o.group, err = cached[schedulingv1alpha2.PodGroup](c.groups, pod.Namespace, group)
-		switch {
-		case err != nil:
-			return nil, err
-		case o.group == nil:
+		o.group = cached[schedulingv1alpha2.PodGroup](c.groups, pod.Namespace, group)
+		if o.group == nil {
 			o.groupMissing = fmt.Errorf("the pod group %q is not in the cache", group)
 			return o, nil
 		}
@@ -86,14 +82,10 @@ func (c *Controller) holder(ctx context.Context, of owner, group *schedulingv1al
 		}
 	}
 	for _, name := range names {
-		if h.named[name], err = cached[resourceapi.ResourceClaim](c.claims, of.GetNamespace(), name); err != nil {
-			return h, err
-		}
+		h.named[name] = cached[resourceapi.ResourceClaim](c.claims, of.GetNamespace(), name)
 	}
 	for _, name := range of.templateNames() {
-		if h.templates[name], err = cached[resourceapi.ResourceClaimTemplate](c.templates, of.GetNamespace(), name); err != nil {
-			return h, err
-		}
+		h.templates[name] = cached[resourceapi.ResourceClaimTemplate](c.templates, of.GetNamespace(), name)
 	}
 	return h, c.lookForRecorded(ctx, h)
 }
@@ -137,9 +129,8 @@ func (c *Controller) observeClaim(ctx context.Context, name types.NamespacedName
 	if ref == nil || len(o.left()) > 0 {
 		return o, nil
 	}
-	pod, err := c.cachedOf(podKind, claim.Namespace, ref.Name)
-	if err != nil || pod == nil {
-		return o, err // without the pod it is up to the garbage collector
+	if c.cachedOf(podKind, claim.Namespace, ref.Name) == nil {
+		return o, nil // without the pod it is up to the garbage collector
 	}
 	seen, looked := o.consumers[reference{Resource: "pods", Name: ref.Name, UID: ref.UID}]
 	if !looked {
@@ -164,9 +155,8 @@ func (c *Controller) kindOf(ref reference) (schema.GroupVersionKind, bool) {
 func (c *Controller) see(ctx context.Context, kind schema.GroupVersionKind, namespace, name string, uid types.UID) (sighting, error) {
 	s := sighting{uid: uid}
 	_, s.deleted = c.deleted.Get(uid)
-	var err error
-	if s.cached, err = c.cachedOf(kind, namespace, name); err != nil || !s.unsure() {
-		return s, err
+	if s.cached = c.cachedOf(kind, namespace, name); !s.unsure() {
+		return s, nil
 	}
 	live, err := c.readLive(ctx, kind, namespace, name)
 	if err != nil {
@@ -178,19 +168,17 @@ func (c *Controller) see(ctx context.Context, kind schema.GroupVersionKind, name
 	return s, nil
 }
 
-func (c *Controller) cachedOf(kind schema.GroupVersionKind, namespace, name string) (metav1.Object, error) {
+func (c *Controller) cachedOf(kind schema.GroupVersionKind, namespace, name string) metav1.Object {
 	if kind == groupKind {
-		group, err := cached[schedulingv1alpha2.PodGroup](c.groups, namespace, name)
-		if group == nil {
-			return nil, err
+		if group := cached[schedulingv1alpha2.PodGroup](c.groups, namespace, name); group != nil {
+			return group
 		}
-		return group, err
+		return nil
 	}
-	pod, err := cached[corev1.Pod](c.pods, namespace, name)
-	if pod == nil {
-		return nil, err
+	if pod := cached[corev1.Pod](c.pods, namespace, name); pod != nil {
+		return pod
 	}
-	return pod, err
+	return nil
 }
 
 // readLive reads the metadata of an object; nil if there is none of the name.
@@ -208,10 +196,7 @@ func (c *Controller) readLive(ctx context.Context, kind schema.GroupVersionKind,
 }
 
 // cached returns an object from its cache; nil if there is none of the name.
-func cached[T any](store consistency.Store, namespace, name string) (*T, error) {
-	object, err := reconcile.Cached[T](store, types.NamespacedName{Namespace: namespace, Name: name})
-	if errors.Is(err, reconcile.ErrAbsent) {
-		return nil, nil
-	}
-	return object, err
+func cached[T any](store consistency.Store, namespace, name string) *T {
+	object, _ := reconcile.Cached[T](store, types.NamespacedName{Namespace: namespace, Name: name})
+	return object
 }

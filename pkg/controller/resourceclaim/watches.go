@@ -59,9 +59,9 @@ func (c *Controller) needs(pod *corev1.Pod) bool {
 		case name == nil:
 			continue
 		}
-		claim, err := cached[resourceapi.ResourceClaim](c.claims, pod.Namespace, *name)
+		claim := cached[resourceapi.ResourceClaim](c.claims, pod.Namespace, *name)
 		switch {
-		case err != nil || generated && (claim == nil || !ownerOfPod(pod).keeps(claim)):
+		case generated && (claim == nil || !ownerOfPod(pod).keeps(claim)):
 			return true
 		case generated && !metav1.IsControlledBy(claim, pod):
 			continue
@@ -129,8 +129,8 @@ func (c *Controller) mayRelease(claim *resourceapi.ResourceClaim) bool {
 
 // inUse reports whether the cache shows that this very object is there, and is not over.
 func (c *Controller) inUse(kind schema.GroupVersionKind, namespace, name string, uid types.UID) bool {
-	object, err := c.cachedOf(kind, namespace, name)
-	if err != nil || object == nil || object.GetUID() != uid {
+	object := c.cachedOf(kind, namespace, name)
+	if object == nil || object.GetUID() != uid {
 		return false
 	}
 	pod, is := object.(*corev1.Pod)

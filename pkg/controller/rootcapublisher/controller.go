@@ -54,9 +54,6 @@ func (c *Controller) observe(_ context.Context, key string) (observed, error) {
 	if err != nil {
 		return observed{}, err
 	}
-	published, err := reconcile.Cached[corev1.ConfigMap](c.configMaps, key+"/"+ConfigMapName)
-	if errors.Is(err, reconcile.ErrAbsent) {
-		err = nil
-	}
-	return observed{namespace, published, c.rootCA}, err
+	published, _ := reconcile.Cached[corev1.ConfigMap](c.configMaps, key+"/"+ConfigMapName)
+	return observed{namespace, published, c.rootCA}, nil
 }

@@ -59,10 +59,7 @@ func New(in Caches, hand reconcile.Hand) (*Controller, error) {
 func (c *Controller) note(pod key, now noted) {
 	c.book.set(pod, now)
 	for _, u := range now.uses {
-		if u.driver == "" {
-			continue
-		}
-		if supported, err := c.supports(u.driver); err != nil || supported != u.supported {
+		if u.driver != "" && c.supports(u.driver) != u.supported {
 			c.Add(pod)
 		}
 	}

@@ -2,12 +2,10 @@ package selinuxwarning
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
@@ -55,12 +53,7 @@ type other struct {
 func (c *Controller) observe(_ context.Context, k key) (observed, error) {
 	o := observed{before: c.book.of(k)}
 	pod, err := reconcile.Cached[corev1.Pod](c.pods, k)
-	switch {
-	case errors.Is(err, reconcile.ErrAbsent):
-		return o, nil
-	case err != nil:
-		return o, err
-	case pods.Terminal(pod):
+	if err != nil || pods.Terminal(pod) {
 		return o, nil
 	}
 	o.pod = pod
@@ -72,19 +65,15 @@ func (c *Controller) observe(_ context.Context, k key) (observed, error) {
 			continue
 		}
 		m := mount{name: v.Name, labels: of}
-		if m.source, m.waits, err = c.resolve(pod, v); err != nil {
-			return o, err
-		}
-		if m.rivals, err = c.rivals(k, m.id, wanted(pod, of)); err != nil {
-			return o, err
-		}
+		m.source, m.waits = c.resolve(pod, v)
+		m.rivals = c.rivals(k, m.id, wanted(pod, of))
 		o.mounts = append(o.mounts, m)
 	}
 	return o, nil
 }
 
 // resolve finds out what a volume of a pod is, or says what it waits for.
-func (c *Controller) resolve(pod *corev1.Pod, v *corev1.Volume) (source, string, error) {
+func (c *Controller) resolve(pod *corev1.Pod, v *corev1.Volume) (source, string) {
 	claim, ofPod := volumes.ClaimOf(pod, v)
 	if claim == "" {
 		s, err := volumes.OfPodVolume(v, pod.Namespace)
@@ -92,23 +81,19 @@ func (c *Controller) resolve(pod *corev1.Pod, v *corev1.Volume) (source, string,
 	}
 	pvc, err := reconcile.Cached[corev1.PersistentVolumeClaim](c.claims, key{Namespace: pod.Namespace, Name: claim})
 	switch {
-	case errors.Is(err, reconcile.ErrAbsent):
-		return source{}, fmt.Sprintf("there is no claim %s", claim), nil
 	case err != nil:
-		return source{}, "", err
+		return source{}, fmt.Sprintf("there is no claim %s", claim)
 	case ofPod && !metav1.IsControlledBy(pvc, pod):
-		return source{}, fmt.Sprintf("claim %s was not made for the pod", claim), nil
+		return source{}, fmt.Sprintf("claim %s was not made for the pod", claim)
 	case pvc.Status.Phase != corev1.ClaimBound || pvc.Spec.VolumeName == "":
-		return source{}, fmt.Sprintf("claim %s is not bound", claim), nil
+		return source{}, fmt.Sprintf("claim %s is not bound", claim)
 	}
 	pv, err := reconcile.Cached[corev1.PersistentVolume](c.persistent, pvc.Spec.VolumeName)
 	switch {
-	case errors.Is(err, reconcile.ErrAbsent):
-		return source{}, fmt.Sprintf("there is no volume %s", pvc.Spec.VolumeName), nil
 	case err != nil:
-		return source{}, "", err
+		return source{}, fmt.Sprintf("there is no volume %s", pvc.Spec.VolumeName)
 	case !volumes.Bound(pvc, pv):
-		return source{}, fmt.Sprintf("volume %s is not bound to claim %s", pv.Name, claim), nil
+		return source{}, fmt.Sprintf("volume %s is not bound to claim %s", pv.Name, claim)
 	}
 	s, err := volumes.OfPV(pv)
 	return c.withSupport(s, err)
@@ -116,28 +101,24 @@ func (c *Controller) resolve(pod *corev1.Pod, v *corev1.Volume) (source, string,
 
 // withSupport says what a volume is to other pods. Kinds that are not named here are
 // mounted without labels always: nothing about them can conflict.
-func (c *Controller) withSupport(v *volumes.Source, err error) (source, string, error) {
+func (c *Controller) withSupport(v *volumes.Source, err error) (source, string) {
 	switch {
 	case err != nil:
-		return source{}, err.Error(), nil // only another volume can help
+		return source{}, err.Error() // only another volume can help
 	case v == nil:
-		return source{}, "", nil
+		return source{}, ""
 	case v.Plugin == volumes.ISCSI || v.Plugin == volumes.FC:
-		return source{id: v.Unique, supported: true}, "", nil
+		return source{id: v.Unique, supported: true}, ""
 	case v.CSI() == nil:
-		return source{}, "", nil
+		return source{}, ""
 	}
-	supported, err := c.supports(v.CSI().Driver)
-	return source{v.Unique, v.CSI().Driver, supported}, "", err
+	return source{v.Unique, v.CSI().Driver, c.supports(v.CSI().Driver)}, ""
 }
 
 // supports reports whether a CSI driver mounts with labels.
-func (c *Controller) supports(name string) (bool, error) {
+func (c *Controller) supports(name string) bool {
 	driver, err := c.drivers.Get(name)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil && mountsWithLabels(driver), err
+	return err == nil && mountsWithLabels(driver)
 }
 
 // mountsWithLabels reports whether the driver can mount a volume with a label.
@@ -146,17 +127,12 @@ func mountsWithLabels(driver *storagev1.CSIDriver) bool {
 }
 
 // rivals returns the other pods on a volume that ask for another label.
-func (c *Controller) rivals(k key, volume volumes.Name, own label) ([]other, error) {
+func (c *Controller) rivals(k key, volume volumes.Name, own label) []other {
 	var all []other
 	for _, r := range c.book.rivals(volume, k, own) {
-		pod, err := reconcile.Cached[corev1.Pod](c.pods, r.pod)
-		switch {
-		case errors.Is(err, reconcile.ErrAbsent):
-			continue // it has just gone
-		case err != nil:
-			return nil, err
+		if pod, err := reconcile.Cached[corev1.Pod](c.pods, r.pod); err == nil { // else it has just gone
+			all = append(all, other{pod, r})
 		}
-		all = append(all, other{pod, r})
 	}
-	return all, nil
+	return all
 }

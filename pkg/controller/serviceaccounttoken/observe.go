@@ -2,7 +2,6 @@ package serviceaccounttoken
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,9 +31,6 @@ func (c *Controller) observeAccount(ctx context.Context, key accountKey) (observ
 func (c *Controller) observeSecret(ctx context.Context, key secretKey) (observedSecret, error) {
 	o := observedSecret{key: key, rootCA: c.rootCA}
 	secret, err := reconcile.Cached[corev1.Secret](c.secrets, key)
-	if err != nil && !errors.Is(err, reconcile.ErrAbsent) {
-		return o, err
-	}
 	if err != nil || secret.UID != key.uid || !isToken(secret) {
 		return o, c.observeGone(ctx, key, &o)
 	}
@@ -52,11 +48,8 @@ func (c *Controller) observeSecret(ctx context.Context, key secretKey) (observed
 // secret of the name that is not this one.
 func (c *Controller) observeGone(ctx context.Context, key secretKey, o *observedSecret) error {
 	cached, err := c.accounts.ServiceAccounts(key.namespace).Get(key.account)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
 	if err != nil || key.accountUID != "" && cached.UID != key.accountUID {
-		return err
+		return nil
 	}
 	account := &corev1.ServiceAccount{}
 	err = c.live.Get(ctx, client.ObjectKeyFromObject(cached), account)
@@ -83,9 +76,6 @@ func (c *Controller) observeGone(ctx context.Context, key secretKey, o *observed
 // looked up live too: nil means that it is really gone, and another that the name is taken.
 func (c *Controller) account(ctx context.Context, namespace, name string, uid types.UID) (of *corev1.ServiceAccount, another bool, err error) {
 	cached, err := c.accounts.ServiceAccounts(namespace).Get(name)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, false, err
-	}
 	if err == nil && cached.UID == uid {
 		return cached, false, nil
 	}

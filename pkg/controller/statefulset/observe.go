@@ -7,7 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
@@ -49,12 +48,9 @@ type observed struct {
 // observe reads the set and what belongs to it from the caches.
 func (c *Controller) observe(_ context.Context, key Key) (observed, error) {
 	set, err := c.sets.StatefulSets(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
+	if err != nil {
 		forgetMetrics(key)
 		return observed{}, reconcile.ErrAbsent
-	}
-	if err != nil {
-		return observed{}, fmt.Errorf("read stateful set %s: %w", key, err)
 	}
 	o := observed{set: set, collisions: ptr.Deref(set.Status.CollisionCount, 0),
 		byMeaning: c.o.SemanticRevisions, severalAtOnce: c.o.MaxUnavailable, backsOff: c.o.RejectedPodBackoff}

@@ -2,11 +2,8 @@ package tainteviction
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
@@ -27,24 +24,21 @@ func (c *Controller) observe(_ context.Context, key types.NamespacedName) (obser
 	o := observed{key: key, booked: c.appointmentOf(key)}
 	pod, err := reconcile.Cached[corev1.Pod](c.pods, key)
 	switch {
-	case errors.Is(err, reconcile.ErrAbsent) && o.booked != nil:
+	case err != nil && o.booked != nil:
 		return o, nil
 	case err != nil:
 		return o, err
 	}
 	o.pod = pod
 	o.cleared = c.clearedOf(pod.Spec.NodeName) // before the taints are read: those that go later cancel
-	o.in, err = c.surroundings(pod)
-	return o, err
+	o.in = c.surroundings(pod)
+	return o, nil
 }
 
-func (c *Controller) surroundings(pod *corev1.Pod) (surroundings, error) {
+func (c *Controller) surroundings(pod *corev1.Pod) surroundings {
 	node, err := c.nodes.Get(pod.Spec.NodeName)
-	if apierrors.IsNotFound(err) {
-		return surroundings{gone: true}, nil
-	}
 	if err != nil {
-		return surroundings{}, fmt.Errorf("find node of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		return surroundings{gone: true}
 	}
-	return surroundings{taints: noExecute(node), compares: c.compares}, nil
+	return surroundings{taints: noExecute(node), compares: c.compares}
 }

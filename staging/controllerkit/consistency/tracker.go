@@ -19,7 +19,7 @@ import (
 type Store interface {
 	// LastStoreSyncResourceVersion is the newest resource version applied to the store.
 	LastStoreSyncResourceVersion() string
-	// GetByKey finds an object by namespace/name.
+	// GetByKey finds an object by namespace/name. As in client-go, its error is always nil.
 	GetByKey(key string) (item any, exists bool, err error)
 }
 

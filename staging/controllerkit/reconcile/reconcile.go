@@ -96,13 +96,10 @@ func (c *Controller[K]) Take(ctx context.Context, key K, step act.Step) act.Resu
 func (c *Controller[K]) Behind(key K) []consistency.Behind { return c.writes.Behind(key) }
 
 // Cached reads the object of a key, the name or the namespaced name, from its cache.
-// Without one it returns [ErrAbsent].
+// Without one it returns [ErrAbsent], its only error.
 func Cached[T any, K comparable](cache consistency.Store, key K) (*T, error) {
-	item, exists, err := cache.GetByKey(stored(key))
-	switch object, is := item.(*T); {
-	case err != nil:
-		return nil, err
-	case exists && is:
+	item, _, _ := cache.GetByKey(stored(key))
+	if object, is := item.(*T); is {
 		return object, nil
 	}
 	return nil, ErrAbsent
