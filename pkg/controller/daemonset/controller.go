@@ -21,7 +21,6 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/revisions"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/staleness"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
@@ -66,7 +65,6 @@ type Controller struct {
 	pods      toolscache.Indexer
 	nodes     corelisters.NodeLister
 
-	writes    *consistency.Tracker[Key]
 	reports   *pace.Pacer[Key]
 	selectors *cache.Selectors
 	backoffs  *flowcontrol.Backoff
@@ -96,15 +94,15 @@ func New(sets appsinformers.DaemonSetInformer, history appsinformers.ControllerR
 		selectors: cache.NewSelectors(),
 		backoffs:  flowcontrol.NewBackOff(firstBackoff, longestBackoff),
 		books:     map[Key]*book{},
-		writes: consistency.NewTracker[Key](reconcile.Caches{
-			appsv1.Resource("daemonsets"): sets.Informer().GetStore(), revisions.Resource: history.Informer().GetStore(),
-			corev1.Resource("pods"): pods.Informer().GetStore(),
-		}),
 	}
 	c.daemons = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
-			Name: Name + "-sets", Queue: queue, Workers: o.Workers, Writes: c.writes, OnHeld: staleness.Count(staleSyncSkips), Object: reconcile.ObjectIn[Key](sets.Informer().GetStore()),
+			Name: Name + "-sets", Queue: queue, Workers: o.Workers, OnHeld: staleness.Count(staleSyncSkips), Object: reconcile.ObjectIn[Key](sets.Informer().GetStore()),
 			Synced: []toolscache.InformerSynced{nodes.Informer().HasSynced}, // without nodes all pods would seem too many
+		},
+		Caches: reconcile.Caches{
+			appsv1.Resource("daemonsets"): sets.Informer().GetStore(), revisions.Resource: history.Informer().GetStore(),
+			corev1.Resource("pods"): pods.Informer().GetStore(),
 		},
 		Hand: hand, Name: Name, Reports: c.reports, Note: c.note,
 	}, c.observe, plan)

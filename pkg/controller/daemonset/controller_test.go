@@ -54,7 +54,7 @@ func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *ri
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.writes.LookLive(fixture.Live(client))
+	c.daemons.Writes.LookLive(fixture.Live(client))
 	r.Cache(t, cached...)
 	client.ClearActions()
 	return &rig{c, r}
@@ -222,7 +222,7 @@ func TestRequests(t *testing.T) {
 			objects: objects(daemon(working(1)), revisionOf(ds, 1), node("a"), pod("p", of(ds)), pod("q", of(ds), aged(time.Minute))),
 			faults: func(r *rig) {
 				r.Fail("delete", "pods", missing)
-				r.writes.LookLive(fixture.Live(fake.NewClientset()))
+				r.daemons.Writes.LookLive(fixture.Live(fake.NewClientset()))
 			},
 			did: "delete pods"},
 		"a refused deletion is no deletion": {
@@ -423,7 +423,7 @@ func TestFailedPodsAreReplacedMoreAndMoreSlowly(t *testing.T) {
 		if err := r.In.Core().V1().Pods().Informer().GetStore().Delete(broken); err != nil {
 			t.Fatal(err)
 		}
-		r.writes.Forget(web)
+		r.daemons.Writes.Forget(web)
 	}
 	var want []time.Duration
 	for _, seconds := range []int{0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900} {
@@ -446,9 +446,9 @@ func TestALostAnswerIsFollowedUpBeforeAnotherPodIsMade(t *testing.T) {
 	check(t, r.sync(t.Context(), web).Err() != nil, true)
 	answer = false
 	check(t, r.done(), "create pods, update daemonsets/status")
-	check(t, fixture.Held(t.Context(), r.writes, web), true)
+	check(t, fixture.Held(t.Context(), r.daemons.Writes, web), true)
 	r.Cache(t, late)
-	check(t, fixture.Held(t.Context(), r.writes, web), false)
+	check(t, fixture.Held(t.Context(), r.daemons.Writes, web), false)
 	check(t, r.sync(t.Context(), web).Err(), nil)
 	check(t, strings.Contains(r.done(), "create"), false)
 }
@@ -462,14 +462,14 @@ func TestPodsGoWhenDeletionsAreLetThrough(t *testing.T) {
 	})
 	for range 3 {
 		check(t, apierrors.IsConflict(r.sync(t.Context(), web).Err()), true)
-		check(t, len(r.writes.Behind(web)), 0)
+		check(t, len(r.daemons.Writes.Behind(web)), 0)
 		check(t, r.told(), `Warning FailedDelete Error deleting: Operation cannot be fulfilled on pods "q": a webhook says no`)
 	}
 	refuses = false
 	check(t, r.sync(t.Context(), web).Err(), nil)
 	check(t, r.told(), "Normal SuccessfulDelete Deleted pod: q")
 	check(t, r.done(), "4 delete pods")
-	check(t, len(r.writes.Behind(web)), 1)
+	check(t, len(r.daemons.Writes.Behind(web)), 1)
 }
 
 func TestARolloutWaitsForItsBounds(t *testing.T) {
@@ -542,7 +542,7 @@ func TestARevisionThatIsTakenAwayWakesTheSetThatHadIt(t *testing.T) {
 
 func TestASetThatIsHeldForLongIsTold(t *testing.T) {
 	r := newRig(t, daemon())
-	fixture.HoldForLong(r.writes, web, podsOf, noon)
+	fixture.HoldForLong(r.daemons.Writes, web, podsOf, noon)
 	fixture.Run(t, r.Client, r.Run, r.In)
 	fixture.Eventually(t, "the event", func() bool { return strings.Contains(r.told(), "Warning CacheBehind Not reconciled for 5m0s") })
 }

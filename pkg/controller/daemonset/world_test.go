@@ -79,7 +79,7 @@ func (w *world) restart() {
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", w.server.handle)
 	w.rig = rigWith(w.t, client)
-	w.writes.LookLive(fixture.LiveBy(map[schema.GroupResource]consistency.List{
+	w.daemons.Writes.LookLive(fixture.LiveBy(map[schema.GroupResource]consistency.List{
 		corev1.Resource("pods"):                fixture.LiveAmong(&w.Mu, w.server.pods),
 		appsv1.Resource("daemonsets"):          fixture.LiveAmong(&w.Mu, w.server.sets),
 		appsv1.Resource("controllerrevisions"): fixture.LiveAmong(&w.Mu, w.server.revisions),
@@ -126,7 +126,7 @@ func (w *world) hear(kind string) string {
 
 // reconcile does what the runner does: hold the key back, or sync it.
 func (w *world) reconcile() string {
-	if !w.woken || fixture.Held(context.Background(), w.writes, web) {
+	if !w.woken || fixture.Held(context.Background(), w.daemons.Writes, web) {
 		return ""
 	}
 	before := w.Version

@@ -12,7 +12,6 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
@@ -48,7 +47,6 @@ type Controller struct {
 	setLister   appslisters.ReplicaSetLister
 	sets        toolscache.Indexer
 	pods        toolscache.Indexer
-	writes      *consistency.Tracker[types.NamespacedName]
 	reports     *pace.Pacer[types.NamespacedName] // when the next status is due that may wait
 	selectors   *cache.Selectors
 	terminating bool
@@ -65,16 +63,13 @@ func New(deployments appsinformers.DeploymentInformer, sets appsinformers.Replic
 		sets: sets.Informer().GetIndexer(), pods: pods.Informer().GetIndexer(),
 		selectors: cache.NewSelectors(), terminating: o.TerminatingReplicas,
 		reports: pace.New[types.NamespacedName](hand.Clock, pace.ReportShare, pace.LongestReport),
-		writes: consistency.NewTracker[types.NamespacedName](map[schema.GroupResource]consistency.Store{
-			deploymentResource: deployments.Informer().GetStore(),
-			replicaSetResource: sets.Informer().GetStore(),
-		}),
 	}
 	c.Controller = reconcile.New(reconcile.Options[types.NamespacedName]{
 		Runner: runner.Options[types.NamespacedName]{
-			Name: Name, Queue: queue, Workers: o.Workers, MaxRetries: maxRetries, Writes: c.writes, Object: reconcile.ObjectIn[types.NamespacedName](deployments.Informer().GetStore()),
+			Name: Name, Queue: queue, Workers: o.Workers, MaxRetries: maxRetries, Object: reconcile.ObjectIn[types.NamespacedName](deployments.Informer().GetStore()),
 		},
-		Hand: hand, Reports: c.reports,
+		Caches: reconcile.Caches{deploymentResource: deployments.Informer().GetStore(), replicaSetResource: sets.Informer().GetStore()},
+		Hand:   hand, Reports: c.reports,
 	}, c.observe, plan)
 	return c, c.watch(deployments.Informer(), sets.Informer(), pods.Informer())
 }

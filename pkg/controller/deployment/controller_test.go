@@ -45,14 +45,14 @@ func rigWith(t testing.TB, client *fake.Clientset, cached ...runtime.Object) *ri
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.writes.LookLive(fixture.Live(client))
+	c.Writes.LookLive(fixture.Live(client))
 	r.Cache(t, cached...)
 	client.ClearActions()
 	return &rig{c, r}
 }
 
 // away has the live reads find nothing.
-func (r *rig) away() { r.writes.LookLive(fixture.Live(fake.NewClientset())) }
+func (r *rig) away() { r.Writes.LookLive(fixture.Live(fake.NewClientset())) }
 
 func (r *rig) stored(t *testing.T) *appsv1.Deployment {
 	t.Helper()
@@ -280,12 +280,12 @@ func TestHistoryIsClearedWhenDeletionsAreLetThrough(t *testing.T) {
 	})
 	for range 3 {
 		check(t, apierrors.IsConflict(r.Reconcile(t.Context(), web).Err()), true)
-		check(t, len(r.writes.Behind(web)), 0)
+		check(t, len(r.Writes.Behind(web)), 0)
 	}
 	refuses = false
 	check(t, r.Reconcile(t.Context(), web).Err(), nil)
 	check(t, r.Requests(), "4 delete replicasets")
-	check(t, len(r.writes.Behind(web)), 1)
+	check(t, len(r.Writes.Behind(web)), 1)
 	_, err := r.Client.AppsV1().ReplicaSets("ns").Get(t.Context(), "web-1", metav1.GetOptions{})
 	check(t, apierrors.IsNotFound(err), true)
 }
@@ -427,7 +427,7 @@ func TestRecreateSeesThePodsOfOldSets(t *testing.T) {
 
 func TestADeploymentThatIsHeldForLongIsTold(t *testing.T) {
 	r := newRig(t, deploy(1))
-	fixture.HoldForLong(r.writes, web, replicaSetResource, noon)
+	fixture.HoldForLong(r.Writes, web, replicaSetResource, noon)
 	fixture.Run(t, r.Client, r.Run, r.In)
 	fixture.Eventually(t, "the event", func() bool { return strings.Contains(r.Told(), "Warning CacheBehind Not reconciled for 5m0s") })
 }

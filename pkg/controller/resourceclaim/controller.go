@@ -17,7 +17,6 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
@@ -68,7 +67,6 @@ type Options struct {
 // Controller keeps the ResourceClaims of pods.
 type Controller struct {
 	*reconcile.Controller[key]
-	writes               *consistency.Tracker[key]
 	pods, claims, groups toolscache.Indexer // groups is nil without the gate
 	templates            toolscache.Store
 	live                 client.Reader
@@ -89,13 +87,12 @@ func New(in Caches, hand reconcile.Hand, o Options) (*Controller, error) {
 		c.groups = in.Groups.Informer().GetIndexer()
 		caches[schedulingv1alpha2.Resource("podgroups")] = c.groups
 	}
-	c.writes = consistency.NewTracker[key](caches)
 	c.Controller = reconcile.New(reconcile.Options[key]{
 		Runner: runner.Options[key]{
-			Name: controllerName, Queue: queueName, Workers: o.Workers, Writes: c.writes,
+			Name: controllerName, Queue: queueName, Workers: o.Workers,
 			Namespace: func(k key) string { return k.Namespace }, Order: runner.Fair(func(k key) string { return k.Namespace }),
 		},
-		Hand: hand,
+		Hand: hand, Caches: caches,
 	}, c.observe, plan)
 	return c, errors.Join(
 		cache.Ensure(in.Pods.Informer(), podsByClaim, podsByTemplate), cache.Ensure(in.Claims.Informer(), cache.ByController),

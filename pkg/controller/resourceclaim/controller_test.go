@@ -350,7 +350,7 @@ func TestALostCreationIsLookedForLive(t *testing.T) {
 			if len(c.Behind(web)) == 0 {
 				t.Error("the key does not wait")
 			}
-			if held := fixture.Held(t.Context(), c.writes, web); held != tc.held {
+			if held := fixture.Held(t.Context(), c.Writes, web); held != tc.held {
 				t.Errorf("held: %t", held)
 			}
 		})

@@ -75,7 +75,7 @@ func (w *world) begin() {
 		w.t.Fatal(err)
 	}
 	w.Controller, w.lives, w.queue, w.later = c, -1, sets.New[key](), sets.New[key]()
-	c.writes.LookLive(fixture.LiveOf(func(resource schema.GroupResource, _ string) ([]metav1.Object, error) { return w.live(resource), nil }))
+	c.Writes.LookLive(fixture.LiveOf(func(resource schema.GroupResource, _ string) ([]metav1.Object, error) { return w.live(resource), nil }))
 	rig.Cache(w.t, template("gpu"), template("disk"))
 	for _, name := range slices.Sorted(maps.Keys(w.pods.now)) {
 		_ = c.pods.Add(w.pods.now[name])
@@ -337,7 +337,7 @@ func (w *world) pass() string {
 	looked := false
 	for k := range w.queue {
 		if behind := w.Behind(k); len(behind) > 0 && w.seenPods == len(w.pods.log) && w.seenClaims == len(w.claims.log) {
-			looked = !fixture.Held(context.Background(), w.writes, k) || looked
+			looked = !fixture.Held(context.Background(), w.Writes, k) || looked
 		}
 	}
 	if len(w.later) == 0 && !looked {

@@ -5,7 +5,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/revisions"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
@@ -58,7 +56,6 @@ type Controller struct {
 	pods      toolscache.Indexer
 	claims    toolscache.Store
 	past      toolscache.Indexer
-	writes    *consistency.Tracker[Key]
 	selectors *cache.Selectors
 	// reports is when the next status is due that may wait.
 	reports *pace.Pacer[Key]
@@ -74,15 +71,15 @@ func New(caches Caches, hand reconcile.Hand, o Options) (*Controller, error) {
 	c := &Controller{
 		o: o, sets: caches.Sets.Lister(), pods: pods.GetIndexer(), claims: claims.GetStore(), past: past.GetIndexer(), selectors: cache.NewSelectors(),
 		reports: pace.New[Key](hand.Clock, pace.ReportShare, pace.LongestReport),
-		writes: consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{
-			appsv1.Resource("statefulsets"): sets.GetStore(), revisions.Resource: past.GetStore(),
-			corev1.Resource("pods"): pods.GetStore(), corev1.Resource("persistentvolumeclaims"): claims.GetStore(),
-		}),
 	}
 	c.Controller = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
-			Name: Name, Queue: queue, Workers: o.Workers, Writes: c.writes,
+			Name: Name, Queue: queue, Workers: o.Workers,
 			Pace: pace.New[Key](hand.Clock, pace.LookShare, pace.LongestLook), Synced: []toolscache.InformerSynced{past.HasSynced}, Object: reconcile.ObjectIn[Key](sets.GetStore()),
+		},
+		Caches: reconcile.Caches{
+			appsv1.Resource("statefulsets"): sets.GetStore(), revisions.Resource: past.GetStore(),
+			corev1.Resource("pods"): pods.GetStore(), corev1.Resource("persistentvolumeclaims"): claims.GetStore(),
 		},
 		Hand: hand, Reports: c.reports,
 	}, c.observe, plan)

@@ -332,14 +332,14 @@ func TestARefusedDeletionIsNoDeletion(t *testing.T) {
 		if err := r.Reconcile(t.Context(), web).Err(); !apierrors.IsConflict(err) {
 			t.Fatalf("got %v", err)
 		}
-		if fixture.Held(t.Context(), r.writes, web) {
-			t.Fatalf("waits for %v", r.writes.Behind(web))
+		if fixture.Held(t.Context(), r.Writes, web) {
+			t.Fatalf("waits for %v", r.Writes.Behind(web))
 		}
 	}
 	refused = false
 	r.Client.ClearActions()
-	if err := r.Reconcile(t.Context(), web).Err(); err != nil || len(r.writes.Behind(web)) == 0 {
-		t.Errorf("got %v, waits for %v", err, r.writes.Behind(web))
+	if err := r.Reconcile(t.Context(), web).Err(); err != nil || len(r.Writes.Behind(web)) == 0 {
+		t.Errorf("got %v, waits for %v", err, r.Writes.Behind(web))
 	}
 	same(t, strings.Contains(r.Requests(), "delete pods"), true)
 }
@@ -574,13 +574,13 @@ func TestWhatWakes(t *testing.T) {
 func TestTheEndOfASetForgetsNoWritesOfTheNext(t *testing.T) {
 	r := newRig(t)
 	var keys woken
-	r.writes.Wrote(web, schema.GroupResource{Resource: "pods"}, newTestPod(0))
+	r.Writes.Wrote(web, schema.GroupResource{Resource: "pods"}, newTestPod(0))
 	r.setChanged(runner.Change[appsv1.StatefulSet]{Old: newSet(1)}, &recorder{&keys})
-	if len(keys) != 1 || len(r.writes.Behind(web)) != 1 {
-		t.Errorf("the end of a set wakes %v and leaves %v", keys, r.writes.Behind(web))
+	if len(keys) != 1 || len(r.Writes.Behind(web)) != 1 {
+		t.Errorf("the end of a set wakes %v and leaves %v", keys, r.Writes.Behind(web))
 	}
-	if err := r.Reconcile(t.Context(), web).Err(); err != nil || len(r.writes.Behind(web)) > 0 {
-		t.Errorf("got %v; that there is no next one leaves %v", err, r.writes.Behind(web))
+	if err := r.Reconcile(t.Context(), web).Err(); err != nil || len(r.Writes.Behind(web)) > 0 {
+		t.Errorf("got %v; that there is no next one leaves %v", err, r.Writes.Behind(web))
 	}
 }
 

@@ -2,12 +2,10 @@ package replicas
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
@@ -31,11 +29,10 @@ type Options struct {
 // Engine reconciles the sets of one kind.
 type Engine struct {
 	*reconcile.Controller[Key]
-	o      Options
-	kind   Kind
-	sets   toolscache.Store
-	pods   toolscache.Indexer
-	writes *consistency.Tracker[Key]
+	o    Options
+	kind Kind
+	sets toolscache.Store
+	pods toolscache.Indexer
 	// reports is when the next status is due that may wait.
 	reports *pace.Pacer[Key]
 }
@@ -51,17 +48,14 @@ func New(kind Kind, sets toolscache.SharedIndexInformer, podInformer coreinforme
 	e := &Engine{
 		o: o, kind: kind, sets: sets.GetStore(), pods: informer.GetIndexer(),
 		reports: pace.New[Key](hand.Clock, pace.ReportShare, pace.LongestReport),
-		writes: consistency.NewTracker[Key](map[schema.GroupResource]consistency.Store{
-			corev1.Resource("pods"): informer.GetStore(),
-			kind.Resource():         sets.GetStore(),
-		}),
 	}
 	e.Controller = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
-			Name: o.Name, Queue: o.Queue, Workers: o.Workers, Writes: e.writes, OnHeld: onHeld(kind),
+			Name: o.Name, Queue: o.Queue, Workers: o.Workers, OnHeld: onHeld(kind),
 			Pace: pace.New[Key](hand.Clock, pace.LookShare, pace.LongestLook), Object: reconcile.ObjectIn[Key](e.sets),
 		},
-		Hand: hand, Reports: e.reports,
+		Caches: reconcile.Caches{corev1.Resource("pods"): informer.GetStore(), kind.Resource(): sets.GetStore()},
+		Hand:   hand, Reports: e.reports,
 	}, e.observe, plan)
 	return e, runner.Watch(e.Runner, informer, e.podChanged)
 }

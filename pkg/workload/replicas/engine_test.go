@@ -129,13 +129,13 @@ func TestALostAnswerIsFollowedUpBeforeAnotherPodIsMade(t *testing.T) {
 	if err := b.Reconcile(context.Background(), key).Err(); !apierrors.IsTimeout(err) {
 		t.Fatalf("got %v", err)
 	}
-	if behind := b.writes.Behind(key); len(behind) != 1 || !behind[0].Lost {
+	if behind := b.Writes.Behind(key); len(behind) != 1 || !behind[0].Lost {
 		t.Fatalf("not held back: %v", behind)
 	}
-	if !fixture.Held(t.Context(), b.writes, key) {
+	if !fixture.Held(t.Context(), b.Writes, key) {
 		t.Fatal("not held back after the live look")
 	}
-	if behind := b.writes.Behind(key); len(behind) != 1 || behind[0].Wrote != "7" {
+	if behind := b.Writes.Behind(key); len(behind) != 1 || behind[0].Wrote != "7" {
 		t.Fatalf("not held back until the cache shows the pod: %v", behind)
 	}
 	if err := b.pods.GetIndexer().Add(late); err != nil {
@@ -155,7 +155,7 @@ func TestALostAnswerThatMadeNoPodIsTriedAgain(t *testing.T) {
 	}, replicaSet(1))
 	b := newBench(t, client, replicaSet(1))
 	b.Reconcile(context.Background(), key)
-	if len(b.writes.Behind(key)) == 0 || fixture.Held(t.Context(), b.writes, key) {
+	if len(b.Writes.Behind(key)) == 0 || fixture.Held(t.Context(), b.Writes, key) {
 		t.Error("not held back until the live look, or after it")
 	}
 	if err := b.Reconcile(context.Background(), key).Err(); err != nil || creates.Load() != 2 {
@@ -166,10 +166,10 @@ func TestALostAnswerThatMadeNoPodIsTriedAgain(t *testing.T) {
 func TestWhileTheLiveLookFailsTheKeyIsHeld(t *testing.T) {
 	client, _ := answering("create", "pods", always(apierrors.NewTimeoutError("no answer", 0)), replicaSet(1))
 	b := newBench(t, client, replicaSet(1))
-	b.writes.LookLive(fixture.Unreachable)
+	b.Writes.LookLive(fixture.Unreachable)
 	b.Reconcile(context.Background(), key)
 	for range 3 {
-		if !fixture.Held(t.Context(), b.writes, key) {
+		if !fixture.Held(t.Context(), b.Writes, key) {
 			t.Fatal("let go although nobody knows whether there is a pod")
 		}
 	}
@@ -209,7 +209,7 @@ func TestDeletions(t *testing.T) {
 			if tc.failed && (conditions[0].Reason != "FailedDelete" || conditions[0].Message != "unable to delete pods: "+tc.answer.Error()) {
 				t.Errorf("got %v", conditions)
 			}
-			if held := len(b.writes.Behind(key)) > 0; held != tc.held {
+			if held := len(b.Writes.Behind(key)) > 0; held != tc.held {
 				t.Errorf("held back: %v", held)
 			}
 			if d := cmp.Diff(tc.told, b.told()); d != "" {
@@ -229,8 +229,8 @@ func TestASetScalesDownWhenDeletionsAreLetThrough(t *testing.T) {
 	}, replicaSet(0), pod("a", owned))
 	b := newBench(t, client, replicaSet(0), pod("a", owned))
 	for range 3 {
-		if err := b.Reconcile(t.Context(), key).Err(); !apierrors.IsConflict(err) || len(b.writes.Behind(key)) > 0 {
-			t.Fatalf("got %v, held back by %v", err, b.writes.Behind(key))
+		if err := b.Reconcile(t.Context(), key).Err(); !apierrors.IsConflict(err) || len(b.Writes.Behind(key)) > 0 {
+			t.Fatalf("got %v, held back by %v", err, b.Writes.Behind(key))
 		}
 	}
 	if d := cmp.Diff(slices.Repeat([]string{`Warning FailedDelete Error deleting: Operation cannot be fulfilled on pods "a": a webhook says no`}, 3), b.told()); d != "" {
@@ -239,8 +239,8 @@ func TestASetScalesDownWhenDeletionsAreLetThrough(t *testing.T) {
 	if c := statusOn(t, client).Conditions; len(c) != 1 || c[0].Reason != "FailedDelete" {
 		t.Errorf("conditions %v", c)
 	}
-	if err := b.Reconcile(t.Context(), key).Err(); err != nil || deletes.Load() != 4 || len(b.writes.Behind(key)) != 1 {
-		t.Errorf("got %v after %d deletions, held back by %v", err, deletes.Load(), b.writes.Behind(key))
+	if err := b.Reconcile(t.Context(), key).Err(); err != nil || deletes.Load() != 4 || len(b.Writes.Behind(key)) != 1 {
+		t.Errorf("got %v after %d deletions, held back by %v", err, deletes.Load(), b.Writes.Behind(key))
 	}
 	if d := cmp.Diff([]string{"Normal SuccessfulDelete Deleted pod: a"}, b.told()); d != "" {
 		t.Error(d)
@@ -540,20 +540,20 @@ func TestTheEndOfASetForgetsNoWritesOfTheNext(t *testing.T) {
 	}
 	made := pod("a", owned)
 	made.ResourceVersion = "7"
-	b.writes.Wrote(key, corev1.Resource("pods"), made)
+	b.Writes.Wrote(key, corev1.Resource("pods"), made)
 	watched.rule.OnDelete(replicaSet(1))
-	if b.Len() != 1 || len(b.writes.Behind(key)) != 1 {
-		t.Errorf("%d sets to look at, which wait for %v", b.Len(), b.writes.Behind(key))
+	if b.Len() != 1 || len(b.Writes.Behind(key)) != 1 {
+		t.Errorf("%d sets to look at, which wait for %v", b.Len(), b.Writes.Behind(key))
 	}
-	if err := b.Reconcile(t.Context(), key).Err(); err != nil || len(b.writes.Behind(key)) > 0 {
-		t.Errorf("got %v; that there is no next one leaves %v", err, b.writes.Behind(key))
+	if err := b.Reconcile(t.Context(), key).Err(); err != nil || len(b.Writes.Behind(key)) > 0 {
+		t.Errorf("got %v; that there is no next one leaves %v", err, b.Writes.Behind(key))
 	}
 }
 
 func TestASetThatIsHeldForLongIsTold(t *testing.T) {
 	client := fake.NewClientset(replicaSet(1))
 	b := newBench(t, client)
-	fixture.HoldForLong(b.writes, key, corev1.Resource("pods"), noon)
+	fixture.HoldForLong(b.Writes, key, corev1.Resource("pods"), noon)
 	fixture.Run(t, client, b.Run, b.caches)
 	b.Add(key)
 	fixture.Eventually(t, "the event", func() bool {

@@ -104,7 +104,7 @@ func newBenchOf(t testing.TB, client *fake.Clientset, kind func(toolscache.Index
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.writes.LookLive(fixture.Live(client))
+	b.Writes.LookLive(fixture.Live(client))
 	for _, object := range cached {
 		informer := b.pods
 		if _, ok := object.(*appsv1.ReplicaSet); ok {

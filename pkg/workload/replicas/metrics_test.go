@@ -24,7 +24,7 @@ func TestOnlyReplicaSetsThatAreHeldAreCounted(t *testing.T) {
 			client := fake.NewClientset(replicaSet(1))
 			b := newBenchOf(t, client, tc.kind)
 			before := held(t)
-			fixture.HoldForLong(b.writes, key, corev1.Resource("pods"), noon)
+			fixture.HoldForLong(b.Writes, key, corev1.Resource("pods"), noon)
 			fixture.Run(t, client, b.Run, b.caches)
 			b.Add(key)
 			fixture.Eventually(t, "the event", func() bool { return strings.Contains(strings.Join(b.told(), ""), "Warning CacheBehind") })

@@ -45,7 +45,7 @@ func (w *world) restart() {
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", w.server.handle)
 	w.bench = newBench(w.t, client)
-	w.bench.writes.LookLive(fixture.LiveAmong(&w.Mu, w.server.pods))
+	w.bench.Writes.LookLive(fixture.LiveAmong(&w.Mu, w.server.pods))
 	w.LifeLeft = -1
 	w.podWatch = fixture.NewWatch(w.Server, w.server.pods, w.bench.pods.GetIndexer())
 	w.setWatch = fixture.NewWatch(w.Server, w.server.sets(), w.bench.sets.GetIndexer())
@@ -53,7 +53,7 @@ func (w *world) restart() {
 
 // reconcile does what the runner does: hold the key back, or sync it.
 func (w *world) reconcile() string {
-	if fixture.Held(context.Background(), w.writes, key) {
+	if fixture.Held(context.Background(), w.Writes, key) {
 		return ""
 	}
 	before := w.Version

@@ -77,7 +77,8 @@ func (h Hand) Reader() client.Reader { return reader{h.Client} }
 // Controller reconciles the keys of one controller.
 type Controller[K comparable] struct {
 	*runner.Runner[K]
-	writes    *consistency.Tracker[K]
+	// Writes are what was written for each key; see Behind.
+	Writes    *consistency.Tracker[K]
 	reconcile func(context.Context, K) runner.Result
 	take      func(context.Context, K, act.Step) act.Result
 }
@@ -93,7 +94,7 @@ func (c *Controller[K]) Take(ctx context.Context, key K, step act.Step) act.Resu
 }
 
 // Behind returns what was written for a key and the caches do not show yet.
-func (c *Controller[K]) Behind(key K) []consistency.Behind { return c.writes.Behind(key) }
+func (c *Controller[K]) Behind(key K) []consistency.Behind { return c.Writes.Behind(key) }
 
 // Cached reads the object of a key, the name or the namespaced name, from its cache.
 // Without one it returns [ErrAbsent], its only error.
@@ -144,13 +145,13 @@ func New[K comparable, S any](o Options[K], observe func(context.Context, K) (S,
 	actor := NewActor(o)
 	o.Runner.Decisions = func(key K) any { return actor.Decisions(key) }
 	o.Runner.Events = o.Events
-	c := &Controller[K]{writes: o.Runner.Writes, take: actor.Take}
+	c := &Controller[K]{Writes: o.Runner.Writes, take: actor.Take}
 	c.reconcile = func(ctx context.Context, key K) runner.Result {
 		began := c.Clock().Now()
 		observed, err := observe(ctx, key)
 		switch {
 		case errors.Is(err, ErrAbsent):
-			c.writes.Forget(key)
+			c.Writes.Forget(key)
 			return runner.Done()
 		case err != nil:
 			return runner.Done(err)
