@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -58,12 +57,11 @@ func (c *Controller) alive(ctx context.Context, o observed) (map[types.UID]bool,
 		if ref.Name == "" || len(content.IsPathSegmentName(ref.Name)) > 0 {
 			continue // somebody has written it: no Job has such a name
 		}
-		job := &batchv1.Job{}
-		switch err := c.live.Get(ctx, client.ObjectKey{Namespace: o.cron.Namespace, Name: ref.Name}, job); {
-		case apierrors.IsNotFound(err):
+		job, err := reconcile.Live[batchv1.Job](ctx, c.live, client.ObjectKey{Namespace: o.cron.Namespace, Name: ref.Name})
+		switch {
 		case err != nil:
 			return nil, fmt.Errorf("read Job %s/%s, which is active and missing: %w", o.cron.Namespace, ref.Name, err)
-		default:
+		case job != nil:
 			// What somebody has taken away wakes nobody when it ends.
 			found[ref.UID] = job.UID == ref.UID && (ended(job) == "" || metav1.IsControlledBy(job, o.cron))
 		}

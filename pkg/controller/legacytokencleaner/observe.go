@@ -6,13 +6,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
 var (
@@ -131,11 +132,7 @@ func (c *Controller) cachedAccount(secret metav1.Object) *corev1.ServiceAccount 
 // liveAccount is cachedAccount from the API server.
 func (c *Controller) liveAccount(ctx context.Context, secret metav1.Object) (*corev1.ServiceAccount, error) {
 	name := client.ObjectKey{Namespace: secret.GetNamespace(), Name: secret.GetAnnotations()[corev1.ServiceAccountNameKey]}
-	account := &corev1.ServiceAccount{}
-	err := c.live.Get(ctx, name, account)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
+	account, err := reconcile.Live[corev1.ServiceAccount](ctx, c.live, name)
 	if err != nil {
 		return nil, fmt.Errorf("get service account %s: %w", name, err)
 	}

@@ -60,14 +60,11 @@ func (c *Controller) observe(ctx context.Context, key string) (observed, error) 
 // confirm returns the live namespace if it is to be emptied. The cache alone is
 // not enough: a new namespace may have taken the name.
 func (c *Controller) confirm(ctx context.Context, cached *corev1.Namespace) (*corev1.Namespace, error) {
-	live := &corev1.Namespace{}
-	err := c.live.Get(ctx, client.ObjectKeyFromObject(cached), live)
+	live, err := reconcile.Live[corev1.Namespace](ctx, c.live, client.ObjectKeyFromObject(cached))
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("get namespace %s: %w", cached.Name, err)
-	case live.UID != cached.UID || !terminating(live):
+	case live == nil || live.UID != cached.UID || !terminating(live):
 		return nil, nil
 	}
 	return live, nil

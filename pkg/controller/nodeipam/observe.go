@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
@@ -99,11 +98,8 @@ func (c *Controller) forget(ctx context.Context, name string, cached *corev1.Nod
 
 // look reads a node live; nil when there is none.
 func (c *Controller) look(ctx context.Context, name string) (*corev1.Node, error) {
-	live := &corev1.Node{}
-	switch err := c.live.Get(ctx, client.ObjectKey{Name: name}, live); {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
+	live, err := reconcile.Live[corev1.Node](ctx, c.live, client.ObjectKey{Name: name})
+	if err != nil {
 		return nil, fmt.Errorf("read the node live: %w", err)
 	}
 	return live, nil

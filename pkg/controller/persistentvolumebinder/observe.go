@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
@@ -63,15 +62,11 @@ func (c *Controller) boundVolume(ctx context.Context, o *observedClaim) error {
 	if pv := o.volume; pv != nil && (pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID == o.claim.UID) || o.claim.Status.Phase == corev1.ClaimLost {
 		return nil
 	}
-	live := &corev1.PersistentVolume{}
-	switch err := c.live.Get(ctx, types.NamespacedName{Name: name}, live); {
-	case apierrors.IsNotFound(err):
-		o.volume = nil
-	case err != nil:
+	live, err := reconcile.Live[corev1.PersistentVolume](ctx, c.live, types.NamespacedName{Name: name})
+	if err != nil {
 		return fmt.Errorf("read volume %s live before its claim is reported as lost: %w", name, err)
-	default:
-		o.volume = live
 	}
+	o.volume = live
 	return nil
 }
 
@@ -173,14 +168,11 @@ func (c *Controller) liveClaim(ctx context.Context, key types.NamespacedName, ui
 	if key.Namespace == "" {
 		return nil, nil // there is none without a namespace
 	}
-	claim := &corev1.PersistentVolumeClaim{}
-	err := c.live.Get(ctx, key, claim)
+	claim, err := reconcile.Live[corev1.PersistentVolumeClaim](ctx, c.live, key)
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read claim %s live before its volume is released: %w", key, err)
-	case claim.UID != uid:
+	case claim == nil || claim.UID != uid:
 		return nil, nil
 	}
 	return claim, nil

@@ -51,14 +51,11 @@ func (c *Controller) observeGone(ctx context.Context, key secretKey, o *observed
 	if err != nil || key.accountUID != "" && cached.UID != key.accountUID {
 		return nil
 	}
-	account := &corev1.ServiceAccount{}
-	err = c.live.Get(ctx, client.ObjectKeyFromObject(cached), account)
+	account, err := reconcile.Live[corev1.ServiceAccount](ctx, c.live, client.ObjectKeyFromObject(cached))
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil
 	case err != nil:
 		return fmt.Errorf("get service account %s/%s: %w", key.namespace, key.account, err)
-	case key.accountUID != "" && account.UID != key.accountUID || !refers(account, key.name):
+	case account == nil || key.accountUID != "" && account.UID != key.accountUID || !refers(account, key.name):
 		return nil
 	}
 	another := &metav1.PartialObjectMetadata{}
@@ -79,13 +76,12 @@ func (c *Controller) account(ctx context.Context, namespace, name string, uid ty
 	if err == nil && cached.UID == uid {
 		return cached, false, nil
 	}
-	live := &corev1.ServiceAccount{}
-	err = c.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, live)
+	live, err := reconcile.Live[corev1.ServiceAccount](ctx, c.live, client.ObjectKey{Namespace: namespace, Name: name})
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil, false, nil
 	case err != nil:
 		return nil, false, fmt.Errorf("get service account %s/%s: %w", namespace, name, err)
+	case live == nil:
+		return nil, false, nil
 	case uid != "" && live.UID != uid:
 		return nil, true, nil
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -41,14 +40,11 @@ func (c *Controller) gone(ctx context.Context, servers []string) ([]string, erro
 		if _, err := c.leases.Get(id); err == nil {
 			continue
 		}
-		lease := &coordinationv1.Lease{}
-		err := c.live.Get(ctx, types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: id}, lease)
+		lease, err := reconcile.Live[coordinationv1.Lease](ctx, c.live, types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: id})
 		switch {
-		case apierrors.IsNotFound(err):
-			gone = append(gone, id)
 		case err != nil:
 			return nil, fmt.Errorf("get the lease of API server %s: %w", id, err)
-		case !identifies(lease):
+		case lease == nil || !identifies(lease):
 			gone = append(gone, id)
 		}
 	}

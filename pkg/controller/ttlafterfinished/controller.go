@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -47,11 +46,8 @@ func (c *Controller) observe(ctx context.Context, key types.NamespacedName) (obs
 	if err != nil || !due(job, c.Clock().Now()) {
 		return observed{cached: job}, err
 	}
-	live := &batchv1.Job{}
-	switch err := c.live.Get(ctx, key, live); {
-	case apierrors.IsNotFound(err):
-		return observed{cached: job, looked: true}, nil
-	case err != nil:
+	live, err := reconcile.Live[batchv1.Job](ctx, c.live, key)
+	if err != nil {
 		return observed{}, fmt.Errorf("read job %s before its deletion: %w", key, err)
 	}
 	return observed{cached: job, looked: true, live: live}, nil

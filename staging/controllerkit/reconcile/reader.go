@@ -14,6 +14,21 @@ import (
 // in front of it, client-go makes the same error.
 type reader struct{ client.Reader }
 
+// Live reads an object past the caches; nil if there is none of the key.
+func Live[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, from client.Reader, key client.ObjectKey) (*T, error) {
+	live := P(new(T))
+	switch err := from.Get(ctx, key, live); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return live, nil
+}
+
 // Get reads one object.
 func (r reader) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
 	err := r.Reader.Get(ctx, key, into, opts...)
