@@ -16,6 +16,14 @@ type Loop interface {
 	http.Handler
 	// Name is the controller's canonical name.
 	Name() string
+	// LimitDrain sets how long work in flight may go on after stop; call it before Run.
+	LimitDrain(d time.Duration)
+	// LookLive gives the writes of the loop their live reads; call it before Run.
+	LookLive(list consistency.List)
+	// Heed has the loop obey a pause; call it before Run.
+	Heed(controller string, pause Pause)
+	// SetWorkers sets how many keys are synced at once, unless that is fixed.
+	SetWorkers(workers int)
 	// Run works until ctx ends and all work in flight has ended.
 	Run(ctx context.Context)
 	// Check fails when a worker is stuck.
@@ -69,18 +77,14 @@ func (g *Group) Started() bool {
 // LimitDrain sets how long work in flight may go on after stop, for all loops; call it before Run.
 func (g *Group) LimitDrain(d time.Duration) {
 	for _, loop := range g.loops {
-		if l, ok := loop.(interface{ LimitDrain(time.Duration) }); ok {
-			l.LimitDrain(d)
-		}
+		loop.LimitDrain(d)
 	}
 }
 
 // LookLive gives the writes of all loops their live reads; call it before Run.
 func (g *Group) LookLive(list consistency.List) {
 	for _, loop := range g.loops {
-		if l, ok := loop.(interface{ LookLive(consistency.List) }); ok {
-			l.LookLive(list)
-		}
+		loop.LookLive(list)
 	}
 }
 

@@ -78,7 +78,7 @@ func Retries[K comparable](first, longest time.Duration) workqueue.TypedRateLimi
 	)
 }
 
-// EventRecorder is the part of a record.EventRecorder that a runner needs.
+// EventRecorder is the part of a record.EventRecorder that is needed here.
 type EventRecorder interface {
 	Event(object runtime.Object, eventtype, reason, message string)
 }

@@ -32,9 +32,7 @@ func (r *Runner[K]) Heed(controller string, pause Pause) {
 // Heed has all loops obey a pause; call it before Run.
 func (g *Group) Heed(controller string, pause Pause) {
 	for _, loop := range g.loops {
-		if l, ok := loop.(interface{ Heed(string, Pause) }); ok {
-			l.Heed(controller, pause)
-		}
+		loop.Heed(controller, pause)
 	}
 }
 

@@ -83,9 +83,7 @@ func (r *Runner[K]) SetWorkers(workers int) {
 // number is fixed.
 func (g *Group) SetWorkers(workers int) {
 	for _, loop := range g.loops {
-		if l, ok := loop.(interface{ SetWorkers(int) }); ok {
-			l.SetWorkers(workers)
-		}
+		loop.SetWorkers(workers)
 	}
 }
 
