@@ -7,10 +7,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
 // The reasons of the events on the ConfigMap.
@@ -29,11 +30,6 @@ const said = 10 * time.Second
 // longestMessage is what the API server takes as the message of an event.
 const longestMessage = 1024
 
-// EventRecorder is the part of a record.EventRecorder that a watcher needs.
-type EventRecorder interface {
-	Event(object runtime.Object, eventtype, reason, message string)
-}
-
 // Options say what is watched, and where it is reported.
 type Options struct {
 	// Source lists and watches the ConfigMap alone. A list has to be of the latest state:
@@ -42,7 +38,7 @@ type Options struct {
 	// ConfigMap is what is watched; there need not be one of that name.
 	ConfigMap types.NamespacedName
 	Names     Names
-	Events    EventRecorder
+	Events    runner.EventRecorder
 	// Pause is called with the rules of each change, one call after the other.
 	Pause func(Rules)
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,10 +43,8 @@ type Options[K comparable] struct {
 	Note func(K, any)
 }
 
-// EventRecorder is the part of a record.EventRecorder that an actor needs.
-type EventRecorder interface {
-	Event(object runtime.Object, eventtype, reason, message string)
-}
+// EventRecorder is what writes events.
+type EventRecorder = runner.EventRecorder
 
 // Write is one request that was made.
 type Write struct {
@@ -273,7 +270,7 @@ func (h *hand) take(ctx context.Context, step Step) Result {
 		logger.Info("Carried out a step", "step", describe(step), "result", result.Became)
 	}
 	if h.onWrite != nil && result.asked() {
-		h.onWrite(Write{Controller: h.controller, Verb: step.Verb(), Kind: kindOf(step.About()), Err: result.Err, Took: h.clock.Since(began)})
+		h.onWrite(Write{Controller: h.controller, Verb: step.Verb(), Kind: KindOf(step.About()), Err: result.Err, Took: h.clock.Since(began)})
 	}
 	if s, is := step.(Status); is && s.OnConflict > 0 && apierrors.IsConflict(result.Err) {
 		return Result{Step: step, Became: Overtaken, wait: s.OnConflict}

@@ -57,7 +57,7 @@ func newHistory[K comparable](c clock.PassiveClock) *history[K] {
 // begin records a plan before it is carried out.
 func (h *history[K]) begin(key K, p Plan) *Decision {
 	d := &Decision{At: h.clock.Now(), Why: p.Why, Became: []string{"under way"}}
-	d.Steps = inWords(notBegun(p.Stages), func(r Result) string { return wordOf(r.Step) + " " + kindOf(r.Step.About()) })
+	d.Steps = inWords(notBegun(p.Stages), func(r Result) string { return wordOf(r.Step) + " " + KindOf(r.Step.About()) })
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.next++
@@ -88,7 +88,7 @@ func (h *history[K]) drop(old slot[K]) {
 // end records what became of a plan. One like that before it is only counted.
 func (h *history[K]) end(key K, d *Decision, results Results) {
 	became := inWords(results, func(r Result) string {
-		words := wordOf(r.Step) + " " + kindOf(r.Step.About()) + ": " + string(r.Became)
+		words := wordOf(r.Step) + " " + KindOf(r.Step.About()) + ": " + string(r.Became)
 		if r.Err != nil {
 			words += ": " + r.Err.Error()
 		}

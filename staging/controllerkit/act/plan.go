@@ -279,7 +279,7 @@ func describe(s Step) string {
 	if o.GetNamespace() != "" {
 		name = o.GetNamespace() + "/" + name
 	}
-	return strings.Join([]string{wordOf(s), kindOf(o), name}, " ")
+	return strings.Join([]string{wordOf(s), KindOf(o), name}, " ")
 }
 
 // asked reports whether the step made a request that writes.

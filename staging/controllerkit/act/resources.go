@@ -62,9 +62,9 @@ func (m resources) RESTMapping(kind schema.GroupKind, versions ...string) (*meta
 	return &meta.RESTMapping{Resource: version.WithResource(name), GroupVersionKind: version.WithKind(kind.Kind), Scope: meta.RESTScopeNamespace}, nil
 }
 
-// kindOf is the name of the object's Go type, which is that of its kind; of metadata alone,
+// KindOf is the name of the object's Go type, which is that of its kind; of metadata alone,
 // that of the kind or of the resource.
-func kindOf(o client.Object) string {
+func KindOf(o client.Object) string {
 	switch o := o.(type) {
 	case *unstructured.Unstructured:
 		return o.GetKind()

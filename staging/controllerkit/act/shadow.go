@@ -24,9 +24,6 @@ type Shadow interface {
 	Take(ctx context.Context, controller string, step Step)
 }
 
-// KindOf is the name of the kind of an object, or of its resource where only that is known.
-func KindOf(o client.Object) string { return kindOf(o) }
-
 // unlessShadow carries out a step, unless it is for the shadow.
 func (h *hand) unlessShadow(ctx context.Context, step Step) Result {
 	if h.shadow != nil {

@@ -26,7 +26,7 @@ func (h *hand) begin(ctx context.Context, step Step) (context.Context, span) {
 	}
 	about := step.About()
 	ctx, of := t.Tracer().Start(ctx, step.Verb(), trace.WithAttributes(
-		attribute.String("controller", h.controller), attribute.String("kind", kindOf(about)),
+		attribute.String("controller", h.controller), attribute.String("kind", KindOf(about)),
 		attribute.String("namespace", about.GetNamespace()), attribute.String("name", nameOf(about))))
 	return ctx, span{of, t.Begin(of.SpanContext(), about)}
 }
