@@ -25,7 +25,7 @@ type Controller struct {
 // New returns the controller, which is not running yet.
 func New(roles rbacinformers.ClusterRoleInformer, hand reconcile.Hand) (*Controller, error) {
 	informer := roles.Informer()
-	if err := cache.Ensure(informer, rolesByLabel, aggregatedByLabel); err != nil {
+	if err := cache.Ensure(informer, cache.ByLabel, aggregatedByLabel); err != nil {
 		return nil, err
 	}
 	c := &Controller{roles: informer.GetIndexer()}
@@ -54,7 +54,9 @@ func (c *Controller) observe(_ context.Context, key string) (observed, error) {
 	if err != nil || role.AggregationRule == nil {
 		return observed{role: role}, err
 	}
-	from, err := sources(role, func(selector labels.Selector) ([]*rbacv1.ClusterRole, error) { return selected(c.roles, selector) })
+	from, err := sources(role, func(selector labels.Selector) ([]*rbacv1.ClusterRole, error) {
+		return cache.Matching[rbacv1.ClusterRole](c.roles, "", selector)
+	})
 	if invalid := (*errSelector)(nil); errors.As(err, &invalid) {
 		return observed{role: role, invalid: err}, nil
 	}

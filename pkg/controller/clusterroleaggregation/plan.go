@@ -78,9 +78,7 @@ func sources(role *rbacv1.ClusterRole, selected func(labels.Selector) ([]*rbacv1
 		if err != nil {
 			return nil, err
 		}
-		found = slices.DeleteFunc(slices.Clone(found), func(r *rbacv1.ClusterRole) bool {
-			return r.Name == role.Name || !selector.Matches(labels.Set(r.Labels))
-		})
+		found = slices.DeleteFunc(found, func(r *rbacv1.ClusterRole) bool { return r.Name == role.Name })
 		slices.SortFunc(found, func(a, b *rbacv1.ClusterRole) int { return cmp.Compare(a.Name, b.Name) })
 		from = append(from, found...)
 	}

@@ -66,7 +66,7 @@ func operator(operator metav1.LabelSelectorOperator, values ...string) metav1.La
 func cached(t *testing.T, roles ...*rbacv1.ClusterRole) toolscache.Indexer {
 	t.Helper()
 	informer := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Rbac().V1().ClusterRoles().Informer()
-	if err := cache.Ensure(informer, rolesByLabel, aggregatedByLabel); err != nil {
+	if err := cache.Ensure(informer, cache.ByLabel, aggregatedByLabel); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range roles {
