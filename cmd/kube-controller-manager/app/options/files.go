@@ -1,7 +1,6 @@
 package options
 
 import (
-	"crypto/tls"
 	"fmt"
 	"os"
 
@@ -32,23 +31,8 @@ func holdsCABundle(name, path string) error {
 	return err
 }
 
-// holdKeyPair says why two files are not a certificate and its key.
-func holdKeyPair(certFile, keyFile string) error {
-	return holdPair(certFile, keyFile, func(certificate, key []byte) error {
-		_, err := tls.X509KeyPair(certificate, key)
-		return err
-	})
-}
-
 // holdAuthority says why two files are not the one certificate of an authority and its key.
 func holdAuthority(certFile, keyFile string) error {
-	return holdPair(certFile, keyFile, func(certificate, key []byte) error {
-		_, err := certificates.ParseAuthority(certificate, key)
-		return err
-	})
-}
-
-func holdPair(certFile, keyFile string, check func(certificate, key []byte) error) error {
 	certificate, err := os.ReadFile(certFile)
 	if err != nil {
 		return err
@@ -57,5 +41,6 @@ func holdPair(certFile, keyFile string, check func(certificate, key []byte) erro
 	if err != nil {
 		return err
 	}
-	return check(certificate, key)
+	_, err = certificates.ParseAuthority(certificate, key)
+	return err
 }

@@ -41,12 +41,12 @@ func (o *KubeControllerManagerOptions) checkCertificates(p *problems) {
 	case files.CertFile == "" || files.KeyFile == "":
 		p.addf("%s: missing filename for serving cert", flags)
 	default:
-		if err := holdKeyPair(files.CertFile, files.KeyFile); err != nil {
+		if _, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile); err != nil {
 			p.addf("%s: %w", flags, err)
 		}
 	}
 	for _, sni := range o.SecureServing.SNICertKeys {
-		if err := holdKeyPair(sni.CertFile, sni.KeyFile); err != nil {
+		if _, err := tls.LoadX509KeyPair(sni.CertFile, sni.KeyFile); err != nil {
 			p.addf("--tls-sni-cert-key=%s,%s: failed to load SNI cert and key: %w", sni.CertFile, sni.KeyFile, err)
 		}
 	}
