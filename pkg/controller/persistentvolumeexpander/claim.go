@@ -1,7 +1,6 @@
 package persistentvolumeexpander
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
@@ -73,45 +72,27 @@ func condition(before *corev1.PersistentVolumeClaim, kind corev1.PersistentVolum
 
 // with returns a copy of a map with one more entry.
 func with[M ~map[K]V, K comparable, V any](m M, key K, value V) M {
-	all := M{key: value}
-	for k, v := range m {
-		if k != key {
-			all[k] = v
-		}
-	}
+	all := M{}
+	maps.Copy(all, m)
+	all[key] = value
 	return all
 }
 
 // claimPatch is the step that makes a claim what it should be, through its status; nil if
 // it is that. It holds for the version that was looked at.
 func claimPatch(before, after *corev1.PersistentVolumeClaim, events act.Events) (*act.Patch, error) {
-	is, err := json.Marshal(before)
-	if err != nil {
-		return nil, fmt.Errorf("encode claim %s: %w", about(before), err)
-	}
-	becomes, err := json.Marshal(after)
-	if err != nil {
-		return nil, fmt.Errorf("encode claim %s: %w", about(before), err)
-	}
-	changes, err := strategicpatch.CreateTwoWayMergePatch(is, becomes, before)
-	if err != nil {
+	changes, err := client.StrategicMergeFrom(before).Data(after)
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("find what changes in claim %s: %w", about(before), err)
-	}
-	var patch map[string]any
-	if err := json.Unmarshal(changes, &patch); err != nil {
-		return nil, fmt.Errorf("read what changes in claim %s: %w", about(before), err)
-	}
-	if len(patch) == 0 {
+	case string(changes) == "{}":
 		return nil, nil
 	}
-	metadata := map[string]any{"uid": before.UID, "resourceVersion": before.ResourceVersion}
-	if changed, is := patch["metadata"].(map[string]any); is {
-		maps.Copy(metadata, changed)
-	}
-	patch["metadata"] = metadata
-	data, err := json.Marshal(patch)
+	unnamed := before.DeepCopy()
+	unnamed.UID, unnamed.ResourceVersion = "", "" // as if they changed: the patch names both
+	data, err := client.StrategicMergeFrom(unnamed).Data(after)
 	if err != nil {
-		return nil, fmt.Errorf("encode what changes in claim %s: %w", about(before), err)
+		return nil, fmt.Errorf("find what changes in claim %s: %w", about(before), err)
 	}
 	events.On, events.Untold = before, conflicts
 	return &act.Patch{Of: before, Type: types.StrategicMergePatchType, Data: data, Subresource: "status", Versioned: true, Events: events}, nil
