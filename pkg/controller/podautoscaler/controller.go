@@ -59,7 +59,7 @@ type Controller struct {
 	reader    Reader
 	period    time.Duration
 	settings  settings
-	memory    *memory
+	memory    memory
 	selectors *selectors
 }
 
@@ -76,7 +76,6 @@ func New(hpas autoscalinginformers.HorizontalPodAutoscalerInformer, pods coreinf
 			downscale: o.DownscaleStabilization, tolerance: o.Tolerance, ownTolerances: o.ConfigurableTolerance, toZero: o.ScaleToZero, podLevel: o.PodLevelResources,
 			timing: timing{cpuInitialization: o.CPUInitialization, readinessDelay: o.ReadinessDelay},
 		},
-		memory:    &memory{all: map[types.NamespacedName]remembered{}},
 		selectors: newSelectors(),
 	}
 	c.Controller = reconcile.New(reconcile.Options[types.NamespacedName]{
@@ -86,7 +85,7 @@ func New(hpas autoscalinginformers.HorizontalPodAutoscalerInformer, pods coreinf
 			// What failed is looked at again at the pace of all.
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](o.Period, o.Period),
 		},
-		Hand: hand, Note: c.memory.keep,
+		Hand: hand, Note: func(key types.NamespacedName, what any) { c.memory.Store(key, what) },
 		Caches: reconcile.Caches{autoscalingv2.Resource("horizontalpodautoscalers"): c.hpas},
 	}, c.observe, plan)
 	return c, runner.Watch(c.Runner, hpas.Informer(), c.wake)
@@ -113,7 +112,7 @@ func (c *Controller) wake(change runner.Change[autoscalingv2.HorizontalPodAutosc
 }
 
 func (c *Controller) forget(key types.NamespacedName) {
-	c.memory.forget(key)
+	c.memory.Delete(key)
 	c.selectors.forget(key)
 	desiredReplicas.DeleteLabelValues(key.Namespace, key.Name)
 }

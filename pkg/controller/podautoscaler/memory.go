@@ -10,10 +10,7 @@ import (
 
 // memory holds the histories of autoscalers. One that was deleted and created again
 // under its name starts without.
-type memory struct {
-	mu  sync.Mutex
-	all map[types.NamespacedName]remembered
-}
+type memory struct{ sync.Map }
 
 type remembered struct {
 	uid     types.UID
@@ -21,25 +18,10 @@ type remembered struct {
 }
 
 func (m *memory) of(key types.NamespacedName, uid types.UID) history {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if r := m.all[key]; r.uid == uid {
-		return r.history
+	if known, _ := m.Load(key); known != nil && known.(remembered).uid == uid {
+		return known.(remembered).history
 	}
 	return history{}
-}
-
-// keep takes what a plan notes.
-func (m *memory) keep(key types.NamespacedName, what any) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.all[key] = what.(remembered)
-}
-
-func (m *memory) forget(key types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.all, key)
 }
 
 // spread is when in the first period a key is looked at, so that not all of a
