@@ -102,6 +102,5 @@ func newCatalog(lists []*metav1.APIResourceList, incomplete error, failing []str
 		}
 	}
 	c.sort()
-	slices.SortFunc(c.unparsed, compareErrors)
 	return c
 }

@@ -2,7 +2,6 @@ package namespace
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -115,14 +114,9 @@ func (o *outcome) add(r resource, left remainder, err error) {
 	o.estimate = max(o.estimate, left.estimate)
 }
 
-// err joins everything that keeps the pass from being trusted.
-func (o *outcome) err() error {
-	return errors.Join(append(append([]error{o.undiscovered}, o.unparsed...), o.failed...)...)
-}
-
 // empty reports whether nothing is left, for sure.
 func (o *outcome) empty() bool {
-	return o.err() == nil && len(o.remaining) == 0 && o.estimate == 0
+	return o.undiscovered == nil && len(o.unparsed) == 0 && len(o.failed) == 0 && len(o.remaining) == 0 && o.estimate == 0
 }
 
 // wait is when to look again at what takes its time: half of the estimate, but
@@ -295,5 +289,3 @@ func joined(errs []error) string {
 func compareResources(a, b schema.GroupVersionResource) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Resource, b.Resource))
 }
-
-func compareErrors(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }
