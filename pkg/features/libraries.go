@@ -45,26 +45,22 @@ func (g clientGates) Enabled(name clientfeatures.Feature) bool {
 	return g.MutableVersionedFeatureGate.Enabled(featuregate.Feature(name))
 }
 
+// stages are those of client-go.
+var stages = map[string]stage{
+	string(clientfeatures.Alpha): alpha, string(clientfeatures.Beta): beta,
+	string(clientfeatures.GA): ga, string(clientfeatures.Deprecated): deprecated,
+}
+
 // AddVersioned translates the gates of client-go, state by state.
 func (g clientGates) AddVersioned(in map[clientfeatures.Feature]clientfeatures.VersionedSpecs) error {
 	out := make(map[featuregate.Feature]featuregate.VersionedSpecs, len(in))
 	for name, states := range in {
 		for _, state := range states {
-			spec := featuregate.FeatureSpec{
-				Version: state.Version, Default: state.Default, LockToDefault: state.LockToDefault,
-			}
-			switch state.PreRelease {
-			case clientfeatures.Alpha:
-				spec.PreRelease = featuregate.Alpha
-			case clientfeatures.Beta:
-				spec.PreRelease = featuregate.Beta
-			case clientfeatures.GA:
-				spec.PreRelease = featuregate.GA
-			case clientfeatures.Deprecated:
-				spec.PreRelease = featuregate.Deprecated
-			default:
+			spec, known := stages[string(state.PreRelease)]
+			if !known {
 				return fmt.Errorf("client-go gate %s has the unknown stage %q", name, state.PreRelease)
 			}
+			spec.Version, spec.Default, spec.LockToDefault = state.Version, state.Default, state.LockToDefault
 			out[featuregate.Feature(name)] = append(out[featuregate.Feature(name)], spec)
 		}
 	}

@@ -7,14 +7,14 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// stage is how mature a gate is.
-type stage int
+// stage is how mature a gate is, and nothing else of its spec.
+type stage = featuregate.FeatureSpec
 
-const (
-	alpha stage = iota
-	beta
-	ga
-	deprecated
+var (
+	alpha      = stage{PreRelease: featuregate.Alpha}
+	beta       = stage{PreRelease: featuregate.Beta}
+	ga         = stage{PreRelease: featuregate.GA}
+	deprecated = stage{PreRelease: featuregate.Deprecated}
 )
 
 // value is what a gate is when nobody sets it, and whether it may be set.
@@ -56,25 +56,13 @@ func dependencies() map[featuregate.Feature][]featuregate.Feature {
 }
 
 func (s state) spec(first bool) featuregate.FeatureSpec {
-	since := version.MajorMinor(1, s.minor)
+	spec := s.stage
+	spec.Version = version.MajorMinor(1, s.minor)
 	if first && s.stage == deprecated {
 		// The registry takes a gate that begins as deprecated only from 1.0 on.
-		since = version.MajorMinor(1, 0)
+		spec.Version = version.MajorMinor(1, 0)
 	}
-	spec := featuregate.FeatureSpec{
-		Version:       since,
-		Default:       s.value == on || s.value == lockedOn,
-		LockToDefault: s.value == lockedOn || s.value == lockedOff,
-	}
-	switch s.stage {
-	case alpha:
-		spec.PreRelease = featuregate.Alpha
-	case beta:
-		spec.PreRelease = featuregate.Beta
-	case ga:
-		spec.PreRelease = featuregate.GA
-	case deprecated:
-		spec.PreRelease = featuregate.Deprecated
-	}
+	spec.Default = s.value == on || s.value == lockedOn
+	spec.LockToDefault = s.value == lockedOn || s.value == lockedOff
 	return spec
 }
