@@ -19,7 +19,6 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/options"
-	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 )
 
 const description = `The controller manager runs the control loops of Kubernetes. Each loop watches
@@ -55,7 +54,7 @@ func newCommand(run func(context.Context, *config.CompletedConfig) error) *cobra
 			}
 			cliflag.PrintFlags(cmd.Flags())
 			ctx := cmd.Context()
-			c, err := o.Config(ctx, names.All(), names.DisabledByDefault(), names.KCMControllerAliases())
+			c, err := o.Config(ctx)
 			if err != nil && ctx.Err() != nil {
 				klog.Info("Stopped while starting: ", err)
 				return nil
@@ -74,7 +73,7 @@ func newCommand(run func(context.Context, *config.CompletedConfig) error) *cobra
 // addFlags gives the command all flags, and a help that shows them by section,
 // as wide as the terminal.
 func addFlags(cmd *cobra.Command, o *options.KubeControllerManagerOptions) {
-	sections := o.Flags(names.All(), names.DisabledByDefault(), names.KCMControllerAliases())
+	sections := o.Flags()
 	global := sections.FlagSet("global")
 	verflag.AddFlags(global)
 	globalflag.AddGlobalFlags(global, cmd.Name(), logs.SkipLoggingConfigurationFlags())
@@ -96,7 +95,7 @@ func settle(o *options.KubeControllerManagerOptions) error {
 	err := o.ComponentGlobalsRegistry.Set()
 	if err != nil || logsapi.ValidateAndApply(o.Logs, utilfeature.DefaultFeatureGate) != nil {
 		return utilerrors.NewAggregate([]error{err,
-			o.Validate(names.All(), names.DisabledByDefault(), names.KCMControllerAliases())})
+			o.Validate()})
 	}
 	metricsfeatures.ApplyFeatureGates(utilfeature.DefaultFeatureGate)
 	utilfeature.DefaultMutableFeatureGate.AddMetrics()

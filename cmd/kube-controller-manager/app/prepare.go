@@ -11,7 +11,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/options"
-	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 )
 
 // prepare reads the configuration file, settles the gates, versions and logging, and
@@ -51,7 +50,7 @@ func problems(o *options.KubeControllerManagerOptions) error {
 	}
 	err := settle(o)
 	if err == nil && (inFile != nil || o.ValidateConfig) {
-		err = o.Validate(names.All(), names.DisabledByDefault(), names.KCMControllerAliases())
+		err = o.Validate()
 	}
 	return o.Located(utilerrors.NewAggregate([]error{inFile, err}))
 }

@@ -17,6 +17,7 @@ import (
 	netutils "k8s.io/utils/net"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
+	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
@@ -44,10 +45,10 @@ func sharedOptions(c *configuration) (shared, error) {
 }
 
 // applyComponentConfig writes the configuration that the flags made.
-func (o *KubeControllerManagerOptions) applyComponentConfig(c *configuration, aliases map[string]string) error {
+func (o *KubeControllerManagerOptions) applyComponentConfig(c *configuration) error {
 	o.ComponentConfig.DeepCopyInto(c)
 	generic := cmconfig.GenericControllerManagerConfiguration{}
-	if err := o.Generic.ApplyTo(&generic, nil, nil, aliases); err != nil {
+	if err := o.Generic.ApplyTo(&generic, nil, nil, names.KCMControllerAliases()); err != nil {
 		return err
 	}
 	if err := cmconfigv1alpha1.Convert_config_GenericControllerManagerConfiguration_To_v1alpha1_GenericControllerManagerConfiguration(&generic, &c.Generic, nil); err != nil {

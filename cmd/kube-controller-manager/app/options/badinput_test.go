@@ -10,7 +10,6 @@ import (
 	"k8s.io/component-base/version"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
-	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 	"github.com/kube-kcm/kube-controller-manager/test/badinput"
 )
 
@@ -24,11 +23,11 @@ func parsed(t *testing.T, args ...string) (*commandLine, error) {
 // checked is all that is wrong with a command line, as the command reports it.
 func (c *commandLine) checked() error {
 	return utilerrors.NewAggregate([]error{c.ComponentGlobalsRegistry.Set(),
-		c.Validate(names.All(), names.DisabledByDefault(), names.KCMControllerAliases())})
+		c.Validate()})
 }
 
 func (c *commandLine) started(t *testing.T) (*config.Config, error) {
-	return c.Config(t.Context(), names.All(), names.DisabledByDefault(), names.KCMControllerAliases())
+	return c.Config(t.Context())
 }
 
 // TestEveryBadInputHasItsAnswer holds the answers to all command lines that are

@@ -116,7 +116,7 @@ func lookup(v strictyaml.Value, name string) (strictyaml.Field, bool) {
 // setFields sets the flags. A field that the command line has set is checked on flags
 // that nobody uses.
 func (o *KubeControllerManagerOptions) setFields(root strictyaml.Value) ([]strictyaml.Problem, error) {
-	spare, err := spareOptions(o.names)
+	spare, err := spareOptions()
 	if err != nil {
 		return nil, err
 	}
@@ -148,14 +148,8 @@ func (o *KubeControllerManagerOptions) setFields(root strictyaml.Value) ([]stric
 	return w.problems, nil
 }
 
-// controllerNames are what Flags takes.
-type controllerNames struct {
-	all, disabledByDefault []string
-	aliases                map[string]string
-}
-
 // spareOptions are options with all flags, that change nothing of the process.
-func spareOptions(n controllerNames) (*KubeControllerManagerOptions, error) {
+func spareOptions() (*KubeControllerManagerOptions, error) {
 	gates := utilfeature.DefaultMutableFeatureGate.DeepCopyAndReset()
 	if err := gates.AddDependencies(utilfeature.DefaultMutableFeatureGate.Dependencies()); err != nil {
 		return nil, fmt.Errorf("copy the feature gates: %w", err)
@@ -168,6 +162,6 @@ func spareOptions(n controllerNames) (*KubeControllerManagerOptions, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Flags(n.all, n.disabledByDefault, n.aliases)
+	o.Flags()
 	return o, nil
 }

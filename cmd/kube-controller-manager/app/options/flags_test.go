@@ -112,7 +112,7 @@ func configz(t *testing.T, args ...string) map[string]any {
 	if err := c.flags.Parse(append([]string{"--secure-port=0", "--kubeconfig=" + kubeconfig}, args...)); err != nil {
 		t.Fatal(err)
 	}
-	config, err := c.Config(context.Background(), names.All(), names.DisabledByDefault(), names.KCMControllerAliases())
+	config, err := c.Config(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

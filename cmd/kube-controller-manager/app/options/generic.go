@@ -24,8 +24,8 @@ import (
 )
 
 // checkGeneric reports what is wrong with the flags that concern no controller.
-func (o *KubeControllerManagerOptions) checkGeneric(p *problems, all []string, aliases map[string]string) {
-	p.controllers(o.Generic.Controllers, all, aliases)
+func (o *KubeControllerManagerOptions) checkGeneric(p *problems) {
+	p.controllers(o.Generic.Controllers)
 	p.leaderElection(&o.Generic.GenericControllerManagerConfiguration.LeaderElection)
 	p.leaderMigration(o.Generic.LeaderMigration)
 	p.notNegative("min-resync-period", o.Generic.MinResyncPeriod.Duration)
@@ -38,7 +38,7 @@ func (o *KubeControllerManagerOptions) checkGeneric(p *problems, all []string, a
 	if name := cloud.CloudProvider.Name; name != "" && !cloudprovider.IsExternal(name) && !cloudprovider.IsCloudProvider(name) {
 		p.addf("--cloud-provider=%s: %w (unknown cloud provider %q: this build has none of that name)", name, cloudprovider.ErrorForDisabledProvider(name), name)
 	}
-	p.allocator(cloud.CIDRAllocatorType, cloud.AllocateNodeCIDRs && o.enabled(nil, aliases)(names.NodeIpamController))
+	p.allocator(cloud.CIDRAllocatorType, cloud.AllocateNodeCIDRs && o.enabled(nil)(names.NodeIpamController))
 }
 
 // allocator refuses those that are not built in. That none is named matters only where
@@ -53,8 +53,8 @@ func (p *problems) allocator(kind string, allocate bool) {
 }
 
 // controllers refuses names that nobody knows.
-func (p *problems) controllers(chosen, all []string, aliases map[string]string) {
-	known := sets.New(all...)
+func (p *problems) controllers(chosen []string) {
+	known, aliases := sets.New(names.All()...), names.KCMControllerAliases()
 	for _, choice := range chosen {
 		name := strings.TrimPrefix(choice, "-")
 		if choice != "*" && !known.Has(name) && !known.Has(aliases[name]) {

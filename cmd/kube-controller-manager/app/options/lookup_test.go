@@ -13,8 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 )
 
 // lookupServer has the config map that says who may ask at the secure port, and
@@ -68,7 +66,7 @@ func (s *lookupServer) start(ctx context.Context, t *testing.T) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := c.Config(ctx, names.All(), names.DisabledByDefault(), names.KCMControllerAliases())
+	got, err := c.Config(ctx)
 	if err == nil {
 		got.SecureServing.Listener.Close()
 	}

@@ -97,8 +97,7 @@ type KubeControllerManagerOptions struct {
 	// ParsedFlags are the flag sets that Flags made last, for /flagz.
 	ParsedFlags *cliflag.NamedFlagSets
 
-	names controllerNames
-	file  fromFile
+	file fromFile
 	// given is what the command line has set, by flag.
 	given map[string]strictyaml.Value
 }
@@ -140,10 +139,9 @@ func newOptions(registry compatibility.ComponentGlobalsRegistry) (*KubeControlle
 
 // Flags returns all flags by section. The controllers are named in the help of
 // --controllers; aliases are accepted there and not shown.
-func (o *KubeControllerManagerOptions) Flags(all, disabledByDefault []string, aliases map[string]string) cliflag.NamedFlagSets {
+func (o *KubeControllerManagerOptions) Flags() cliflag.NamedFlagSets {
 	flags := cliflag.NamedFlagSets{}
-	o.names = controllerNames{all, disabledByDefault, aliases}
-	o.Generic.AddFlags(&flags, all, disabledByDefault, aliases)
+	o.Generic.AddFlags(&flags, names.All(), names.DisabledByDefault(), names.KCMControllerAliases())
 	generic := flags.FlagSet("generic")
 	o.KubeCloudShared.AddFlags(generic)
 	o.ComponentGlobalsRegistry.AddFlags(generic)
@@ -174,14 +172,14 @@ func (o *KubeControllerManagerOptions) Flags(all, disabledByDefault []string, al
 
 // Validate reports everything that is wrong with the command line, in one error.
 // It opens nothing and starts nothing.
-func (o *KubeControllerManagerOptions) Validate(all, disabledByDefault []string, aliases map[string]string) error {
+func (o *KubeControllerManagerOptions) Validate() error {
 	p := &problems{}
-	o.checkGeneric(p, all, aliases)
+	o.checkGeneric(p)
 	gates := o.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent)
 	s := &settings{
 		configuration: o.ComponentConfig,
 		podCIDRs:      podCIDRs{o.KubeCloudShared.AllocateNodeCIDRs, o.KubeCloudShared.ClusterCIDR},
-		enabled:       o.enabled(disabledByDefault, aliases),
+		enabled:       o.enabled(names.DisabledByDefault()),
 		gates:         gates,
 	}
 	for _, section := range sections() {
@@ -199,8 +197,8 @@ func (o *KubeControllerManagerOptions) Validate(all, disabledByDefault []string,
 }
 
 // enabled reports whether --controllers lets any of some controllers run.
-func (o *KubeControllerManagerOptions) enabled(disabledByDefault []string, aliases map[string]string) func(...string) bool {
-	chosen, off := names.Canonical(o.Generic.Controllers, aliases), sets.NewString(disabledByDefault...)
+func (o *KubeControllerManagerOptions) enabled(disabledByDefault []string) func(...string) bool {
+	chosen, off := names.Canonical(o.Generic.Controllers, names.KCMControllerAliases()), sets.NewString(disabledByDefault...)
 	return func(controllers ...string) bool {
 		return slices.ContainsFunc(controllers, func(controller string) bool { return genericapp.IsControllerEnabled(controller, off, chosen) })
 	}
@@ -208,8 +206,8 @@ func (o *KubeControllerManagerOptions) enabled(disabledByDefault []string, alias
 
 // Config validates the command line, opens what it names and returns the
 // configuration of the process. ctx bounds the life of event recording.
-func (o *KubeControllerManagerOptions) Config(ctx context.Context, all, disabledByDefault []string, aliases map[string]string) (_ *config.Config, err error) {
-	if err := o.Validate(all, disabledByDefault, aliases); err != nil {
+func (o *KubeControllerManagerOptions) Config(ctx context.Context) (_ *config.Config, err error) {
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	c := &config.Config{
@@ -241,7 +239,7 @@ func (o *KubeControllerManagerOptions) Config(ctx context.Context, all, disabled
 	if c.Tracing, err = o.applyTracing(); err != nil {
 		return nil, fmt.Errorf("--tracing-config-file=%s: %w", o.TracingConfigFile, err)
 	}
-	if err := o.applyComponentConfig(&c.ComponentConfig, aliases); err != nil {
+	if err := o.applyComponentConfig(&c.ComponentConfig); err != nil {
 		return nil, err
 	}
 	if err := o.applyServing(ctx, c); err != nil {

@@ -13,8 +13,7 @@ import (
 
 // reader reads the configuration file again.
 type reader struct {
-	path  string
-	names controllerNames
+	path string
 	// given is what the command line has set, by flag: that stays.
 	given map[string]strictyaml.Value
 	start []config.Setting
@@ -27,7 +26,7 @@ func (o *KubeControllerManagerOptions) configFile() config.File {
 	if o.ConfigFile == "" {
 		return nil
 	}
-	return &reader{o.ConfigFile, o.names, o.given, o.settings()}
+	return &reader{o.ConfigFile, o.given, o.settings()}
 }
 
 func (o *KubeControllerManagerOptions) settings() []config.Setting {
@@ -55,7 +54,7 @@ func (r *reader) Read(content []byte) ([]config.Setting, error) {
 	if errors.Is(inFile, ErrUnreadable) {
 		return nil, inFile
 	}
-	err = utilerrors.NewAggregate([]error{inFile, o.ComponentGlobalsRegistry.Set(), o.Validate(r.names.all, r.names.disabledByDefault, r.names.aliases)})
+	err = utilerrors.NewAggregate([]error{inFile, o.ComponentGlobalsRegistry.Set(), o.Validate()})
 	if err != nil {
 		return nil, o.Located(err)
 	}
@@ -73,12 +72,12 @@ func (r *reader) Shown(settings []config.Setting) (*kcmv1alpha1.KubeControllerMa
 		return nil, err
 	}
 	c := &kcmv1alpha1.KubeControllerManagerConfiguration{}
-	return c, o.applyComponentConfig(c, r.names.aliases)
+	return c, o.applyComponentConfig(c)
 }
 
 // with returns options whose flags have values.
 func (r *reader) with(value func(fileField) (strictyaml.Value, bool)) (*KubeControllerManagerOptions, error) {
-	o, err := spareOptions(r.names)
+	o, err := spareOptions()
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/app/config"
-	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 )
 
 const sample = head + `generic:
@@ -88,7 +87,7 @@ func TestABadFileIsNotRead(t *testing.T) {
 func TestWhatIsShownIsWhatWasMade(t *testing.T) {
 	c, file := fileOf(t, "--concurrent-gc-syncs=7", "--service-cluster-ip-range=10.0.0.0/24,fd00::/112", "--controllers=*,-nodeipam", "--enable-leader-migration")
 	var made configuration
-	if err := c.applyComponentConfig(&made, names.KCMControllerAliases()); err != nil {
+	if err := c.applyComponentConfig(&made); err != nil {
 		t.Fatal(err)
 	}
 	settings, err := file.Read([]byte(sample))

@@ -15,7 +15,6 @@ import (
 	"k8s.io/component-base/logs"
 	"k8s.io/component-base/version/verflag"
 
-	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 	"github.com/kube-kcm/kube-controller-manager/test/badinput"
 )
 
@@ -42,7 +41,7 @@ func newCommandLine(t *testing.T) *commandLine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &commandLine{o, o.Flags(names.All(), names.DisabledByDefault(), names.KCMControllerAliases()),
+	c := &commandLine{o, o.Flags(),
 		pflag.NewFlagSet(leaseName, pflag.ContinueOnError)}
 	global := c.sections.FlagSet("global")
 	verflag.AddFlags(global)
