@@ -64,8 +64,8 @@ func (c *Controller) cidrChanged(change runner.Change[networkingv1.ServiceCIDR],
 // addressChanged wakes the ServiceCIDRs that wait to be deleted and that the
 // address is in.
 func (c *Controller) addressChanged(change runner.Change[networkingv1.IPAddress], wake runner.Wake[string]) {
-	before, was := handed(change.Old)
-	after, is := handed(change.New)
+	before, was := addressOf(change.Old)
+	after, is := addressOf(change.New)
 	if was == is && before == after {
 		return
 	}
@@ -77,11 +77,4 @@ func (c *Controller) addressChanged(change runner.Change[networkingv1.IPAddress]
 			wake.Add(name)
 		}
 	}
-}
-
-func handed(ip *networkingv1.IPAddress) (netip.Addr, bool) {
-	if ip == nil {
-		return netip.Addr{}, false
-	}
-	return addressOf(ip)
 }

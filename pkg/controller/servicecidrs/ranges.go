@@ -2,6 +2,7 @@ package servicecidrs
 
 import (
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -50,7 +51,7 @@ func indexValues(object any) ([]string, error) {
 // addressOf is the address of an object that the API server handed out for a
 // Service, as its labels say.
 func addressOf(ip *networkingv1.IPAddress) (netip.Addr, bool) {
-	if ip.Labels[networkingv1.LabelManagedBy] != managedBy {
+	if ip == nil || ip.Labels[networkingv1.LabelManagedBy] != managedBy {
 		return netip.Addr{}, false
 	}
 	address, err := netip.ParseAddr(ip.Name)
@@ -82,14 +83,7 @@ func contains(outer, inner netip.Prefix) bool {
 
 // overlap reports whether any two of the ranges have an address in common.
 func overlap(some, others []netip.Prefix) bool {
-	for _, a := range some {
-		for _, b := range others {
-			if a.Overlaps(b) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(some, func(a netip.Prefix) bool { return slices.ContainsFunc(others, a.Overlaps) })
 }
 
 func bitsFor(address netip.Addr) []int {
