@@ -1,7 +1,6 @@
 package daemonset
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 
@@ -55,14 +54,10 @@ func withToleration(all []corev1.Toleration, toleration corev1.Toleration) []cor
 func podTemplate(ds *appsv1.DaemonSet, hash string) *corev1.PodTemplateSpec {
 	template := ds.Spec.Template.DeepCopy()
 	template.Spec.Tolerations = tolerationsOf(&template.Spec)
-	template.Labels = maps.Clone(template.Labels)
-	if template.Labels == nil {
-		template.Labels = map[string]string{}
-	}
 	if generation := templateGeneration(ds); generation != "" {
-		template.Labels[generationLabel] = generation
+		metav1.SetMetaDataLabel(&template.ObjectMeta, generationLabel, generation)
 	}
-	template.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = hash
+	metav1.SetMetaDataLabel(&template.ObjectMeta, appsv1.DefaultDaemonSetUniqueLabelKey, hash)
 	return template
 }
 

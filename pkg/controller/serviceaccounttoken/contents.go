@@ -2,11 +2,11 @@ package serviceaccounttoken
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -56,13 +56,8 @@ func filled(secret *corev1.Secret, account *corev1.ServiceAccount, missing lack,
 	if missing.Token {
 		full.Data[corev1.ServiceAccountTokenKey] = []byte(token)
 	}
-	if full.Annotations == nil {
-		full.Annotations = map[string]string{}
-	}
-	maps.Copy(full.Annotations, map[string]string{
-		corev1.ServiceAccountNameKey: account.Name,
-		corev1.ServiceAccountUIDKey:  string(account.UID),
-	})
+	metav1.SetMetaDataAnnotation(&full.ObjectMeta, corev1.ServiceAccountNameKey, account.Name)
+	metav1.SetMetaDataAnnotation(&full.ObjectMeta, corev1.ServiceAccountUIDKey, string(account.UID))
 	return full
 }
 

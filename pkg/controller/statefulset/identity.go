@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
@@ -127,10 +128,7 @@ func claimVolumes(set *appsv1.StatefulSet, ordinal int) []corev1.Volume {
 func newClaim(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, ordinal int) *corev1.PersistentVolumeClaim {
 	claim := template.DeepCopy()
 	claim.Name, claim.Namespace = claimName(set, template, ordinal), set.Namespace
-	if claim.Labels == nil {
-		claim.Labels = map[string]string{}
-	}
-	maps.Copy(claim.Labels, set.Spec.Selector.MatchLabels)
+	claim.Labels = labels.Merge(claim.Labels, set.Spec.Selector.MatchLabels)
 	if owners, ok := owned(claim, set, nil); !ok {
 		claim.OwnerReferences = owners
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	podrules "github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 )
@@ -24,10 +25,7 @@ const longestTurn = 15 * time.Minute
 
 // MarkSince gives a new pod the record of those that were rejected in its place.
 func MarkSince(pod *corev1.Pod, since time.Time) {
-	if pod.Annotations == nil {
-		pod.Annotations = map[string]string{}
-	}
-	pod.Annotations[Since] = since.UTC().Format(time.RFC3339)
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, Since, since.UTC().Format(time.RFC3339))
 }
 
 // SinceOf is the record that a pod carries. One that cannot be read is none.
