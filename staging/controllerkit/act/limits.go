@@ -1,6 +1,8 @@
 package act
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -106,11 +108,7 @@ func Await(stop <-chan struct{}, c clock.Clock, p runner.Pause, held *consistenc
 func (l *Limits) callbacks() []func() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := make([]func(), 0, len(l.onChange))
-	for _, do := range l.onChange {
-		all = append(all, do)
-	}
-	return all
+	return slices.Collect(maps.Values(l.onChange))
 }
 
 // withheld returns why a step must wait; nil if it may be taken. What writes nothing

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/klog/v2"
-	"time"
 )
 
 // Look reads live what key has been waiting for long enough, and forgets what
@@ -46,13 +45,13 @@ func (t *Tracker[K]) due(key K) []func(context.Context) error {
 	}
 	for resource, deletions := range r.deleted {
 		for uid, d := range deletions {
-			if wait := now.Sub(latest(d.at, d.looked)); wait >= lookAfter || d.uncertain && wait >= settleAfter {
+			if wait := min(now.Sub(d.at), now.Sub(d.looked)); wait >= lookAfter || d.uncertain && wait >= settleAfter {
 				looks = append(looks, func(ctx context.Context) error { return t.lookAtDeleted(ctx, key, resource, uid, d) })
 			}
 		}
 	}
 	for resource, w := range r.versions {
-		if now.Sub(latest(w.at, w.looked)) >= lookAfter {
+		if min(now.Sub(w.at), now.Sub(w.looked)) >= lookAfter {
 			looks = append(looks, func(ctx context.Context) error { return t.lookAtVersion(ctx, key, resource, w) })
 		}
 	}
@@ -143,13 +142,6 @@ func (t *Tracker[K]) lookAtVersion(ctx context.Context, key K, resource schema.G
 		r.versions[resource] = known
 	})
 	return nil
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 func (t *Tracker[K]) change(key K, do func(*record)) {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -203,10 +204,7 @@ func (b *book[K]) latency() Latency {
 }
 
 func sortedKeys[K comparable, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
+	keys := slices.Collect(maps.Keys(m))
 	printed := make(map[K]string, len(keys))
 	for _, key := range keys {
 		printed[key] = format(key)
