@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // PortKey is a port by value.
@@ -94,15 +95,8 @@ func namesOf(addresses []corev1.EndpointAddress) string {
 
 // AddressKey is an address as a string: two that differ have different ones.
 func AddressKey(a corev1.EndpointAddress) string {
-	node := ""
-	if a.NodeName != nil {
-		node = *a.NodeName
-	}
-	of := corev1.ObjectReference{}
-	if a.TargetRef != nil {
-		of = *a.TargetRef
-	}
-	return fmt.Sprintf("%q %q %q %q", a.IP, a.Hostname, node, []string{of.Kind, of.Namespace, of.Name, string(of.UID)})
+	of := ptr.Deref(a.TargetRef, corev1.ObjectReference{})
+	return fmt.Sprintf("%q %q %q %q", a.IP, a.Hostname, ptr.Deref(a.NodeName, ""), []string{of.Kind, of.Namespace, of.Name, string(of.UID)})
 }
 
 // CompareAddresses orders addresses by IP and pod.

@@ -1,6 +1,7 @@
 package shadow
 
 import (
+	"maps"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -183,11 +184,7 @@ func (l *Ledger) sweepSightings(now time.Time) {
 		l.late(s, now)
 	}
 	l.waiting = left
-	for mark, at := range l.wishedAt {
-		if now.Sub(at) > l.o.Window {
-			delete(l.wishedAt, mark)
-		}
-	}
+	maps.DeleteFunc(l.wishedAt, func(_ mark, at time.Time) bool { return now.Sub(at) > l.o.Window })
 }
 
 // late counts a write that was seen before it was planned. It is missed when its controller

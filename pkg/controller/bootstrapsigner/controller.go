@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,11 +72,5 @@ func (c *Controller) tokens() ([]*corev1.Secret, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the secrets of bootstrap tokens: %w", err)
 	}
-	tokens := make([]*corev1.Secret, 0, len(all))
-	for _, secret := range all {
-		if bootstraptokens.Is(secret) {
-			tokens = append(tokens, secret)
-		}
-	}
-	return tokens, nil
+	return slices.DeleteFunc(all, func(secret *corev1.Secret) bool { return !bootstraptokens.Is(secret) }), nil
 }

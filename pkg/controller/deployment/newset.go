@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"maps"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -35,9 +36,7 @@ func newSetFor(d *appsv1.Deployment, old []*appsv1.ReplicaSet) *appsv1.ReplicaSe
 	first := newSize(d, set, old)
 	set.Spec.Replicas = &first
 	set.Annotations = copied(d, set)
-	for key, value := range scaleNotes(d) {
-		set.Annotations[key] = value
-	}
+	maps.Copy(set.Annotations, scaleNotes(d))
 	set.Annotations[revisionAnnotation] = strconv.FormatInt(highestRevision(old)+1, 10)
 	return set
 }

@@ -2,6 +2,7 @@ package devicetainteviction
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -107,12 +108,9 @@ func (c *Controller) staysWith(pod *corev1.Pod, claim *resourcev1.ResourceClaim)
 	if booked := c.memory.appointmentOf(client.ObjectKeyFromObject(pod)); booked != nil && booked.uid == pod.UID && booked.evicted {
 		return false
 	}
-	for _, used := range claimsOf(pod) {
-		if used.name == claim.Name && holds(pod, claim, used.owned, c.podGroups) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(claimsOf(pod), func(u used) bool {
+		return u.name == claim.Name && holds(pod, claim, u.owned, c.podGroups)
+	})
 }
 
 // poolsOf returns those of the pools, as poolOf names them, that a rule may have devices in.

@@ -169,9 +169,5 @@ func (l *ledger) forget(uid types.UID) {
 	defer l.mu.Unlock()
 	delete(l.failures, uid)
 	delete(l.emptied, uid)
-	for op := range l.paused {
-		if op.UID == uid {
-			delete(l.paused, op)
-		}
-	}
+	maps.DeleteFunc(l.paused, func(op operation, _ pause) bool { return op.UID == uid })
 }

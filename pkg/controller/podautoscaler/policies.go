@@ -5,6 +5,7 @@ import (
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/utils/ptr"
 )
 
 // rules are those of both directions, with nothing missing.
@@ -39,10 +40,7 @@ func filled(given *autoscalingv2.HPAScalingRules, defaults ...autoscalingv2.HPAS
 
 // selects is which of several policies counts.
 func selects(r *autoscalingv2.HPAScalingRules) autoscalingv2.ScalingPolicySelect {
-	if r.SelectPolicy == nil {
-		return autoscalingv2.MaxChangePolicySelect
-	}
-	return *r.SelectPolicy
+	return ptr.Deref(r.SelectPolicy, autoscalingv2.MaxChangePolicySelect)
 }
 
 // window is the stabilization window of a direction, with a default.

@@ -2,6 +2,7 @@ package podautoscaler
 
 import (
 	"errors"
+	"maps"
 	"math"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,9 +45,7 @@ func recommend(current int32, g groups, t tolerances, ratio func(samples) float6
 		return pods32(first * float64(g.ready))
 	}
 	filled := make(samples, len(g.known)+len(g.missing)+len(g.unready))
-	for name, s := range g.known {
-		filled[name] = s
-	}
+	maps.Copy(filled, g.known)
 	for _, name := range g.missing {
 		switch {
 		case first < 1:

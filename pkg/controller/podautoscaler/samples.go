@@ -1,6 +1,7 @@
 package podautoscaler
 
 import (
+	"maps"
 	"math"
 	"time"
 
@@ -73,10 +74,7 @@ type groups struct {
 // sortPods sorts pods by what their samples are good for. Pods that have failed
 // or are being deleted are in no group.
 func sortPods(all []*corev1.Pod, measured samples, of corev1.ResourceName, t timing, now time.Time) groups {
-	g := groups{known: make(samples, len(measured))}
-	for name, s := range measured {
-		g.known[name] = s
-	}
+	g := groups{known: maps.Clone(measured)}
 	for _, pod := range all {
 		s, found := measured[pod.Name]
 		switch {

@@ -5,6 +5,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // settings are those of all autoscalers.
@@ -61,10 +62,7 @@ type world struct {
 
 // lowest is the least number of pods.
 func lowest(hpa *autoscalingv2.HorizontalPodAutoscaler) int32 {
-	if hpa.Spec.MinReplicas == nil {
-		return 1
-	}
-	return *hpa.Spec.MinReplicas
+	return ptr.Deref(hpa.Spec.MinReplicas, 1)
 }
 
 // disabled reports whether somebody scaled the target to zero in order to have the

@@ -1,6 +1,7 @@
 package resourceclaim
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
@@ -58,12 +60,9 @@ func counts(results act.Results) []act.Count {
 
 // adminAccess reports whether a request of the claim asks for it.
 func adminAccess(claim *resourceapi.ResourceClaim) bool {
-	for i := range claim.Spec.Devices.Requests {
-		if exactly := claim.Spec.Devices.Requests[i].Exactly; exactly != nil && exactly.AdminAccess != nil && *exactly.AdminAccess {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
+		return r.Exactly != nil && ptr.Deref(r.Exactly.AdminAccess, false)
+	})
 }
 
 // group is what claims are counted by.

@@ -8,6 +8,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
@@ -73,10 +74,7 @@ func (o observed) answer(now time.Time) (status *resourcev1alpha3.ResourcePoolSt
 	spec := o.request.Spec
 	pools := poolsOf(o.slices, spec.PoolName)
 	status = &resourcev1alpha3.ResourcePoolStatusRequestStatus{PoolCount: number(len(pools))}
-	limit := resourcev1alpha3.ResourcePoolStatusRequestLimitDefault
-	if spec.Limit != nil {
-		limit = *spec.Limit
-	}
+	limit := ptr.Deref(spec.Limit, resourcev1alpha3.ResourcePoolStatusRequestLimitDefault)
 	counts := allocatedIn(spec.Driver, o.claims)
 	for _, p := range pools[:min(len(pools), max(0, int(limit)))] {
 		if missing = p.incomplete(spec.Driver); missing != "" {

@@ -72,10 +72,7 @@ func (p *pool) status(driver string, allocated int) resourcev1alpha3.PoolStatus 
 	}
 }
 
-func number(n int) *int32 {
-	n32 := int32(n)
-	return &n32
-}
+func number(n int) *int32 { return new(int32(n)) }
 
 // allocatedIn counts the allocated devices of a driver by their pool. One that several
 // claims share counts for each.

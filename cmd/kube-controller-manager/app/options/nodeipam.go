@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 	netutils "k8s.io/utils/net"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/cmd/kube-controller-manager/names"
 )
@@ -54,12 +55,7 @@ func (v serviceCIDRs) String() string {
 	return v.first() + "," + *v.secondary
 }
 
-func (v serviceCIDRs) first() string {
-	if v.primary == nil {
-		return ""
-	}
-	return *v.primary
-}
+func (v serviceCIDRs) first() string { return ptr.Deref(v.primary, "") }
 
 func (serviceCIDRs) Type() string { return "string" }
 
