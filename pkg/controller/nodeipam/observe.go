@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
@@ -39,7 +40,7 @@ func (c *Controller) observe(ctx context.Context, name string) (observed, error)
 	}
 	cached, err := reconcile.Cached[corev1.Node](c.nodes, name)
 	if behind, err := c.forget(ctx, name, cached); err != nil || behind {
-		return observed{node: named(name), behind: behind}, err
+		return observed{node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, behind: behind}, err
 	}
 	if err != nil {
 		return observed{}, err
@@ -163,10 +164,4 @@ func cidrsOf(n *corev1.Node) []string {
 		return []string{n.Spec.PodCIDR}
 	}
 	return n.Spec.PodCIDRs
-}
-
-func named(name string) *corev1.Node {
-	n := &corev1.Node{}
-	n.Name = name
-	return n
 }

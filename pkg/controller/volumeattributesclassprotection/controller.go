@@ -43,10 +43,8 @@ type Controller struct {
 
 // New returns the controller, which is not running yet.
 func New(in Informers, hand reconcile.Hand) (*Controller, error) {
-	for _, informer := range []toolscache.SharedIndexInformer{in.Claims.Informer(), in.Volumes.Informer()} {
-		if err := cache.Ensure(informer, byClass); err != nil {
-			return nil, err
-		}
+	if err := errors.Join(cache.Ensure(in.Claims.Informer(), byClass), cache.Ensure(in.Volumes.Informer(), byClass)); err != nil {
+		return nil, err
 	}
 	c := &Controller{classes: in.Classes.Informer().GetStore(), claims: in.Claims.Informer().GetIndexer(), volumes: in.Volumes.Informer().GetIndexer()}
 	c.Controller = reconcile.New(reconcile.Options[string]{

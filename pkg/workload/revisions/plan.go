@@ -82,19 +82,15 @@ func CreationOf(next *appsv1.ControllerRevision, then func(*appsv1.ControllerRev
 // Renumbering gives the revision another number, and the labels if any are given. The
 // server refuses it when the revision has changed since it was read.
 func Renumbering(revision *appsv1.ControllerRevision, number int64, labels map[string]string) (act.Patch, error) {
-	data, err := renumbered(revision, number, labels)
-	if err != nil {
-		return act.Patch{}, fmt.Errorf("renumber revision %s: %w", revision.Name, err)
-	}
-	return act.Patch{Of: revision, Type: types.MergePatchType, Data: data, Required: true}, nil
-}
-
-func renumbered(revision *appsv1.ControllerRevision, number int64, labels map[string]string) ([]byte, error) {
 	metadata := map[string]any{"uid": revision.UID, "resourceVersion": revision.ResourceVersion}
 	if len(labels) > 0 {
 		metadata["labels"] = labels
 	}
-	return json.Marshal(map[string]any{"metadata": metadata, "revision": number})
+	data, err := json.Marshal(map[string]any{"metadata": metadata, "revision": number})
+	if err != nil {
+		return act.Patch{}, fmt.Errorf("renumber revision %s: %w", revision.Name, err)
+	}
+	return act.Patch{Of: revision, Type: types.MergePatchType, Data: data, Required: true}, nil
 }
 
 // Removals are the steps that delete revisions.

@@ -14,6 +14,15 @@ import (
 // in front of it, client-go makes the same error.
 type reader struct{ client.Reader }
 
+// Get reads one object.
+func (r reader) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+	err := r.Reader.Get(ctx, key, into, opts...)
+	if apierrors.IsNotFound(err) && !consistency.NotFound(err) {
+		return fmt.Errorf("not found, but not by the API server: %s", err.Error())
+	}
+	return err
+}
+
 // Live reads an object past the caches; nil if there is none of the key.
 func Live[T any, P interface {
 	*T
@@ -27,13 +36,4 @@ func Live[T any, P interface {
 		return nil, err
 	}
 	return live, nil
-}
-
-// Get reads one object.
-func (r reader) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
-	err := r.Reader.Get(ctx, key, into, opts...)
-	if apierrors.IsNotFound(err) && !consistency.NotFound(err) {
-		return fmt.Errorf("not found, but not by the API server: %s", err.Error())
-	}
-	return err
 }
