@@ -45,12 +45,15 @@ func Batched(config *rest.Config) (*rest.Config, error) {
 	}
 	config = rest.CopyConfig(config)
 	config.Dial = dialer(interval, sooner)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &apart{next, heartbeats} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &apart{above{next}, heartbeats} })
 	return config, nil
 }
 
 // apart sends requests for heartbeats another way.
-type apart struct{ next, heartbeats http.RoundTripper }
+type apart struct {
+	above
+	heartbeats http.RoundTripper
+}
 
 // RoundTrip sends a request.
 func (a *apart) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -59,9 +62,6 @@ func (a *apart) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	return a.next.RoundTrip(req)
 }
-
-// WrappedRoundTripper is the transport below, for those who look for its connections.
-func (a *apart) WrappedRoundTripper() http.RoundTripper { return a.next }
 
 // heartbeat reports whether the path is that of leases, which nodes renew all the time.
 func heartbeat(path string) bool {

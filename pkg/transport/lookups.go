@@ -23,12 +23,12 @@ const drained = 64 << 10
 func Lookups(ctx context.Context, atMost time.Duration) (wrap transport.WrapperFunc, over func()) {
 	done := &atomic.Bool{}
 	return func(next http.RoundTripper) http.RoundTripper {
-		return &lookups{next: spacedOut(next), ctx: ctx, atMost: atMost, done: done}
+		return &lookups{above: above{spacedOut(next)}, ctx: ctx, atMost: atMost, done: done}
 	}, func() { done.Store(true) }
 }
 
 type lookups struct {
-	next   http.RoundTripper
+	above
 	ctx    context.Context
 	atMost time.Duration
 	done   *atomic.Bool
@@ -80,6 +80,3 @@ func refusedForNow(response *http.Response, err error) bool {
 	}
 	return PassingCode(response.StatusCode)
 }
-
-// WrappedRoundTripper is the transport below, for those who look for its connections.
-func (l *lookups) WrappedRoundTripper() http.RoundTripper { return l.next }

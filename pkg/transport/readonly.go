@@ -36,12 +36,12 @@ const (
 // Wrap returns a wrapper of a transport that lets reads pass, and what may be posted to
 // these paths of the API server.
 func (o *ReadOnly) Wrap(questions ...string) func(http.RoundTripper) http.RoundTripper {
-	return func(next http.RoundTripper) http.RoundTripper { return &reader{o, next, questions} }
+	return func(next http.RoundTripper) http.RoundTripper { return &reader{o, above{next}, questions} }
 }
 
 type reader struct {
 	*ReadOnly
-	next      http.RoundTripper
+	above
 	questions []string
 }
 
@@ -72,6 +72,3 @@ func (r *reader) passes(req *http.Request) bool {
 	}
 	return false
 }
-
-// WrappedRoundTripper is the transport below, for those who look for its connections.
-func (r *reader) WrappedRoundTripper() http.RoundTripper { return r.next }

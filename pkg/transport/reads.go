@@ -14,12 +14,18 @@ import (
 // retryEvery is about how often a cache tries to reach an API server that is down.
 const retryEvery = 500 * time.Millisecond
 
+// above is what transports have in common that send requests by another one.
+type above struct{ next http.RoundTripper }
+
+// WrappedRoundTripper is the transport below, for those who look for its connections.
+func (a above) WrappedRoundTripper() http.RoundTripper { return a.next }
+
 // patient holds the reads of the caches while nobody listens at the API server's
 // address. Left to themselves the caches double their wait with every refused
 // connection, so a controller would work on old objects for up to a minute after an
 // outage of some seconds.
 type patient struct {
-	next   http.RoundTripper
+	above
 	server string
 	logger klog.Logger
 	// away is shared by the connections of one client, so that an outage is logged once.
@@ -32,7 +38,7 @@ func Reads(config *rest.Config, logger klog.Logger) *rest.Config {
 	config = rest.CopyConfig(config)
 	away, server := &atomic.Bool{}, config.Host
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &patient{spacedOut(next), server, logger, away}
+		return &patient{above{spacedOut(next)}, server, logger, away}
 	})
 	return config
 }
@@ -56,6 +62,3 @@ func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 }
-
-// WrappedRoundTripper is the transport below, for those who look for its connections.
-func (p *patient) WrappedRoundTripper() http.RoundTripper { return p.next }

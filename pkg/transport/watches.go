@@ -20,7 +20,7 @@ const (
 // too old lists and watches again without a pause, and gets the same answer for as long as
 // the API server has trouble.
 type spaced struct {
-	next http.RoundTripper
+	above
 
 	mu sync.Mutex
 	// ended are the watches that ended at once last time, by path and query.
@@ -36,7 +36,7 @@ type ending struct {
 }
 
 func spacedOut(next http.RoundTripper) http.RoundTripper {
-	return &spaced{next: next, ended: map[string]ending{}}
+	return &spaced{above: above{next}, ended: map[string]ending{}}
 }
 
 // RoundTrip sends a request. A watch waits until it is its time.
@@ -83,9 +83,6 @@ func (c *spaced) end(key string, atOnce bool) {
 	gap := min(firstGap<<min(e.count, 10), widestGap)
 	c.ended[key] = ending{e.count + 1, time.Now().Add(gap/2 + rand.N(gap/2))}
 }
-
-// WrappedRoundTripper is the transport below, for those who look for its connections.
-func (c *spaced) WrappedRoundTripper() http.RoundTripper { return c.next }
 
 // watched says when a watch is closed.
 type watched struct {

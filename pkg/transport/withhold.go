@@ -30,12 +30,12 @@ type Target struct {
 func Withholding(config *rest.Config, hold func(context.Context, Target) error) *rest.Config {
 	config = rest.CopyConfig(config)
 	below := pathOf(config.Host)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &withholder{next, below, hold} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &withholder{above{next}, below, hold} })
 	return config
 }
 
 type withholder struct {
-	next http.RoundTripper
+	above
 	// below is the path under which the API server is found; empty for its root.
 	below string
 	hold  func(context.Context, Target) error
@@ -53,9 +53,6 @@ func (w *withholder) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	return w.next.RoundTrip(req)
 }
-
-// WrappedRoundTripper is the transport below, for those who look for its connections.
-func (w *withholder) WrappedRoundTripper() http.RoundTripper { return w.next }
 
 // paths reads what a request is about as the API server does.
 var paths = apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
