@@ -47,7 +47,7 @@ func jobFinding(job *batchv1.Job, next, now time.Time) finding {
 		return f.with(Blocked, fmt.Sprintf("it has failed for good (%s), after %s", c.Reason, plural(s.Failed, "failed pod"))).because(c.Message)
 	}
 	if c := condition(batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet); c != nil {
-		return f.with(Progressing, fmt.Sprintf("it is about to end (%s), once %s gone", c.Reason, podsAre(s.Active+ptr.Deref(s.Terminating, 0))))
+		return f.with(Progressing, fmt.Sprintf("it is about to end (%s), once %s gone", c.Reason, counted(s.Active+ptr.Deref(s.Terminating, 0), "pod", "is", "are")))
 	}
 	if by := ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName); by != batchv1.JobControllerName {
 		return f.with(Waiting, "it is for another controller (spec.managedBy): "+by)
@@ -62,9 +62,9 @@ func jobFinding(job *batchv1.Job, next, now time.Time) finding {
 	if s.Failed > 0 && short > 0 && next.After(now) && !atDeadline(job, next) {
 		f.until = next
 		return f.with(Waiting, fmt.Sprintf("%s failed, and the next is made in %s (backoff, limit %d)",
-			ofPods(s.Failed), inWords(next.Sub(now)), ptr.Deref(job.Spec.BackoffLimit, 6)))
+			counted(s.Failed, "pod", "has", "have"), inWords(next.Sub(now)), ptr.Deref(job.Spec.BackoffLimit, 6)))
 	}
-	return f.with(Progressing, fmt.Sprintf("%s active, %d succeeded, %d failed", podsAre(s.Active), s.Succeeded, s.Failed))
+	return f.with(Progressing, fmt.Sprintf("%s active, %d succeeded, %d failed", counted(s.Active, "pod", "is", "are"), s.Succeeded, s.Failed))
 }
 
 // atDeadline reports whether the controller looks next because the Job has its deadline then,
@@ -96,20 +96,6 @@ func jobFacts(job *batchv1.Job) []string {
 		facts = append(facts, "failed indexes "+*s.FailedIndexes)
 	}
 	return facts
-}
-
-func podsAre(n int32) string {
-	if n == 1 {
-		return "1 pod is"
-	}
-	return fmt.Sprintf("%d pods are", n)
-}
-
-func ofPods(n int32) string {
-	if n == 1 {
-		return "1 pod has"
-	}
-	return fmt.Sprintf("%d pods have", n)
 }
 
 func judgeCronJob(_ *look, cron *batchv1.CronJob, views []Controller) finding {

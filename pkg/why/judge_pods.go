@@ -103,20 +103,13 @@ func podUnscheduled(f finding, pod *corev1.Pod) finding {
 			gates = append(gates, gate.Name)
 		}
 		slices.Sort(gates)
-		return f.with(Waiting, fmt.Sprintf("it is not to be scheduled before %s taken off: %s", isOrAre(n, "scheduling gate"), strings.Join(gates, ", ")))
+		return f.with(Waiting, fmt.Sprintf("it is not to be scheduled before %s taken off: %s", its(n, "scheduling gate", "is", "are"), strings.Join(gates, ", ")))
 	}
 	scheduled := conditionOf(pod, corev1.PodScheduled)
 	if scheduled.Status == corev1.ConditionFalse && scheduled.Reason == corev1.PodReasonUnschedulable {
 		return f.with(Waiting, "no node has place for it").because(scheduled.Message)
 	}
 	return f.with(Waiting, "it waits for the scheduler to choose a node").because(scheduled.Message)
-}
-
-func isOrAre(n int, noun string) string {
-	if n == 1 {
-		return "its " + noun + " is"
-	}
-	return fmt.Sprintf("its %d %ss are", n, noun)
 }
 
 // stuck returns the first container that does not start by itself.

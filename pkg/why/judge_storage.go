@@ -77,7 +77,7 @@ func firstConsumer(class string, pods []*corev1.Pod) string {
 	if len(pods) == 0 {
 		return fmt.Sprintf("it waits for its first consumer: class %s binds when a pod is scheduled, and no pod uses the claim", class)
 	}
-	return fmt.Sprintf("it waits for its first consumer: class %s binds when a pod is scheduled, and %s not: %s", class, podsAre(int32(len(pods))), namesOf(pods))
+	return fmt.Sprintf("it waits for its first consumer: class %s binds when a pod is scheduled, and %s not: %s", class, counted(len(pods), "pod", "is", "are"), namesOf(pods))
 }
 
 func namesOf(pods []*corev1.Pod) string {

@@ -37,11 +37,8 @@ func (l *look) all(kind Kind) toolscache.Indexer {
 
 // named is an object by its name, in a cache or not.
 func (l *look) named(kind schema.GroupKind, namespace, name string) relative {
-	r := relative{kind: kind, namespace: namespace, name: name}
-	if object, ok := l.get(kind, namespace, name); ok {
-		r.object = object
-	}
-	return r
+	object, _ := l.get(kind, namespace, name)
+	return relative{kind, namespace, name, object}
 }
 
 // relativesOf are objects that a cache holds. An index that no running controller has

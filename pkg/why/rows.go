@@ -142,14 +142,20 @@ func judgeAny(o metav1.Object, now time.Time) finding {
 		return f.with(Progressing, "it is being deleted")
 	}
 	f.facts = append(f.facts, "deletion asked for at "+since.UTC().Format(time.RFC3339))
-	return f.with(Waiting, fmt.Sprintf("it has been deleted for %s, and stays until %s been taken off: %s", age, finalizersHave(len(finalizers)), strings.Join(finalizers, ", ")))
+	return f.with(Waiting, fmt.Sprintf("it has been deleted for %s, and stays until %s been taken off: %s", age, its(len(finalizers), "finalizer", "has", "have"), strings.Join(finalizers, ", ")))
 }
 
-func finalizersHave(n int) string {
+// counted is a number with its noun and verb.
+func counted[N int | int32](n N, noun, one, many string) string {
 	if n == 1 {
-		return "its finalizer has"
+		return plural(n, noun) + " " + one
 	}
-	return fmt.Sprintf("its %d finalizers have", n)
+	return plural(n, noun) + " " + many
+}
+
+// its is the same of what an object has; a single one is not counted.
+func its(n int, noun, one, many string) string {
+	return "its " + strings.TrimPrefix(counted(n, noun, one, many), "1 ")
 }
 
 // plural is a number with its noun.
