@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 )
 
@@ -12,11 +13,8 @@ import (
 func claimsOf(pod *corev1.Pod) []string {
 	var claims []string
 	for i := range pod.Spec.Volumes {
-		switch v := &pod.Spec.Volumes[i]; {
-		case v.PersistentVolumeClaim != nil:
-			claims = append(claims, v.PersistentVolumeClaim.ClaimName)
-		case v.Ephemeral != nil:
-			claims = append(claims, ephemeral.VolumeClaimName(pod, v))
+		if name, _ := volumes.ClaimOf(pod, &pod.Spec.Volumes[i]); name != "" {
+			claims = append(claims, name)
 		}
 	}
 	return claims

@@ -4,9 +4,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/component-helpers/storage/ephemeral"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/nodes"
+	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
 )
 
 // Yes is the only value of the indexes that hold a subset of a resource.
@@ -31,11 +31,8 @@ var (
 		}
 		var claims []string
 		for i := range pod.Spec.Volumes {
-			switch v := &pod.Spec.Volumes[i]; {
-			case v.PersistentVolumeClaim != nil:
-				claims = append(claims, pod.Namespace+"/"+v.PersistentVolumeClaim.ClaimName)
-			case v.Ephemeral != nil:
-				claims = append(claims, pod.Namespace+"/"+ephemeral.VolumeClaimName(pod, v))
+			if name, _ := volumes.ClaimOf(pod, &pod.Spec.Volumes[i]); name != "" {
+				claims = append(claims, pod.Namespace+"/"+name)
 			}
 		}
 		return claims, nil
