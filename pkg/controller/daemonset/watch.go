@@ -110,16 +110,13 @@ func (c *Controller) wakeOwner(pod *corev1.Pod, w wake) {
 }
 
 func (c *Controller) wakeAdopters(orphan metav1.Object, w wake) {
-	candidates, err := cache.MaySelect[appsv1.DaemonSet](c.setIndex, orphan)
+	sets, err := cache.Selecting(c.setIndex, func(ds *appsv1.DaemonSet) (labels.Selector, error) { return c.selectors.Of(ds, ds.Spec.Selector) }, orphan)
 	if err != nil {
 		klog.Background().WithName(Name).Error(err, "Cannot find the DaemonSets that could adopt an object; they are not woken", "object", klog.KObj(orphan))
 		return
 	}
-	for _, ds := range candidates {
-		selector, err := c.selectors.Of(ds, ds.Spec.Selector)
-		if err == nil && selector.Matches(labels.Set(orphan.GetLabels())) {
-			w.Add(Key{Namespace: ds.Namespace, Name: ds.Name})
-		}
+	for _, ds := range sets {
+		w.Add(Key{Namespace: ds.Namespace, Name: ds.Name})
 	}
 }
 

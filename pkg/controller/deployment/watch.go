@@ -66,8 +66,8 @@ func (c *Controller) wakeOwner(namespace string, ref *metav1.OwnerReference, w w
 	}
 }
 
-// wakeAdopters looks at the Deployments of the namespace: selectors cannot be
-// indexed, and orphans are rare.
+// wakeAdopters looks at the Deployments of the namespace: orphans are rare, and an index
+// of selectors costs something with each change of a Deployment.
 func (c *Controller) wakeAdopters(set *appsv1.ReplicaSet, w wake) {
 	if len(set.Labels) == 0 {
 		return

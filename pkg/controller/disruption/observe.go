@@ -82,18 +82,9 @@ func (c *Controller) observePod(_ context.Context, l look) (observedPod, error) 
 
 // budgetsOf returns the budgets that select the pod.
 func (c *Controller) budgetsOf(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
-	candidates, err := cache.MaySelect[policyv1.PodDisruptionBudget](c.budgets, pod)
-	if err != nil {
-		return nil, err
-	}
-	matching := candidates[:0]
-	for _, budget := range candidates {
-		selector, err := c.selectors.Of(budget, budget.Spec.Selector)
-		if err == nil && selector.Matches(labels.Set(pod.Labels)) {
-			matching = append(matching, budget)
-		}
-	}
-	return matching, nil
+	return cache.Selecting(c.budgets, func(budget *policyv1.PodDisruptionBudget) (labels.Selector, error) {
+		return c.selectors.Of(budget, budget.Spec.Selector)
+	}, pod)
 }
 
 // owners finds what controls pods. Of kinds that are not built in it reads the

@@ -53,11 +53,7 @@ func (k kind) Siblings(set *replicas.Set) ([]types.UID, error) {
 
 // Selecting returns the ReplicaSets whose selector matches the pod.
 func (k kind) Selecting(pod *corev1.Pod) ([]replicas.Key, error) {
-	return replicas.SelectingIn(k.sets, pod, func(rs *appsv1.ReplicaSet) labels.Selector {
-		selector, err := k.selectors.Of(rs, rs.Spec.Selector)
-		if err != nil {
-			return nil
-		}
-		return selector
+	return replicas.SelectingIn(k.sets, pod, func(rs *appsv1.ReplicaSet) (labels.Selector, error) {
+		return k.selectors.Of(rs, rs.Spec.Selector)
 	})
 }

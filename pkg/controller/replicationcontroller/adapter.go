@@ -58,10 +58,7 @@ func (k kind) Siblings(set *replicas.Set) ([]types.UID, error) {
 
 // Selecting returns the ReplicationControllers whose selector matches the pod.
 func (k kind) Selecting(pod *corev1.Pod) ([]replicas.Key, error) {
-	return replicas.SelectingIn(k.controllers, pod, func(rc *corev1.ReplicationController) labels.Selector {
-		if selector := selectorOf(rc); !selector.Empty() {
-			return selector
-		}
-		return nil
+	return replicas.SelectingIn(k.controllers, pod, func(rc *corev1.ReplicationController) (labels.Selector, error) {
+		return selectorOf(rc), nil // an empty one is not in the index: it selects nothing
 	})
 }

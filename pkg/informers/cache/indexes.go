@@ -138,14 +138,15 @@ func Selected[T any](indexer toolscache.Indexer, namespace string, selector map[
 	if err != nil || len(selector) == 1 {
 		return candidates, err
 	}
-	matching := candidates[:0]
-	want := labels.SelectorFromSet(selector)
-	for _, candidate := range candidates {
-		if o, ok := any(candidate).(metav1.Object); ok && want.Matches(labels.Set(o.GetLabels())) {
-			matching = append(matching, candidate)
-		}
-	}
-	return matching, nil
+	return matching(candidates, labels.SelectorFromSet(selector)), nil
+}
+
+// matching takes those out of the candidates that do not match.
+func matching[T any](candidates []*T, selector labels.Selector) []*T {
+	return slices.DeleteFunc(candidates, func(candidate *T) bool {
+		o, ok := any(candidate).(metav1.Object)
+		return !ok || !selector.Matches(labels.Set(o.GetLabels()))
+	})
 }
 
 // longestValueFirst orders the keys of a selector so that the label fewest carry

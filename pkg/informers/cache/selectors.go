@@ -91,13 +91,7 @@ func Matching[T any](indexer toolscache.Indexer, namespace string, selector labe
 	if err != nil || len(requirements) == len(required) {
 		return candidates, err
 	}
-	matching := candidates[:0]
-	for _, candidate := range candidates {
-		if o, ok := any(candidate).(metav1.Object); ok && selector.Matches(labels.Set(o.GetLabels())) {
-			matching = append(matching, candidate)
-		}
-	}
-	return matching, nil
+	return matching(candidates, selector), nil
 }
 
 // byNamespace is the index that informers bring along.
@@ -119,6 +113,16 @@ func MaySelect[T any](indexer toolscache.Indexer, selected metav1.Object) ([]*T,
 		found = append(found, more...)
 	}
 	return found, nil
+}
+
+// Selecting returns the objects whose selector, as of reads it, matches the labels of a
+// namespaced object. The index BySelector must have been ensured.
+func Selecting[T any](indexer toolscache.Indexer, of func(*T) (labels.Selector, error), selected metav1.Object) ([]*T, error) {
+	found, err := MaySelect[T](indexer, selected)
+	return slices.DeleteFunc(found, func(object *T) bool {
+		selector, err := of(object)
+		return err != nil || !selector.Matches(labels.Set(selected.GetLabels()))
+	}), err
 }
 
 // RequiredLabels are the labels without which nothing matches, by key.
@@ -151,10 +155,6 @@ func selectorOf(object any) labels.Selector {
 		}
 		return labels.SelectorFromSet(o.Spec.Selector)
 	case *appsv1.ReplicaSet:
-		selector = o.Spec.Selector
-	case *appsv1.Deployment:
-		selector = o.Spec.Selector
-	case *appsv1.StatefulSet:
 		selector = o.Spec.Selector
 	case *appsv1.DaemonSet:
 		selector = o.Spec.Selector

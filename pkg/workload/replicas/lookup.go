@@ -32,21 +32,15 @@ func SiblingsIn[T any, P interface {
 	return uids, nil
 }
 
-// SelectingIn returns the cached objects whose selector matches the pod. The
-// selector of an object that cannot be read, or is to select nothing, is nil.
+// SelectingIn returns the keys of the cached objects whose selector matches the pod.
 func SelectingIn[T any, P interface {
 	*T
 	metav1.Object
-}](sets toolscache.Indexer, pod *corev1.Pod, selector func(P) labels.Selector) ([]Key, error) {
-	candidates, err := cache.MaySelect[T](sets, pod)
-	if err != nil {
-		return nil, err
-	}
+}](sets toolscache.Indexer, pod *corev1.Pod, selector func(*T) (labels.Selector, error)) ([]Key, error) {
+	selecting, err := cache.Selecting(sets, selector, pod)
 	var keys []Key
-	for _, candidate := range candidates {
-		if s := selector(candidate); s != nil && s.Matches(labels.Set(pod.Labels)) {
-			keys = append(keys, Key{Namespace: P(candidate).GetNamespace(), Name: P(candidate).GetName()})
-		}
+	for _, set := range selecting {
+		keys = append(keys, Key{Namespace: P(set).GetNamespace(), Name: P(set).GetName()})
 	}
-	return keys, nil
+	return keys, err
 }
