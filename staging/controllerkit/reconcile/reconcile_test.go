@@ -77,9 +77,12 @@ func TestOnlyTheAPIServerSaysThatThereIsNoObject(t *testing.T) {
 					return tc.answer
 				},
 			}).Build()
-			err := Hand{Client: server}.Reader().Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "a"}, &corev1.Pod{})
-			if err == nil || apierrors.IsNotFound(err) != tc.none {
+			reader, key := Hand{Client: server}.Reader(), types.NamespacedName{Namespace: "ns", Name: "a"}
+			if err := reader.Get(t.Context(), key, &corev1.Pod{}); err == nil || apierrors.IsNotFound(err) != tc.none {
 				t.Errorf("got %v", err)
+			}
+			if live, err := Live[corev1.Pod](t.Context(), reader, key); live != nil || (err == nil) != tc.none {
+				t.Errorf("a live read returns %v, %v", live, err)
 			}
 		})
 	}
