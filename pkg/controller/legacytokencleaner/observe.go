@@ -122,10 +122,7 @@ func (c *Controller) secretsOfPods(ctx context.Context, namespace string) (sets.
 
 // cachedAccount returns the service account that a secret names, nil if the cache has none.
 func (c *Controller) cachedAccount(secret metav1.Object) *corev1.ServiceAccount {
-	account, err := c.accounts.ServiceAccounts(secret.GetNamespace()).Get(secret.GetAnnotations()[corev1.ServiceAccountNameKey])
-	if err != nil {
-		return nil // a lister's only error is that it has none
-	}
+	account, _ := c.accounts.ServiceAccounts(secret.GetNamespace()).Get(secret.GetAnnotations()[corev1.ServiceAccountNameKey])
 	return account
 }
 
