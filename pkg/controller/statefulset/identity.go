@@ -83,13 +83,10 @@ func newPod(set *appsv1.StatefulSet, r revision, ordinal int) *corev1.Pod {
 	maps.Copy(pod.Labels, identity(set, ordinal))
 	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = r.name
 	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, set.Spec.ServiceName
-	volumes := claimVolumes(set, ordinal)
-	for _, v := range pod.Spec.Volumes {
-		if !slices.ContainsFunc(volumes, func(claim corev1.Volume) bool { return claim.Name == v.Name }) {
-			volumes = append(volumes, v)
-		}
-	}
-	pod.Spec.Volumes = volumes
+	claims := claimVolumes(set, ordinal)
+	pod.Spec.Volumes = append(claims, slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return slices.ContainsFunc(claims, func(claim corev1.Volume) bool { return claim.Name == v.Name })
+	})...)
 	return pod
 }
 
