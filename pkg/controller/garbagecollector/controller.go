@@ -202,17 +202,15 @@ func (c *Controller) cached(v view) *metav1.PartialObjectMetadata {
 	}}
 }
 
-// servedChanged looks again at what could not be found out, and counts what fails.
+// servedChanged looks again at what could not be found out, and counts the resources that
+// cannot be listed at first. What fails later is in kcm_monitored_resource_unavailable.
 func (c *Controller) servedChanged() {
 	served, broken := map[string]bool{}, map[string]bool{}
 	for _, state := range c.followed.States() {
 		served[state.Resource.GroupVersionResource.String()] = true
-		if state.Err != nil {
+		if state.Err != nil && !state.Listed {
 			broken[state.Resource.GroupVersionResource.String()] = true
 		}
-	}
-	for version := range c.followed.Undiscovered() {
-		broken[version.String()] = true
 	}
 	c.mu.Lock()
 	waiting, held := slices.Collect(maps.Keys(c.waiting)), slices.Collect(maps.Keys(c.held))

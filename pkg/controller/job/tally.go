@@ -22,6 +22,8 @@ const mostUncounted = 500
 
 // carried is what became of a plan.
 type carried struct {
+	// at is when that was over.
+	at      time.Time
 	created int
 	// deleted pods are not active any more, deletedReady of them were ready.
 	deleted, deletedReady int
@@ -37,6 +39,7 @@ type carried struct {
 // the counted pods go, which pods these are, and which events are to be recorded.
 type tally struct {
 	view    *view
+	at      time.Time // when the pods had been made and taken away
 	status  batchv1.JobStatus
 	changed bool
 	// minor: of what the status says only the number of ready pods has changed.
@@ -58,8 +61,11 @@ type tally struct {
 
 // begin drafts the status after a plan was carried out.
 func begin(v *view, c carried) *tally {
-	t := &tally{view: v, status: *v.job.Status.DeepCopy(), conclusion: c.conclusion, ending: c.ending && c.conclusion == nil, waiting: sets.Set[types.UID]{},
+	t := &tally{view: v, status: *v.job.Status.DeepCopy(), at: v.now, conclusion: c.conclusion, ending: c.ending && c.conclusion == nil, waiting: sets.Set[types.UID]{},
 		handled: map[batchv1.PodFailurePolicyAction]int{}}
+	if c.at.After(t.at) {
+		t.at = c.at
+	}
 	if t.status.UncountedTerminatedPods == nil {
 		t.status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
 	}
@@ -93,7 +99,7 @@ func setPtr[T comparable](t *tally, old *T, now T) *T {
 // suspend says whether the Job is suspended. The time of one that is resumed begins
 // again.
 func (t *tally) suspend() {
-	now := metav1.NewTime(t.view.now)
+	now := metav1.NewTime(t.at)
 	is, event, message, started := corev1.ConditionFalse, "Resumed", "Job resumed", &now
 	if suspended(t.view.job) {
 		is, event, message, started = corev1.ConditionTrue, "Suspended", "Job suspended", nil
@@ -244,20 +250,21 @@ func (t *tally) still(uids []types.UID) ([]types.UID, int) {
 	return left, len(uids) - len(left)
 }
 
-// conclude ends the Job if all of its pods have been counted and have ended.
-func (t *tally) conclude() bool {
+// conclude ends the Job if all of its pods have been counted and have ended. The Job is
+// complete since it was decided, and ends now that their finalizers are off.
+func (t *tally) conclude(now time.Time) bool {
 	uncounted := t.status.UncountedTerminatedPods
 	if t.conclusion == nil || t.full || len(uncounted.Succeeded)+len(uncounted.Failed) > 0 || *t.status.Terminating > 0 {
 		return false
 	}
-	end := t.conclusion.condition(t.conclusion.terminal(), t.view.now)
+	end, decided := t.conclusion.condition(t.conclusion.terminal(), now), metav1.NewTime(t.view.now)
 	if t.status.StartTime == nil && ptr.Deref(t.view.job.Spec.Completions, 1) > 0 {
-		t.status.StartTime = &end.LastTransitionTime // it was suspended meanwhile; the API server refuses an end without a start
+		t.status.StartTime = &decided // it was suspended meanwhile; the API server refuses an end without a start
 	}
 	t.status.Conditions, _ = withCondition(t.status.Conditions, end)
 	if t.conclusion.success {
-		t.status.CompletionTime = &end.LastTransitionTime
-		if start := t.status.StartTime; start != nil && end.LastTransitionTime.Before(start) {
+		t.status.CompletionTime = &decided
+		if start := t.status.StartTime; start != nil && decided.Before(start) {
 			t.status.CompletionTime = start // the clock was set back; the API server refuses an end before the start
 		}
 	}

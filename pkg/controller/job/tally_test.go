@@ -135,7 +135,7 @@ func TestCounting(t *testing.T) {
 			}
 			next, whole := tally.counted(freed(tally, len(tally.release)))
 			check(t, whole, true)
-			ends := next.conclude()
+			ends := next.conclude(noon)
 			if next.changed || ends {
 				second = written(next.status)
 			}
@@ -158,7 +158,7 @@ func TestAPodWhoseFinalizerStaysIsNotCounted(t *testing.T) {
 		tally := begin(look(newJob(2), some(2, tc.ended), streak{}, noon), carried{conclusion: &tc.ends})
 		next, whole := tally.counted(freed(tally, 1))
 		check(t, whole, false)
-		check(t, next.conclude(), false)
+		check(t, next.conclude(noon), false)
 		check(t, written(next.status), want)
 	}
 }
@@ -182,7 +182,7 @@ func TestOneRoundCountsFiveHundred(t *testing.T) {
 			check(t, len(tally.release), 500)
 			next, _ := tally.counted(freed(tally, 500))
 			check(t, next.status.Succeeded+next.status.Failed, tc.says)
-			check(t, next.conclude(), false)
+			check(t, next.conclude(noon), false)
 			// What is reported has no UID in the status, so the rest needs no more rounds.
 			tc.job.Status = next.status
 			rest := begin(look(tc.job, all[500:], streak{}, noon), carried{conclusion: &conclusion{success: true}})
@@ -213,12 +213,26 @@ func TestAConditionChangesWithAllThatItSays(t *testing.T) {
 	}
 }
 
+// Taking hundreds of finalizers off takes seconds, and others count from the end.
+func TestAJobIsCompleteBeforeItEnds(t *testing.T) {
+	j := newJob(1, counted(1, 0))
+	done := carried{at: noon.Add(time.Second), conclusion: &conclusion{true, batchv1.JobReasonCompletionsReached, messageCompletions}}
+	tally := begin(look(j, nil, streak{}, noon), done)
+	check(t, tally.conclude(noon.Add(25*time.Second)), true)
+	check(t, tally.status.CompletionTime.Time, noon)
+	check(t, conditionOf(&batchv1.Job{Status: tally.status}, batchv1.JobComplete).LastTransitionTime.Time, noon.Add(25*time.Second))
+	resumed := begin(look(newJob(1, func(j *batchv1.Job) {
+		j.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended", noon.Add(-time.Hour))}
+	}), nil, streak{}, noon), carried{at: noon.Add(13 * time.Second)})
+	check(t, resumed.status.StartTime.Time, noon.Add(13*time.Second))
+}
+
 // The API server refuses the end of a Job before its start.
 func TestTheEndIsNotBeforeTheStart(t *testing.T) {
 	started := metav1.NewTime(noon.Add(time.Hour))
 	j := newJob(1, counted(1, 0), func(j *batchv1.Job) { j.Status.StartTime = &started })
 	tally := begin(look(j, nil, streak{}, noon), carried{conclusion: &conclusion{true, batchv1.JobReasonCompletionsReached, messageCompletions}})
-	check(t, tally.conclude(), true)
+	check(t, tally.conclude(noon), true)
 	check(t, tally.status.CompletionTime.Time, started.Time)
 }
 
@@ -235,7 +249,7 @@ func TestWhatEndsHasAStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tally := begin(look(tc.job, nil, streak{}, noon), carried{ending: true, conclusion: &conclusion{false, "R", "m"}})
-			check(t, tally.conclude(), true)
+			check(t, tally.conclude(noon), true)
 			if got := tally.status.StartTime; (got == nil) != (tc.want == nil) || got != nil && !got.Time.Equal(*tc.want) {
 				t.Errorf("started %v, want %v", got, tc.want)
 			}

@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 
+	"k8s.io/component-base/metrics/legacyregistry"
+
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 	"github.com/kube-kcm/kube-controller-manager/test/fixture"
 )
@@ -459,3 +461,16 @@ func (p failing) Named(string) *Plugin {
 }
 
 func (failing) Of(*corev1.PersistentVolume) *Plugin { return nil }
+
+// A claim that was sent as protobuf may have any bytes in the old annotation.
+func TestAClassThatIsNoTextIsCounted(t *testing.T) {
+	odd := claim("c")
+	odd.Annotations = map[string]string{corev1.BetaStorageClassAnnotation: "\xff"}
+	c, _ := prepare(t, nil, []runtime.Object{odd})
+	if c.claimStore.List()[0].(*corev1.PersistentVolumeClaim).Annotations[corev1.BetaStorageClassAnnotation] != "\xff" {
+		t.Fatal("the claim is not cached as it is")
+	}
+	if _, err := legacyregistry.DefaultGatherer.Gather(); err != nil {
+		t.Error(err)
+	}
+}

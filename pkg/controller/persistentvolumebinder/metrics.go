@@ -1,6 +1,7 @@
 package persistentvolumebinder
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -183,7 +184,9 @@ func (*collector) CollectWithStability(ch chan<- metrics.Metric) {
 	}
 	for _, item := range c.claimStore.List() {
 		if claim, is := item.(*corev1.PersistentVolumeClaim); is {
-			labels := [3]string{claim.Namespace, classOf(claim), attributesOf(claim.Spec.VolumeAttributesClassName)}
+			// The old annotation may hold any bytes, and a label that is no UTF-8 would end the process.
+			class := strings.ToValidUTF8(classOf(claim), "\uFFFD")
+			labels := [3]string{claim.Namespace, class, attributesOf(claim.Spec.VolumeAttributesClassName)}
 			counts[either(claim.Status.Phase == corev1.ClaimBound, boundClaims, freeClaims)][labels]++
 		}
 	}

@@ -1,6 +1,7 @@
 package selinuxwarning
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -36,6 +37,9 @@ func (c *collector) DescribeWithStability(ch chan<- *metrics.Desc) { ch <- confl
 func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 	for p := range c.of.Load().conflicts() {
 		ch <- metrics.NewLazyConstMetric(conflictDesc, metrics.GaugeValue, 1, p.property,
-			p.pod.Namespace, p.pod.Name, p.own, p.other.Namespace, p.other.Name, p.others)
+			p.pod.Namespace, p.pod.Name, valid(p.own), p.other.Namespace, p.other.Name, valid(p.others))
 	}
 }
+
+// valid is a value that may be any bytes as a label: one that is no UTF-8 would end the process.
+func valid(value string) string { return strings.ToValidUTF8(value, "\uFFFD") }

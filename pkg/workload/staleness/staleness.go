@@ -3,6 +3,7 @@
 package staleness
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-base/metrics"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
@@ -18,11 +19,15 @@ func Skips(subsystem string) *metrics.CounterVec {
 	}, []string{"group", "resource"})
 }
 
-// Count returns what counts a key that waits: once for each resource that it waits for.
+// Count returns what counts a key that waits: once for each resource whose cache has not
+// reached what was written. That deletions are not shown yet, or an answer was lost, makes no
+// cache stale.
 func Count(skips *metrics.CounterVec) func([]consistency.Behind) {
 	return func(behind []consistency.Behind) {
-		for i, b := range behind {
-			if i == 0 || behind[i-1].Resource != b.Resource {
+		var last schema.GroupResource
+		for _, b := range behind {
+			if b.Deletes == 0 && !b.Lost && b.Resource != last {
+				last = b.Resource
 				skips.WithLabelValues(b.Resource.Group, b.Resource.Resource).Inc()
 			}
 		}

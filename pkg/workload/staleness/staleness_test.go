@@ -21,6 +21,7 @@ func TestAKeyCountsOncePerResource(t *testing.T) {
 	count := Count(skips)
 	count([]consistency.Behind{{Resource: pods}, {Resource: pods}, {Resource: pods}, {Resource: jobs}})
 	count([]consistency.Behind{{Resource: pods}})
+	count([]consistency.Behind{{Resource: pods, Deletes: 3}, {Resource: jobs, Lost: true}}) // no cache is stale
 	count(nil)
 	want := `
 # HELP some_controller_stale_sync_skips_total [ALPHA] Reconciles that were skipped because the cache of this resource did not show the controller's own writes yet.
