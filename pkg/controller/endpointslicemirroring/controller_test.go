@@ -97,8 +97,12 @@ func TestALostAnswerMakesNoSecondSlice(t *testing.T) {
 	if err := s.Reconcile(t.Context(), web).Err(); err == nil {
 		t.Fatal("a lost answer is no success")
 	}
-	if len(s.Behind(web)) == 0 {
-		t.Error("the key is not held until a live look has shown the slice")
+	if !fixture.Held(t.Context(), s.Writes, web) {
+		t.Fatal("the live look has not found the slice")
+	}
+	s.Cache(t, s.made[0])
+	if err := s.Reconcile(t.Context(), web).Err(); err != nil || len(s.made) != 1 {
+		t.Errorf("%v, %d slices", err, len(s.made))
 	}
 }
 
