@@ -80,7 +80,9 @@ func (p *process) followFile(ctx context.Context, shown *configz.Config) (stop f
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				f.look()
+				if ctx.Err() == nil { // a look that took long ended both
+					f.look()
+				}
 			}
 		}
 	}()

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
@@ -42,4 +44,11 @@ func (c *Controller) check(policy *admissionv1.ValidatingAdmissionPolicy) ([]adm
 	}
 	warnings := types.Check(policy)
 	return warnings, found.left(), found.failed()
+}
+
+// elsewhere reports whether another server may publish a document than the one that is asked.
+func elsewhere(path string) bool {
+	group, is := strings.CutPrefix(path, "apis/")
+	group, _, _ = strings.Cut(group, "/")
+	return is && !scheme.Scheme.IsGroupRegistered(group)
 }

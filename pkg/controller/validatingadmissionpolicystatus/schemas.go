@@ -3,7 +3,6 @@ package validatingadmissionpolicystatus
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/openapi"
 )
 
@@ -86,13 +84,6 @@ func newPaths(list map[string]openapi.GroupVersion) paths {
 		})}
 	}
 	return p
-}
-
-// elsewhere reports whether another server may publish a document than the one that is asked.
-func elsewhere(path string) bool {
-	group, is := strings.CutPrefix(path, "apis/")
-	group, _, _ = strings.Cut(group, "/")
-	return is && !scheme.Scheme.IsGroupRegistered(group)
 }
 
 // Paths returns the list.
