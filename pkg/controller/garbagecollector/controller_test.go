@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/monitor"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
@@ -167,4 +169,30 @@ func TestHeldOwnersGoOnWhenAllIsRead(t *testing.T) {
 	unread = nil
 	mu.Unlock()
 	fixture.Eventually(t, "it goes on", func() bool { return c.page().Held == 0 && c.asked("patch", "owner") })
+}
+
+func TestAResourceThatCannotBeListedIsCountedOnce(t *testing.T) {
+	counted := func() float64 {
+		n, err := testutil.GetCounterMetricValue(syncErrors)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	var tries atomic.Int32
+	var well atomic.Bool
+	c := newCluster(t, thing("v1", "owner"))
+	c.client.PrependReactor("list", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+		tries.Add(1)
+		return !well.Load(), nil, errors.New("conversion webhook failed")
+	})
+	before := counted()
+	c.run(t)
+	fixture.Eventually(t, "it is counted, and tried again", func() bool { return counted() > before && tries.Load() > 1 })
+	well.Store(true)
+	fixture.Eventually(t, "it is listed", func() bool { objects, _ := c.graph.count(); return objects == 1 })
+	c.servedChanged()
+	if n := counted() - before; n != 1 {
+		t.Errorf("counted %v times", n)
+	}
 }

@@ -35,9 +35,13 @@ func (c *collector) DescribeWithStability(ch chan<- *metrics.Desc) { ch <- confl
 
 // CollectWithStability collects a series for each conflict and direction.
 func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
+	told := map[[7]string]bool{}
 	for p := range c.of.Load().conflicts() {
-		ch <- metrics.NewLazyConstMetric(conflictDesc, metrics.GaugeValue, 1, p.property,
-			p.pod.Namespace, p.pod.Name, valid(p.own), p.other.Namespace, p.other.Name, valid(p.others))
+		labels := [7]string{p.property, p.pod.Namespace, p.pod.Name, valid(p.own), p.other.Namespace, p.other.Name, valid(p.others)}
+		if !told[labels] {
+			told[labels] = true
+			ch <- metrics.NewLazyConstMetric(conflictDesc, metrics.GaugeValue, 1, labels[:]...)
+		}
 	}
 }
 
