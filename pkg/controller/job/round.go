@@ -2,7 +2,6 @@ package job
 
 import (
 	"fmt"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -89,7 +88,7 @@ func (r round) deletions(victims []*corev1.Pod, counted bool) []act.Step {
 
 // carried is what became of the pods that were to be made or taken away.
 func (r round) carried(results act.Results) carried {
-	did := carried{at: taken(r.view.now, results), until: r.change.until, ending: r.change.conclusion != nil}
+	did := carried{at: results.LastAt(r.view.now), until: r.change.until, ending: r.change.conclusion != nil}
 	for _, result := range results {
 		switch s := result.Step.(type) {
 		case act.Create:
@@ -113,16 +112,6 @@ func (r round) carried(results act.Results) carried {
 		did.conclusion = r.change.conclusion
 	}
 	return did
-}
-
-// taken is when the last of the steps had been taken: hundreds of requests take seconds.
-func taken(now time.Time, results act.Results) time.Time {
-	for _, r := range results {
-		if r.At.After(now) {
-			now = r.At
-		}
-	}
-	return now
 }
 
 // note writes down the pods that have ended, before they lose their finalizers, and
@@ -184,7 +173,7 @@ func (r round) count(t *tally, job *batchv1.Job, failing bool) act.Plan {
 		Why: why, Stages: []act.Stage{act.Together(steps...)}, RequeueAfter: r.change.wait, Due: true,
 		Status: func(results act.Results) act.Step {
 			next, whole := t.counted(results[len(results)-len(steps):])
-			ended := whole && next.conclude(taken(r.view.now, results))
+			ended := whole && next.conclude(results.LastAt(r.view.now))
 			if !next.changed && !ended {
 				return nil
 			}

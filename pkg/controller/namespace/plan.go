@@ -78,12 +78,7 @@ func renewal(o observed) act.Plan {
 // finish says what is in the way, and finalizes the namespace when nothing is.
 func (e emptying) finish(so act.Results) act.Plan {
 	o, contradicted := e.outcome(so)
-	now := e.now
-	for _, result := range so { // one that was not begun has no time
-		if result.At.After(now) {
-			now = result.At
-		}
-	}
+	now := so.LastAt(e.now)
 	switch {
 	case contradicted:
 		return act.Plan{

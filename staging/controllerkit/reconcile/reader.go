@@ -29,11 +29,8 @@ func Live[T any, P interface {
 	client.Object
 }](ctx context.Context, from client.Reader, key client.ObjectKey) (*T, error) {
 	live := P(new(T))
-	switch err := from.Get(ctx, key, live); {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, err
+	if err := from.Get(ctx, key, live); err != nil {
+		return nil, client.IgnoreNotFound(err)
 	}
 	return live, nil
 }
