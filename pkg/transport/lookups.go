@@ -47,7 +47,7 @@ func (l *lookups) RoundTrip(req *http.Request) (*http.Response, error) {
 		pause, more := p.next()
 		if !more {
 			if response != nil {
-				response.Header.Del("Retry-After") // client-go would begin again, ten times
+				response.Header.Del("Retry-After") // or client-go retries ten times more
 			}
 			return response, err
 		}

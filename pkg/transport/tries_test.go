@@ -153,7 +153,7 @@ func TestLookups(t *testing.T) {
 					t.Errorf("%v does not say what was tried again", err)
 				}
 				if given := err == nil && response.Header.Get("Retry-After") != ""; given != (tc.over || tc.method == http.MethodPost) {
-					t.Errorf("client-go is told to begin again: %t", given)
+					t.Errorf("the answer has Retry-After: %t", given)
 				}
 				if tc.asked > 0 && server.asked != tc.asked || tc.asked == 0 && server.asked < 3 {
 					t.Errorf("asked %d times", server.asked)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/election"
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
 const (
@@ -134,15 +135,12 @@ func (r *running) onClose(do func()) {
 // onCloseAwait adds what is waited for when the term is over, but not for long: it only reads.
 func (r *running) onCloseAwait(wait func()) {
 	r.onClose(func() {
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
+		ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
+		defer cancel()
+		_, _ = transport.Within(ctx, func() (struct{}, error) {
 			wait()
-		}()
-		select {
-		case <-done:
-		case <-time.After(closeGrace):
-		}
+			return struct{}{}, nil
+		})
 	})
 }
 

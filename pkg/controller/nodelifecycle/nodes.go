@@ -164,7 +164,7 @@ func (o observedNode) copying(labels map[string]string) act.Plan {
 	if err != nil {
 		return act.Plan{Err: err}
 	}
-	patch.Versioned = false
+	patch.Versioned = false // a label does not depend on the rest of the node
 	return act.Plan{Why: fmt.Sprintf("copying %d labels", len(labels)), Stages: act.Stages(patch)}
 }
 

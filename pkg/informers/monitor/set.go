@@ -50,9 +50,9 @@ type Set struct {
 	o         Options
 	followers []*Followed
 	poked     chan struct{}
-	// away holds the objects of resources that are not served any more, of which nobody has
-	// said that they are deleted: an API may be registered again. Only Run uses it.
-	away map[schema.GroupResource][]metav1.Object
+	// unserved holds the last known objects of resources that are no longer served. They are
+	// not reported as missing: the API may be registered again. Only Run uses it.
+	unserved map[schema.GroupResource][]metav1.Object
 
 	mu         sync.Mutex
 	discovered time.Time // when discovery was read first
@@ -69,7 +69,7 @@ func New(o Options) *Set {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Set{o: o, poked: make(chan struct{}, 1), away: map[schema.GroupResource][]metav1.Object{},
+	return &Set{o: o, poked: make(chan struct{}, 1), unserved: map[schema.GroupResource][]metav1.Object{},
 		watches: map[schema.GroupResource]*resourceWatch{}, heard: map[cache.SharedIndexInformer]*health{}}
 }
 
@@ -223,8 +223,8 @@ func (s *Set) follow(ctx context.Context, found catalog) map[schema.GroupResourc
 			showState(State{Resource: old.resource}) // it may have been another version
 			w.before = append(old.before, old.objects()...)
 		} else {
-			w.before = s.away[id]
-			delete(s.away, id)
+			w.before = s.unserved[id]
+			delete(s.unserved, id)
 		}
 		s.mu.Lock()
 		s.watches[id] = w
@@ -240,7 +240,7 @@ func (s *Set) follow(ctx context.Context, found catalog) map[schema.GroupResourc
 		s.mu.Unlock()
 		w.stop()
 		showState(State{Resource: w.resource})
-		s.away[id] = append(w.before, w.objects()...)
+		s.unserved[id] = append(w.before, w.objects()...)
 		changed[id] = w.resource
 	}
 	return changed
