@@ -39,11 +39,13 @@ func (p *process) serve(ctx context.Context) (stop func(), err error) {
 	}
 	handler := p.handler()
 	stopped := make(chan struct{})
-	drained, listenerStopped, err := p.SecureServing.Serve(handler, serverShutdown, stopped)
+	serving, opened := steady(*p.SecureServing)
+	drained, listenerStopped, err := serving.Serve(handler, serverShutdown, stopped)
 	if err != nil {
 		close(stopped)
 		return nil, fmt.Errorf("serve on %s: %w", p.SecureServing.Listener.Addr(), err)
 	}
+	opened()
 	return func() {
 		close(stopped)
 		<-drained
