@@ -45,6 +45,8 @@ type suite struct {
 	stopped   bool
 	care      harness.Care
 	auditMark int64
+	// judged is up to where the log of the manager was looked through.
+	judged int64
 	// proxy stands before the API server once a story has asked for it.
 	proxy *harness.Proxy
 }
@@ -90,7 +92,7 @@ func (s *suite) launch(setup Setup) error {
 		s.manager = nil
 		return err
 	}
-	s.key, s.stopped = setup.key(), false
+	s.key, s.stopped, s.judged = setup.key(), false, 0
 	return nil
 }
 
@@ -153,9 +155,6 @@ func (s *suite) playIn(t testing.TB, story *Story, namespace string, look func(c
 	r := &run{suite: s, t: t, story: story, namespace: namespace}
 	if s.manager != nil {
 		r.logMark = s.manager.LogMark()
-		if s.auditMark == 0 {
-			r.logMark = 0
-		}
 	}
 	s.care = harness.Care{On: true}
 	if err := r.begin(ctx); err != nil {
@@ -166,6 +165,7 @@ func (s *suite) playIn(t testing.TB, story *Story, namespace string, look func(c
 	look(ctx, r)
 	writes = r.judge()
 	r.cleanUp(ctx)
+	r.judgeLog()
 	if story.Private {
 		if err := s.halt(); err != nil {
 			t.Error(err)
@@ -218,13 +218,22 @@ func (r *run) judge() (writes int) {
 			r.t.Errorf("%s: a controller asked for what its role does not allow: %s", r.story.Path, event)
 		}
 	}
-	if r.suite.manager == nil {
-		return writes
+	r.judgeLog()
+	return writes
+}
+
+// judgeLog looks through what the manager has logged since it was looked at last. The
+// start of a manager and the cleaning up after a story count like the story itself.
+func (r *run) judgeLog() {
+	m := r.suite.manager
+	if m == nil {
+		return
 	}
-	if found := r.suite.manager.Misbehaviour(r.logMark); found != "" {
+	from := r.suite.judged
+	r.suite.judged = m.LogMark()
+	if found := m.Misbehaviour(from); found != "" {
 		r.t.Errorf("%s: the manager's log shows:\n%s", r.story.Path, indent(found))
 	}
-	return writes
 }
 
 // namespaceName keeps the story's name recognizable and short enough to be
