@@ -94,6 +94,28 @@ func TestTheWatchesOfAnElectionBackOff(t *testing.T) {
 	}
 }
 
+// TestNobodyWaitsLongForAWatchThatSleeps stops while client-go sleeps before its next try.
+func TestNobodyWaitsLongForAWatchThatSleeps(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{}, 100)
+	e := electionsAt(t, func(*http.Request) int {
+		asked <- struct{}{}
+		return http.StatusTooManyRequests
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	wait := watchLease(ctx, e.watching, testLease, func(*coordinationv1.Lease) {})
+	for range 4 { // now it sleeps for six seconds or more
+		<-asked
+	}
+	stop()
+	began := time.Now()
+	wait()
+	if took := time.Since(began); took > watchGrace+2*time.Second {
+		t.Errorf("waited for %s", took)
+	}
+}
+
 // TestALeaseCandidateOutlastsRefusals refuses what a candidate asks for the
 // first few times, each time in another way.
 func TestALeaseCandidateOutlastsRefusals(t *testing.T) {

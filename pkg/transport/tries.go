@@ -87,6 +87,16 @@ func Within[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	}
 }
 
+// Await returns when wait has returned, or after atMost; wait goes on by itself then.
+func Await(atMost time.Duration, wait func()) {
+	ctx, cancel := context.WithTimeout(context.Background(), atMost)
+	defer cancel()
+	_, _ = Within(ctx, func() (struct{}, error) {
+		wait()
+		return struct{}{}, nil
+	})
+}
+
 // pauses grow from try to try, until they have taken too long.
 type pauses struct {
 	backoff wait.Backoff

@@ -84,7 +84,9 @@ func (cc *ControllerContext) followPause(ctx context.Context) (*pause.Watcher, e
 	}
 	cc.Debug().PausedBy(func(controller string) string { return limits.Paused(controller, "") })
 	showNext(cc.Debug(), forPause, forLeadership, forStart)
-	cc.background(ctx, watcher.Run)
+	var watching sync.WaitGroup
+	watching.Go(func() { watcher.Run(ctx) })
+	cc.term.onCloseAwait(watching.Wait)
 	return watcher, nil
 }
 

@@ -134,14 +134,7 @@ func (r *running) onClose(do func()) {
 
 // onCloseAwait adds what is waited for when the term is over, but not for long: it only reads.
 func (r *running) onCloseAwait(wait func()) {
-	r.onClose(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
-		defer cancel()
-		_, _ = transport.Within(ctx, func() (struct{}, error) {
-			wait()
-			return struct{}{}, nil
-		})
-	})
+	r.onClose(func() { transport.Await(closeGrace, wait) })
 }
 
 // drain waits, after ctx has ended, until all work has ended and its events are

@@ -12,7 +12,12 @@ import (
 	"k8s.io/klog/v2"
 
 	caches "github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
+
+// stopGrace is how long a watch may take to end. Between two tries client-go may sleep for
+// a minute, whatever becomes of its context.
+const stopGrace = 2 * time.Second
 
 // resourceWatch is the watch of one resource.
 type resourceWatch struct {
@@ -46,12 +51,14 @@ func (s *Set) watch(ctx context.Context, r Resource, wanted []Interest) (*resour
 	if err := w.listen(); err != nil {
 		return nil, err
 	}
-	w.stop = func() {
-		if err := whole.RemoveEventHandler(w.handler); err != nil {
-			klog.FromContext(ctx).Error(err, "Cannot remove an event handler from a cache", "resource", r.GroupVersionResource)
-		}
-	}
+	w.stop = func() { w.unlisten(ctx) }
 	return w, nil
+}
+
+func (w *resourceWatch) unlisten(ctx context.Context) {
+	if err := w.informer.RemoveEventHandler(w.handler); err != nil {
+		klog.FromContext(ctx).Error(err, "Cannot remove an event handler from a cache", "resource", w.resource.GroupVersionResource)
+	}
 }
 
 // watchMetadata gives the resource a cache of its own.
@@ -82,8 +89,9 @@ func (w *resourceWatch) watchMetadata(ctx context.Context, s *Set) error {
 		w.informer.RunWithContext(running)
 	}()
 	w.stop = func() {
+		w.unlisten(ctx)
 		cancel()
-		<-done
+		transport.Await(stopGrace, func() { <-done })
 	}
 	return nil
 }
