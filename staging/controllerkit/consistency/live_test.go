@@ -45,10 +45,10 @@ func TestOutcomeUnknown(t *testing.T) {
 		"invalid":                             {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", nil), false},
 		"bad request":                         {apierrors.NewBadRequest("x"), false},
 		"too many requests of the API server": {apierrors.NewTooManyRequests("later", 1), false},
+		"too many requests, as plain text":    {foreign(429), false},
 		"connection refused":                  {onWire(syscall.ECONNREFUSED), false},
 		"wrapped":                             {fmt.Errorf("create: %w", conflict), false},
 
-		"a proxy's 429":               {foreign(429), true},
 		"a proxy's 404":               {foreign(404), true},
 		"request timeout":             {apierrors.NewGenericServerResponse(http.StatusRequestTimeout, "post", pods, "a", "", 0, false), true},
 		"timeout":                     {apierrors.NewTimeoutError("no answer", 1), true},

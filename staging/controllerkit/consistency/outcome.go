@@ -10,9 +10,10 @@ import (
 )
 
 // OutcomeUnknown reports whether a request that failed may have been carried
-// out. It was not when the API server itself refused it, when nobody took the
-// connection, or when it was withheld. All else is unknown: a timeout, a stream that was reset, a body
-// that was cut, an error of etcd, an answer of a proxy.
+// out. It was not when the API server itself refused it, when there were too many
+// requests, when nobody took the connection, or when it was withheld. All else is unknown:
+// a timeout, a stream that was reset, a body that was cut, an error of etcd, an answer of
+// a proxy.
 func OutcomeUnknown(err error) bool {
 	var status apierrors.APIStatus
 	switch {
@@ -28,9 +29,13 @@ func OutcomeUnknown(err error) bool {
 // something in front of it, of which client-go makes the same error, says nothing.
 func NotFound(err error) bool { return apierrors.IsNotFound(err) && !OutcomeUnknown(err) }
 
-// refusal reports whether the API server itself says that it did nothing. A 429
-// without a reason of the API server comes from something in front of it.
+// refusal reports whether the API server itself says that it did nothing. So does each
+// 429: the API server sends it as plain text when it has too much to do, and something in
+// front of it sends it in place of passing the request on.
 func refusal(s metav1.Status) bool {
+	if s.Code == http.StatusTooManyRequests {
+		return true
+	}
 	if s.Code < http.StatusBadRequest || s.Code >= http.StatusInternalServerError || s.Code == http.StatusRequestTimeout {
 		return false
 	}
