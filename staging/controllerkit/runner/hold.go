@@ -52,8 +52,13 @@ func (r *Runner[K]) hold(ctx context.Context, key K) bool {
 	return true
 }
 
-// lookLive has the writes of key looked at that are due, and returns what is left.
+// lookLive has the writes of key looked at that are due, and returns what is left. One
+// worker looks at a time: the others are for keys that wait for nothing.
 func (r *Runner[K]) lookLive(ctx context.Context, key K) []consistency.Behind {
+	if !r.looking.TryLock() {
+		return r.o.Writes.Behind(key)
+	}
+	defer r.looking.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, liveLook)
 	defer cancel()
 	if err := r.o.Writes.Look(ctx, key); err != nil {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
@@ -65,6 +66,46 @@ func TestALongHoldIsReportedAndEndsWithALiveLook(t *testing.T) {
 	c.Step(10 * time.Second)
 	if r.hold(t.Context(), "k") {
 		t.Error("held although the object is there, untouched")
+	}
+}
+
+func TestOneWorkerLooksLiveAtATime(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	c := testclock.NewFakeClock(time.Unix(0, 0))
+	writes := consistency.NewTracker[string](map[schema.GroupResource]consistency.Store{pods: store})
+	reconciled := make(chan string, 1)
+	r := New(Options[string]{Name: "test", Clock: c, Writes: writes, Workers: 2}, func(_ context.Context, key string) Result {
+		reconciled <- key
+		return Done()
+	})
+	looks, answer := make(chan struct{}, 2), make(chan struct{})
+	r.LookLive(func(ctx context.Context, _ schema.GroupResource, _ string, _ metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+		looks <- struct{}{}
+		<-answer
+		return &metav1.PartialObjectMetadataList{}, nil
+	})
+	for _, name := range []string{"a", "b"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), ResourceVersion: "5"}}
+		if err := store.Add(pod); err != nil {
+			t.Fatal(err)
+		}
+		writes.Deleted(name, pods, pod)
+	}
+	c.Step(10 * time.Second)
+	run(t, r)
+	defer close(answer)
+	r.Add("a")
+	<-looks
+	r.Add("b")
+	r.Add("fresh")
+	select {
+	case key := <-reconciled:
+		if key != "fresh" {
+			t.Errorf("reconciled %s, which waits", key)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("both workers look, and a key that waits for nothing has none")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -100,6 +101,8 @@ type Runner[K comparable] struct {
 	// wakes are why its keys wait, where the process makes traces.
 	wakes causes.Wakes[K]
 	crew  *crew
+	// looking is held by the worker that reads live what a key waits for.
+	looking sync.Mutex
 
 	withheld withheld[K]
 }
