@@ -38,12 +38,12 @@ func TestAnotherObjectOfTheNameIsSpared(t *testing.T) {
 		"an owner is gone, found out when it is read":          {kind: boxes, after: again},
 		"found out in a cache":                                 {kind: boxes, cached: true, after: again},
 		"found out when it is deleted":                         {kind: boxes, verb: "delete", after: again},
-		"found out when an owner is taken off":                 {kind: boxes, verb: "patch", kept: true},
-		"found out when an owner is taken off as read":         {kind: globes, verb: "patch", kept: true},
+		"found out when an owner is taken off":                 {kind: boxes, verb: "patch", kept: true, after: again},
+		"found out when an owner is taken off as read":         {kind: globes, verb: "patch", kept: true, after: again},
 		"it waits for nobody, found out when it is read":       {kind: boxes, foreground: true, after: again},
-		"it waits for nobody, found out when it is let go":     {kind: boxes, foreground: true, verb: "patch"},
+		"it waits for nobody, found out when it is let go":     {kind: boxes, foreground: true, verb: "patch", after: again},
 		"its dependents stay, found out when it is read":       {kind: boxes, orphan: true, after: again},
-		"its dependents stay, found out when its finalizer is": {kind: boxes, orphan: true, verb: "patch"},
+		"its dependents stay, found out when its finalizer is": {kind: boxes, orphan: true, verb: "patch", after: again},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, c := lone()
@@ -87,6 +87,26 @@ func TestAnotherObjectOfTheNameIsSpared(t *testing.T) {
 				t.Errorf("the other object is now %+v", other)
 			}
 		})
+	}
+}
+
+// A dependent that was made again under its name names its owner still, and would be
+// deleted once that is gone.
+func TestAnOwnerStaysWhileADependentIsAnotherOne(t *testing.T) {
+	for _, k := range []*kind{boxes, globes} {
+		s, c := lone()
+		namespace := map[bool]string{true: "a"}[k.namespaced]
+		owner := s.create(k, namespace, "owner")
+		s.create(k, namespace, "o", ref(k, owner))
+		at := location{k.resource, namespace, "owner"}
+		s.ask(t, at, metav1.DeletePropagationOrphan)
+		s.replace(location{k.resource, namespace, "o"})
+		if got := c.part(t.Context(), keyOf(owner)); got.Err() == nil {
+			t.Errorf("%s: no error, again after %v", k.resource.Resource, got.After())
+		}
+		if now := s.objects[at]; now == nil || !slices.Equal(now.Finalizers, finalizers(false, true)) {
+			t.Errorf("%s: the owner is now %+v", k.resource.Resource, now)
+		}
 	}
 }
 

@@ -60,6 +60,9 @@ func (h *hand) overtaken(ctx context.Context, s Delete, conflict error) (client.
 	return nil, result
 }
 
+// errReplaced: another object has the name.
+var errReplaced = errors.New("another object has its name")
+
 // patchedAsRead sends Data, if the kind knows such patches, and otherwise what is to be
 // done to the object as it is. It returns nil if nothing is.
 func (h *hand) patchedAsRead(ctx context.Context, s Patch) (client.Object, error) {
@@ -91,7 +94,7 @@ func (h *hand) patchedAsRead(ctx context.Context, s Patch) (client.Object, error
 			live = now
 		}
 		if live.GetUID() != s.Of.GetUID() {
-			return nil, nil
+			return nil, errReplaced
 		}
 		data := s.AsRead(live)
 		if data == nil {

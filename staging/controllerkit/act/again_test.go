@@ -117,7 +117,7 @@ func TestAPatchOfAnObjectAsItIsRead(t *testing.T) {
 		"it is for the version":          {pod("a"), "7", "", nil, false, Done, nil, merge + " 7"},
 		"that has changed":               {pod("a"), "7", "", []error{conflict}, false, Done, nil, merge + " 7, get a, " + merge + " 999"},
 		"nothing is left to do":          {pod("a"), "7", "", nil, true, NotCalledFor, nil, ""},
-		"another has its name":           {another("a"), "7", "x", []error{conflict}, false, NotCalledFor, nil, strategic + " x, get a"},
+		"another has its name":           {another("a"), "7", "x", []error{conflict}, false, WasGone, nil, strategic + " x, get a"},
 		"it is gone when looked at":      {nil, "7", "x", []error{conflict}, false, Refused, notFound, strategic + " x, get a"},
 		"it is refused":                  {pod("a"), "7", "x", []error{forbidden}, false, Refused, forbidden, strategic + " x"},
 		"it changes all the time": {pod("a"), "7", "", []error{conflict, conflict, conflict, conflict, conflict, conflict, conflict}, false, Refused, conflict,

@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -135,6 +136,8 @@ func (h *hand) patch(ctx context.Context, s Patch) Result {
 	}
 	object, err := patched(ctx, s)
 	switch {
+	case errors.Is(err, errReplaced):
+		return Result{Became: WasGone}
 	case err == nil && object == nil:
 		return Result{Became: NotCalledFor}
 	case err == nil:
