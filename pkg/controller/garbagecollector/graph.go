@@ -232,11 +232,14 @@ func (g *graph) remove(k *kind, uid types.UID, certain bool) (e effects) {
 	if n == nil || n.virtual() {
 		return e
 	}
-	switch gone := k.resource.GroupResource(); {
-	case n.kind.resource.GroupResource() != gone:
-		if n.other != nil && n.other.resource.GroupResource() == gone {
-			n.other = nil
-		}
+	gone := k.resource.GroupResource()
+	first, second := n.kind.resource.GroupResource() == gone, n.other != nil && n.other.resource.GroupResource() == gone
+	switch {
+	case !first && !second:
+		return e
+	case certain: // what one resource says is so for both
+	case second:
+		n.other = nil
 		return e
 	case n.other != nil:
 		n.kind, n.other = n.other, nil // the other resource shows it still
@@ -250,7 +253,7 @@ func (g *graph) remove(k *kind, uid types.UID, certain bool) (e effects) {
 		}
 	}
 	was := n.kind
-	n.kind, n.asked = nil, false
+	n.kind, n.other, n.asked = nil, nil, false
 	switch {
 	case len(n.dependents) == 0:
 		delete(g.nodes, uid)

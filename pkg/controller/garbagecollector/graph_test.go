@@ -133,16 +133,20 @@ func TestAnOwnerThatWasMissedIsLookedForElsewhere(t *testing.T) {
 }
 
 // The API may serve one object under two resources, and then stop serving one of them.
-func TestAnObjectOfTwoResourcesOutlivesOneOfThem(t *testing.T) {
+func TestAnObjectOfTwoResources(t *testing.T) {
 	for name, tc := range map[string]struct {
-		gone []*kind
-		left int
-		want string // of the deletion of its owner
+		gone    []*kind
+		certain bool
+		left    int
+		want    string // of the deletion of its owner
 	}{
-		"the first goes":  {[]*kind{boxes}, 2, "[d] [] 0"},
-		"the second goes": {[]*kind{globes}, 2, "[d] [] 0"},
-		"both go":         {[]*kind{boxes, globes}, 1, "[] [] 0"},
-		"in turn":         {[]*kind{globes, boxes}, 1, "[] [] 0"},
+		"the first goes":               {[]*kind{boxes}, false, 2, "[d] [] 0"},
+		"the second goes":              {[]*kind{globes}, false, 2, "[d] [] 0"},
+		"both go":                      {[]*kind{boxes, globes}, false, 1, "[] [] 0"},
+		"in turn":                      {[]*kind{globes, boxes}, false, 1, "[] [] 0"},
+		"the first saw it deleted":     {[]*kind{boxes}, true, 1, "[] [] 0"},
+		"the second saw it deleted":    {[]*kind{globes}, true, 1, "[] [] 0"},
+		"both saw it deleted, in turn": {[]*kind{globes, boxes}, true, 1, "[] [] 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGraph()
@@ -150,7 +154,7 @@ func TestAnObjectOfTwoResourcesOutlivesOneOfThem(t *testing.T) {
 			g.upsert(boxes, named("a", "d", box("o")))
 			g.upsert(globes, named("a", "d", box("o")))
 			for _, k := range tc.gone {
-				g.remove(k, "d", false)
+				g.remove(k, "d", tc.certain)
 			}
 			if len(g.nodes) != tc.left {
 				t.Errorf("%d nodes are left", len(g.nodes))
