@@ -91,15 +91,16 @@ func (o operation) driverSince() time.Time {
 type kind string
 
 const (
-	none         kind = ""
-	attachKind   kind = "volume_attach"
-	detachKind   kind = "volume_detach"
-	attachWait        = 2 * time.Minute        // for the driver
-	firstLook         = 500 * time.Millisecond // until a failure that is there already counts
-	forceAfter        = 6 * time.Minute
-	firstPause        = 500 * time.Millisecond
-	longestPause      = 2*time.Minute + 2*time.Second
-	betweenMakes      = time.Second
+	none          kind = ""
+	attachKind    kind = "volume_attach"
+	detachKind    kind = "volume_detach"
+	attachWait         = 2 * time.Minute        // for the driver
+	firstLook          = 500 * time.Millisecond // until a failure that is there already counts
+	forceAfter         = 6 * time.Minute
+	firstPause         = 500 * time.Millisecond
+	longestPause       = 2*time.Minute + 2*time.Second
+	betweenMakes       = time.Second
+	betweenPasses      = 100 * time.Millisecond // of the original
 )
 
 // backoff is the pause after operations of a kind that failed.

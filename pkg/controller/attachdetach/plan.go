@@ -216,10 +216,14 @@ func (d *draft) scope(node string) string {
 	return node
 }
 
-// paused returns until when operations of a kind have to wait after failures.
+// paused returns until when operations of a kind have to wait after failures. A failure of
+// the other kind counts for a moment: an attach and a detach may fail in turn.
 func (d *draft) paused(node string, of kind) (time.Time, bool) {
 	b := d.backoffs[d.scope(node)]
-	return b.until, b.kind == of && d.now.Before(b.until)
+	if b.kind != of && b.kind != none {
+		b.until = b.until.Add(betweenPasses - b.pause)
+	}
+	return b.until, d.now.Before(b.until)
 }
 
 // begin starts an operation. A backoff of the other kind is over with that.
