@@ -130,10 +130,11 @@ func (f *draft) recreate() {
 	f.finish()
 }
 
-// finish reports, and clears the history once the rollout had ended.
+// finish reports, and clears the history once the rollout had ended. A change of the new
+// set's annotations is no rollout: a webhook may undo it each time.
 func (f *draft) finish() {
 	d := f.deployment
-	idle := len(f.edits) == 0 && f.create == nil
+	idle := f.create == nil && !slices.ContainsFunc(f.edits, edit.scales)
 	if idle && complete(d, &d.Status) {
 		f.remove = obsolete(d, f.old)
 	}
