@@ -39,7 +39,8 @@ func newJob(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop,
 	if cc.Gates.Enabled(features.WorkloadWithJob) {
 		o.Gangs = cc.Informers.Scheduling().V1alpha2()
 	}
-	return job.New(cc.Informers.Batch().V1().Jobs(), cc.Informers.Core().V1().Pods(), hand, o)
+	core := cc.Informers.Core().V1()
+	return job.New(cc.Informers.Batch().V1().Jobs(), core.Pods(), core.Namespaces(), hand, o)
 }
 
 func newTTLAfterFinished(_ context.Context, cc ControllerContext, hand reconcile.Hand) (Loop, error) {

@@ -11,6 +11,7 @@ import (
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	schedulinginformers "k8s.io/client-go/informers/scheduling/v1alpha2"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
@@ -70,17 +71,18 @@ type Controller struct {
 	keepStart bool // of a Job that is suspended
 	// workloads and groups are nil when each pod is scheduled by itself.
 	workloads, groups toolscache.Indexer
+	namespaces        corelisters.NamespaceLister
 }
 
 // New returns the controller, which is not running yet.
-func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer, hand reconcile.Hand, o Options) (*Controller, error) {
+func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer, namespaces coreinformers.NamespaceInformer, hand reconcile.Hand, o Options) (*Controller, error) {
 	registerMetrics()
 	if err := errors.Join(cache.Ensure(jobs.Informer(), cache.BySelector), cache.Ensure(pods.Informer(), cache.ByController, cache.Orphans, cache.OrphansByLabel)); err != nil {
 		return nil, err
 	}
 	c := &Controller{
 		jobIndex: jobs.Informer().GetIndexer(), podIndex: pods.Informer().GetIndexer(), patient: o.RejectedPodBackoff, keepStart: o.KeepStartTime,
-		reports: pace.New[Key](hand.Clock, pace.ReportShare, pace.LongestReport), selectors: cache.NewSelectors(),
+		reports: pace.New[Key](hand.Clock, pace.ReportShare, pace.LongestReport), selectors: cache.NewSelectors(), namespaces: namespaces.Lister(),
 	}
 	podStore := pods.Informer().GetStore()
 	caches := reconcile.Caches{podsResource: podStore, jobResource: jobs.Informer().GetStore()}
@@ -91,7 +93,7 @@ func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer, hand r
 	c.writes = consistency.NewTracker[Key](caches)
 	c.jobs = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
-			Name: controllerName, Queue: queueName, Workers: o.Workers, Writes: c.writes, OnHeld: staleness.Count(staleSyncSkips), Object: reconcile.ObjectIn[Key](c.jobIndex), Synced: synced,
+			Name: controllerName, Queue: queueName, Workers: o.Workers, Writes: c.writes, OnHeld: staleness.Count(staleSyncSkips), Object: reconcile.ObjectIn[Key](c.jobIndex), Synced: append(synced, namespaces.Informer().HasSynced),
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry),
 		},
 		Hand: hand, Reports: c.reports, Note: c.note,

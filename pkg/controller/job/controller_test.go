@@ -59,7 +59,7 @@ func newRigWith(t testing.TB, client *fake.Clientset, with func(*Options, *fixtu
 	r := fixture.New(client, noon)
 	o := Options{Workers: 1}
 	with(&o, r)
-	c, err := New(r.In.Batch().V1().Jobs(), r.In.Core().V1().Pods(), r.Hand(), o)
+	c, err := New(r.In.Batch().V1().Jobs(), r.In.Core().V1().Pods(), r.In.Core().V1().Namespaces(), r.Hand(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,9 @@ type observed struct {
 	patient bool
 	// keepStart: a Job that is suspended keeps its start time.
 	keepStart bool
-	began     time.Time
+	// namespaceEnds: its namespace is being deleted, so that no pods can be made.
+	namespaceEnds bool
+	began         time.Time
 
 	// strays are pods of a Job that is being deleted that the selector does not select.
 	strays []*corev1.Pod
@@ -75,6 +77,9 @@ func (c *Controller) observe(_ context.Context, key Key) (observed, error) {
 		return observed{}, err
 	}
 	o := observed{job: job, streak: c.memory.streak(job.UID), patient: c.patient, keepStart: c.keepStart, began: c.jobs.Clock().Now()}
+	if namespace, err := c.namespaces.Get(job.Namespace); err == nil {
+		o.namespaceEnds = namespace.DeletionTimestamp != nil
+	}
 	owned, err := cache.Controlled[corev1.Pod](c.podIndex, job.Namespace, job.UID)
 	o.claims.Owned = owned
 	if err != nil || managedElsewhere(job) || finished(job) {

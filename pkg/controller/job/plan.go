@@ -63,7 +63,7 @@ func (o observed) round(all []*corev1.Pod, now time.Time) act.Plan {
 	if o.patient {
 		v.allowance = v.allowanceNow()
 	}
-	v.keepStart = o.keepStart
+	v.keepStart, v.namespaceEnds = o.keepStart, o.namespaceEnds
 	c := decide(v)
 	if o.refused != nil && len(c.create) > 0 {
 		c.create, c.why = nil, c.why+", none of them without a PodGroup"

@@ -96,6 +96,10 @@ func TestTheDebugPageShowsEachPhase(t *testing.T) {
 	misfit.invalid = errors.New("no selector")
 	goes := observing(newJob(1, leaving), newPodOf("a"))
 	goes.invalid = misfit.invalid
+	failsOnce := []*corev1.Pod{newPodOf("a", index(0), just), newPodOf("b", index(1))}
+	longAgo := []*corev1.Pod{newPodOf("a", index(0), failedWith(1)), newPodOf("b", index(1))}
+	ends := observing(newJob(2, limitPerIndex(1)), failsOnce...)
+	ends.namespaceEnds = true
 	for name, tc := range map[string]struct {
 		of      observed
 		answers map[string]act.Outcome
@@ -109,6 +113,14 @@ func TestTheDebugPageShowsEachPhase(t *testing.T) {
 		"nor when it is deleted": {goes, nil, []string{"it is being deleted, and its selector is invalid: its pods are let go", "  patch a"}},
 		"being deleted": {observing(newJob(2, running(1), leaving), newPodOf("a")), nil, []string{
 			"being deleted: its pods belong to the garbage collector; removing the finalizers of 1 pods that are noted in the status", "  patch a"}},
+		"per index, it backs off": {observing(newJob(2, limitPerIndex(1)), failsOnce...), nil, []string{
+			"1 pods active, 1 to create; reporting 1 pods active, 0 terminating", "  report pi: 1 active 1 ready 0 terminating, 0 succeeded 0 failed; failed indexes"}},
+		"per index, in a namespace that ends": {ends, nil, []string{
+			"reporting 1 pods active, 0 terminating; noting 1 pods before their finalizers are removed", "  report pi: 1 active 1 ready 0 terminating, 0 succeeded 0 failed; noted [][a]; failed indexes",
+			"1 pods active, 1 to create; removing the finalizers of 1 pods that are noted in the status", "  patch a", "  report pi: 1 active 1 ready 0 terminating, 0 succeeded 1 failed; failed indexes"}},
+		"per index, as it turns out": {observing(newJob(2, limitPerIndex(1)), longAgo...), map[string]act.Outcome{"create": act.Ending}, []string{"1 pods active, 1 to create", "  create",
+			"reporting 1 pods active, 0 terminating; noting 1 pods before their finalizers are removed", "  report pi: 1 active 1 ready 0 terminating, 0 succeeded 0 failed; noted [][a]; failed indexes",
+			"1 pods active, 1 to create; removing the finalizers of 1 pods that are noted in the status", "  patch a", "  report pi: 1 active 1 ready 0 terminating, 0 succeeded 1 failed; failed indexes"}},
 		"it backs off": {observing(newJob(1), newPodOf("a", just, untracked)), nil, []string{"0 pods active, 1 to create, held back for 10s after 1 failures"}},
 		"its leftovers go": {observing(newJob(1, counted(1, 0), announced(batchv1.JobComplete, "", "")), some(1)...), nil, []string{
 			"complete: 1 pods succeeded, 0 failed; 1 still have the finalizer: removing it", "  patch p0"}},

@@ -95,6 +95,7 @@ func (r round) carried(results act.Results) carried {
 			if _, is := s.Object.(*corev1.Pod); is && result.Became == act.Done {
 				did.created++
 			}
+			did.namespaceEnds = did.namespaceEnds || result.Became == act.Ending
 		case act.Delete:
 			if result.Became != act.Done && result.Became != act.WasGone {
 				continue

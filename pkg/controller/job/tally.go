@@ -31,6 +31,8 @@ type carried struct {
 	conclusion *conclusion
 	// ending: the Job ends, also when that cannot be said yet as some of its pods stay.
 	ending bool
+	// namespaceEnds: a pod could not be made because the namespace is being deleted.
+	namespaceEnds bool
 	// until is when the next pod is made, when rejected ones hold all of them back.
 	until time.Time
 }
@@ -47,6 +49,8 @@ type tally struct {
 	conclusion *conclusion
 	// ending: the Job is to end, and pods that are to go first are still there.
 	ending bool
+	// namespaceEnds: no pod can replace one that has failed.
+	namespaceEnds bool
 	// release are the pods whose finalizer goes after the write.
 	release []*corev1.Pod
 	// waiting are the UIDs of all pods that have the finalizer.
@@ -61,8 +65,8 @@ type tally struct {
 
 // begin drafts the status after a plan was carried out.
 func begin(v *view, c carried) *tally {
-	t := &tally{view: v, status: *v.job.Status.DeepCopy(), at: v.now, conclusion: c.conclusion, ending: c.ending && c.conclusion == nil, waiting: sets.Set[types.UID]{},
-		handled: map[batchv1.PodFailurePolicyAction]int{}}
+	t := &tally{view: v, status: *v.job.Status.DeepCopy(), at: v.now, conclusion: c.conclusion, ending: c.ending && c.conclusion == nil,
+		namespaceEnds: v.namespaceEnds || c.namespaceEnds, waiting: sets.Set[types.UID]{}, handled: map[batchv1.PodFailurePolicyAction]int{}}
 	if c.at.After(t.at) {
 		t.at = c.at
 	}

@@ -40,6 +40,8 @@ type view struct {
 	streak streak
 	// keepStart: a Job that is suspended keeps its start time.
 	keepStart bool
+	// namespaceEnds: no pods can be made, as the namespace is being deleted.
+	namespaceEnds bool
 	// allowance is what pods that nodes rejected mean for the next ones; nil when that
 	// is not asked for.
 	allowance *rejections.Allowance
