@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -38,7 +39,7 @@ func leavingOf(node *corev1.Node, pod *corev1.Pod, now time.Time) leaving {
 		switch {
 		case !is:
 			return leaving{leaves: true}
-		case tolerated == nil:
+		case tolerated == nil, seconds.Of(*tolerated) == math.MaxInt64: // never, as in taint eviction
 			continue
 		}
 		since := now

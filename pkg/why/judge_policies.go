@@ -9,6 +9,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/utils/ptr"
 )
 
 func judgeBudget(b *policyv1.PodDisruptionBudget) finding {
@@ -32,11 +33,21 @@ func judgeBudget(b *policyv1.PodDisruptionBudget) finding {
 	case s.ExpectedPods == 0:
 		return f.with(Complete, "it covers no pod")
 	case s.DisruptionsAllowed == 0:
-		return f.with(Blocked, fmt.Sprintf("it refuses every eviction: %d of %s healthy, and %d must be",
-			s.CurrentHealthy, plural(s.ExpectedPods, "expected pod"), s.DesiredHealthy))
+		refused := "every eviction"
+		if s.CurrentHealthy < s.ExpectedPods && evictsUnready(b) {
+			refused = "to evict a pod that is ready"
+		}
+		return f.with(Blocked, fmt.Sprintf("it refuses %s: %d of %s healthy, and %d must be",
+			refused, s.CurrentHealthy, plural(s.ExpectedPods, "expected pod"), s.DesiredHealthy))
 	}
 	return f.with(Complete, fmt.Sprintf("it allows %s: %d of %s healthy, and %d must be",
 		plural(s.DisruptionsAllowed, "eviction"), s.CurrentHealthy, plural(s.ExpectedPods, "expected pod"), s.DesiredHealthy))
+}
+
+// evictsUnready reports whether pods that are not ready may be evicted whatever is allowed.
+func evictsUnready(b *policyv1.PodDisruptionBudget) bool {
+	enough := b.Status.DesiredHealthy > 0 && b.Status.CurrentHealthy >= b.Status.DesiredHealthy
+	return enough || ptr.Deref(b.Spec.UnhealthyPodEvictionPolicy, policyv1.IfHealthyBudget) == policyv1.AlwaysAllow
 }
 
 func judgeAutoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) finding {

@@ -1,6 +1,7 @@
 package why
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -31,12 +32,12 @@ func TestNodes(t *testing.T) {
 			p.Spec.Tolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists, TolerationSeconds: seconds}}
 		}
 	}
-	pods := []*corev1.Pod{pod(), pod(tolerates(nil)), pod(tolerates(ptr.To[int64](60)))}
+	pods := []*corev1.Pod{pod(), pod(tolerates(nil)), pod(tolerates(ptr.To[int64](math.MaxInt64))), pod(tolerates(ptr.To[int64](60)))}
 	check(t, map[string]judgement{
 		"all is well": {judgeNode(node(corev1.ConditionTrue), pods, true, noon), Complete, "it is ready"},
 		"cordoned":    {judgeNode(node(corev1.ConditionTrue, func(n *corev1.Node) { n.Spec.Unschedulable = true }), pods, true, noon), Paused, "it is cordoned (spec.unschedulable): it keeps its pods and gets no new ones"},
 		"not for new": {judgeNode(node(corev1.ConditionTrue, taint(corev1.TaintEffectNoSchedule)), pods, true, noon), Complete, "it is ready, with taints k:NoSchedule"},
-		"pods leave":  {judgeNode(node(corev1.ConditionTrue, taint(corev1.TaintEffectNoExecute)), pods, true, noon), Progressing, "it is ready, with taints k:NoExecute; 2 of 3 pods leave or have to"},
+		"pods leave":  {judgeNode(node(corev1.ConditionTrue, taint(corev1.TaintEffectNoExecute)), pods, true, noon), Progressing, "it is ready, with taints k:NoExecute; 2 of 4 pods leave or have to"},
 		"silent":      {judgeNode(node(corev1.ConditionUnknown, taint(corev1.TaintEffectNoExecute)), nil, false, noon), Waiting, "it has not been ready for 60s (Said), with taints k:NoExecute"},
 	})
 	if f := judgeNode(node(corev1.ConditionTrue, taint(corev1.TaintEffectNoExecute)), pods, true, noon); f.until != noon.Add(50*time.Second) {
@@ -55,13 +56,19 @@ func TestPolicies(t *testing.T) {
 	failed := func(b *policyv1.PodDisruptionBudget) {
 		b.Status.Conditions = []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Reason: policyv1.SyncFailedReason, Message: "no scale"}}
 	}
+	always := func(b *policyv1.PodDisruptionBudget) {
+		b.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.AlwaysAllow)
+	}
 	quota := func(hard, used string) finding {
 		limit := corev1.ResourceList{"pods": resource.MustParse(hard)}
 		return judgeQuota(&corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{Hard: limit}, Status: corev1.ResourceQuotaStatus{Hard: limit, Used: corev1.ResourceList{"pods": resource.MustParse(used)}}})
 	}
 	check(t, map[string]judgement{
 		"a budget that allows":   {budget(3, 2, 3, 1), Complete, "it allows 1 eviction: 3 of 3 expected pods healthy, and 2 must be"},
-		"a budget that refuses":  {budget(2, 2, 3, 0), Blocked, "it refuses every eviction: 2 of 3 expected pods healthy, and 2 must be"},
+		"a budget that refuses":  {budget(2, 2, 2, 0), Blocked, "it refuses every eviction: 2 of 2 expected pods healthy, and 2 must be"},
+		"but for one not ready":  {budget(2, 2, 3, 0), Blocked, "it refuses to evict a pod that is ready: 2 of 3 expected pods healthy, and 2 must be"},
+		"with too few":           {budget(1, 2, 3, 0), Blocked, "it refuses every eviction: 1 of 3 expected pods healthy, and 2 must be"},
+		"but always for those":   {budget(1, 2, 3, 0, always), Blocked, "it refuses to evict a pod that is ready: 1 of 3 expected pods healthy, and 2 must be"},
 		"a budget of nobody":     {budget(0, 0, 0, 0), Complete, "it covers no pod"},
 		"a budget without scale": {budget(0, 0, 0, 0, failed), Blocked, "it allows no eviction, as its numbers cannot be computed: no scale"},
 		"a full quota":           {quota("2", "2"), Complete, "it is used up, and refuses more of pods"},
