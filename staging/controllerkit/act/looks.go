@@ -98,8 +98,6 @@ func (WaitFor) Verb() string { return "wait for" }
 // About returns what is waited for.
 func (s WaitFor) About() client.Object { return s.Of }
 
-func (WaitFor) sealed() {}
-
 // Call does something outside of the API server, such as running a program.
 type Call struct {
 	// Of is the object that it is done for.
@@ -115,8 +113,6 @@ func (s Call) Verb() string { return s.What }
 
 // About returns the object that it is done for.
 func (s Call) About() client.Object { return s.Of }
-
-func (Call) sealed() {}
 
 func (s Call) take(ctx context.Context, dryRun bool) Result {
 	if dryRun {

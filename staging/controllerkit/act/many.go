@@ -53,9 +53,6 @@ func (s List) About() client.Object { return s.Of }
 // About returns an object of the kind, which has no name.
 func (s DeleteAll) About() client.Object { return s.Of }
 
-func (List) sealed()      {}
-func (DeleteAll) sealed() {}
-
 var errNoNamespace = errors.New("all objects of a kind are deleted in a namespace only, and none is given")
 
 func (h *hand) removeAll(ctx context.Context, s DeleteAll) Result {

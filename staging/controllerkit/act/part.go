@@ -30,8 +30,6 @@ func (Part) Verb() string { return "do" }
 // About returns the object that the part is about.
 func (s Part) About() client.Object { return s.Of }
 
-func (Part) sealed() {}
-
 // next is what follows from the results of a part so far.
 func (s Part) next(results Results) []Stage {
 	if s.Then == nil || results.shadowed() {

@@ -36,8 +36,6 @@ func (s Scale) About() client.Object {
 	return of
 }
 
-func (Scale) sealed() {}
-
 // scale sets the number of replicas. A conflict may be about anything else in the
 // object, so the number is put once more, a few times, unless somebody else has set it.
 func (h *hand) scale(ctx context.Context, s Scale) Result {

@@ -18,7 +18,6 @@ type Step interface {
 	Verb() string
 	// About is the object that is written.
 	About() client.Object
-	sealed()
 }
 
 // Create makes an object. When the answer is lost, the key waits until a live look
@@ -243,51 +242,15 @@ func (Event) Verb() string   { return "tell" }
 func (Check) Verb() string   { return "check" }
 func (Look) Verb() string    { return "look for those of" }
 
-// About returns the object that is made; its name is empty until then when it is generated.
-func (s Create) About() client.Object { return s.Object }
-
-// About returns the object that is put.
-func (s Update) About() client.Object { return s.Object }
-
-// About returns the object as it is cached.
-func (s Patch) About() client.Object { return s.Of }
-
-// About returns the object that the configuration is of.
-func (s Apply) About() client.Object { return s.Of }
-
-// About returns the question, which has no name.
-func (s Ask) About() client.Object { return s.Question }
-
-// About returns the object as it is cached.
-func (s Delete) About() client.Object { return s.Of }
-
-// About returns the child.
-func (s Adopt) About() client.Object { return s.Child }
-
-// About returns the child.
+func (s Create) About() client.Object  { return s.Object } // it has no name yet if that is generated
+func (s Update) About() client.Object  { return s.Object }
+func (s Patch) About() client.Object   { return s.Of }
+func (s Apply) About() client.Object   { return s.Of }
+func (s Ask) About() client.Object     { return s.Question } // it has no name
+func (s Delete) About() client.Object  { return s.Of }
+func (s Adopt) About() client.Object   { return s.Child }
 func (s Release) About() client.Object { return s.Child }
-
-// About returns the object as it is cached.
-func (s Status) About() client.Object { return s.Of }
-
-// About returns what the event is on.
-func (s Event) About() client.Object { return s.On }
-
-// About returns the object that is looked at.
-func (s Check) About() client.Object { return s.Of }
-
-// About returns the owner of what is looked for.
-func (s Look) About() client.Object { return s.Owner }
-
-func (Create) sealed()  {}
-func (Update) sealed()  {}
-func (Patch) sealed()   {}
-func (Apply) sealed()   {}
-func (Ask) sealed()     {}
-func (Delete) sealed()  {}
-func (Adopt) sealed()   {}
-func (Release) sealed() {}
-func (Status) sealed()  {}
-func (Event) sealed()   {}
-func (Check) sealed()   {}
-func (Look) sealed()    {}
+func (s Status) About() client.Object  { return s.Of }
+func (s Event) About() client.Object   { return s.On }
+func (s Check) About() client.Object   { return s.Of }
+func (s Look) About() client.Object    { return s.Owner }
