@@ -10,7 +10,7 @@ import (
 // effect is what becomes here of a gate that decides what the original does.
 type effect struct {
 	kind effectKind
-	// here says what this program does whatever the gate says; for fixed gates.
+	// here says what this program does whatever the gate says; for those that are always on.
 	here string
 }
 
@@ -24,9 +24,8 @@ const (
 	// surpassed gates ask for what this program always does. They are off by
 	// default, and nobody who leaves them so misses anything.
 	surpassed
-	// alwaysOn gates are as if on, alwaysOff gates as if off.
+	// alwaysOn gates are as if on.
 	alwaysOn
-	alwaysOff
 )
 
 // ownConsistency is why four gates are as if on.
@@ -110,11 +109,8 @@ var effects = map[featuregate.Feature]effect{
 func WithoutEffect(gates featuregate.FeatureGate) []string {
 	var idle []string
 	for name, e := range effects {
-		if e.kind != alwaysOn && e.kind != alwaysOff {
-			continue
-		}
-		if is := gates.Enabled(name); is != (e.kind == alwaysOn) {
-			idle = append(idle, fmt.Sprintf("%s=%t (%s)", name, is, e.here))
+		if e.kind == alwaysOn && !gates.Enabled(name) {
+			idle = append(idle, fmt.Sprintf("%s=false (%s)", name, e.here))
 		}
 	}
 	slices.Sort(idle)

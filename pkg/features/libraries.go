@@ -2,6 +2,7 @@ package features
 
 import (
 	"fmt"
+	"maps"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -27,7 +28,7 @@ func init() {
 	clientfeatures.ReplaceFeatureGates(client)
 
 	utilruntime.Must(gate.AddVersioned(specs()))
-	utilruntime.Must(gate.AddDependencies(dependencies()))
+	utilruntime.Must(gate.AddDependencies(maps.Clone(dependencyTable))) // the registry adds those that it has
 }
 
 // clientGates lets client-go, which has gate types of its own, read and

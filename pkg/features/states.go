@@ -1,8 +1,6 @@
 package features
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 )
@@ -41,16 +39,6 @@ func specs() map[featuregate.Feature]featuregate.VersionedSpecs {
 		for i, s := range states {
 			all[name] = append(all[name], s.spec(i == 0))
 		}
-	}
-	return all
-}
-
-// dependencies gives a copy of the dependency table, because the registry
-// changes what it is handed.
-func dependencies() map[featuregate.Feature][]featuregate.Feature {
-	all := make(map[featuregate.Feature][]featuregate.Feature, len(dependencyTable))
-	for name, needs := range dependencyTable {
-		all[name] = slices.Clone(needs)
 	}
 	return all
 }
