@@ -7,9 +7,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
 )
 
@@ -33,36 +33,12 @@ func (c *Controller) setChanged(change runner.Change[appsv1.StatefulSet], wake r
 }
 
 func (c *Controller) podChanged(change runner.Change[corev1.Pod], wake runner.Wake[Key]) {
-	before, was := ownerOf(change.Old)
-	after, is := ownerOf(change.New)
-	if change.Old != nil && change.New != nil && change.Old.ResourceVersion == change.New.ResourceVersion {
-		return // a resync; the sets are resynced themselves
-	}
-	if was && (!is || before != after) {
-		wake.Add(before)
-	}
-	if is {
-		wake.Add(after)
-		return
-	}
 	// Only the set whose pod would have this name could adopt it.
-	if pod := change.New; pod != nil && pod.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(pod) == nil {
+	if pod := pods.WakeControllers(kind.Kind, change, wake); pod != nil && pod.DeletionTimestamp == nil {
 		if of, _, ok := parent(pod.Name); ok {
 			c.wakeExisting(pod.Namespace, of, wake)
 		}
 	}
-}
-
-// ownerOf is the set that the pod names as its controller.
-func ownerOf(pod *corev1.Pod) (Key, bool) {
-	if pod == nil {
-		return Key{}, false
-	}
-	ref := metav1.GetControllerOfNoCopy(pod)
-	if ref == nil || ref.Kind != kind.Kind {
-		return Key{}, false
-	}
-	return Key{Namespace: pod.Namespace, Name: ref.Name}, true
 }
 
 // claimChanged wakes the set whose pod may wait for the end of a claim of this

@@ -26,20 +26,9 @@ func WatchSets[T any](e *Engine, informer toolscache.SharedInformer) error {
 // podChanged wakes the set that controls the pod, the one that did so before,
 // and for a pod that nobody controls the sets that could adopt it.
 func (e *Engine) podChanged(c runner.Change[corev1.Pod], wake runner.Wake[Key]) {
-	before, was := e.ownerOf(c.Old)
-	after, is := e.ownerOf(c.New)
-	if c.Old != nil && c.New != nil && c.Old.ResourceVersion == c.New.ResourceVersion {
-		return // a resync; the sets are resynced themselves
-	}
-	if was && (!is || before != after) {
-		wake.Add(before)
-	}
-	if is {
-		wake.Add(after)
-		return
-	}
-	if c.New != nil && adoptable(c.New) && !(c.Old != nil && adoptable(c.Old) && maps.Equal(c.Old.Labels, c.New.Labels)) {
-		e.wakeSelecting(c.New, wake)
+	pod := pods.WakeControllers(e.kind.Type().Kind, c, wake)
+	if pod != nil && pods.Active(pod) && !(c.Old != nil && adoptable(c.Old) && maps.Equal(c.Old.Labels, pod.Labels)) {
+		e.wakeSelecting(pod, wake)
 	}
 }
 
@@ -52,18 +41,6 @@ func (e *Engine) wakeSelecting(pod *corev1.Pod, wake runner.Wake[Key]) {
 	for _, key := range keys {
 		wake.Add(key)
 	}
-}
-
-// ownerOf is the set of the engine's kind that the pod names as its controller.
-func (e *Engine) ownerOf(pod *corev1.Pod) (Key, bool) {
-	if pod == nil {
-		return Key{}, false
-	}
-	ref := metav1.GetControllerOfNoCopy(pod)
-	if ref == nil || ref.Kind != e.kind.Type().Kind {
-		return Key{}, false
-	}
-	return Key{Namespace: pod.Namespace, Name: ref.Name}, true
 }
 
 func adoptable(pod *corev1.Pod) bool {
