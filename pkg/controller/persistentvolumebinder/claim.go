@@ -64,7 +64,7 @@ func planMatched(o observedClaim) act.Plan {
 	switch class := classOf(claim); {
 	case o.volume != nil:
 		return bind(o.volume, claim)
-	case !hasClass(claim) && o.fallback != nil:
+	case !volumehelpers.PersistentVolumeClaimHasClass(claim) && o.fallback != nil:
 		return assigned(claim, o.fallback.Name)
 	case waits(o.class) && !hasNode(claim):
 		return waiting(o)
@@ -114,7 +114,7 @@ func planNamed(o observedClaim) act.Plan {
 		}
 		text := fmt.Sprintf("Cannot bind to requested volume %q: %s", pv.Name, why)
 		return o.pending(text, corev1.EventTypeWarning, "VolumeMismatch", text)
-	case names(pv, claim):
+	case volumehelpers.IsVolumeBoundToClaim(pv, claim):
 		return bind(pv, claim)
 	}
 	text := fmt.Sprintf("volume %q already bound to a different claim.", pv.Name)

@@ -171,7 +171,7 @@ func TestTheDefaultClass(t *testing.T) {
 
 func TestABetaAnnotationIsAClass(t *testing.T) {
 	c := claim("c", says(corev1.BetaStorageClassAnnotation, ""))
-	if !hasClass(c) || classOf(c) != "" {
+	if !volumehelpers.PersistentVolumeClaimHasClass(c) || classOf(c) != "" {
 		t.Error("an empty annotation is a choice")
 	}
 	c = claim("c", says(corev1.BetaStorageClassAnnotation, "old"), wantsClass("new"))

@@ -12,12 +12,6 @@ import (
 // defaultMarks are the annotations that make a class the default one.
 var defaultMarks = []string{"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"}
 
-// hasClass reports whether a claim says which class it wants; "" is a choice as well.
-func hasClass(claim *corev1.PersistentVolumeClaim) bool {
-	_, annotated := claim.Annotations[corev1.BetaStorageClassAnnotation]
-	return annotated || claim.Spec.StorageClassName != nil
-}
-
 // defaultOf returns the default class: the newest of several, then the first by name.
 func defaultOf(classes []*storagev1.StorageClass) *storagev1.StorageClass {
 	var defaults []*storagev1.StorageClass

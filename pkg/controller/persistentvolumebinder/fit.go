@@ -71,11 +71,6 @@ func requested(claim *corev1.PersistentVolumeClaim) resource.Quantity {
 	return claim.Spec.Resources.Requests[corev1.ResourceStorage]
 }
 
-// names reports whether the claimRef of a volume is this claim, or any of its name.
-func names(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
-	return volumehelpers.IsVolumeBoundToClaim(pv, claim)
-}
-
 // suits reports whether a volume can serve a claim that it names.
 func suits(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	capacity := capacityOf(pv)

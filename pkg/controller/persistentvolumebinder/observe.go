@@ -86,7 +86,7 @@ func (c *Controller) matchingVolume(o *observedClaim) error {
 	case o.volume != nil:
 		c.borrowed.Store(key, o.volume.Name)
 		return nil
-	case !hasClass(o.claim):
+	case !volumehelpers.PersistentVolumeClaimHasClass(o.claim):
 		o.fallback, err = c.defaultClass()
 		return err
 	case waits(o.class) && !hasNode(o.claim):

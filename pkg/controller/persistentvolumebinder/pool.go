@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
 )
 
 // pool holds the newest known state of all volumes: what the cache showed, and what
@@ -236,7 +237,7 @@ func (p *pool) match(claim *corev1.PersistentVolumeClaim, selector labels.Select
 func (p *pool) prebound(claim *corev1.PersistentVolumeClaim) []*corev1.PersistentVolume {
 	var fit []*corev1.PersistentVolume
 	for name := range p.byClaim[keyOf(claim)] {
-		if pv := p.volumes[name]; names(pv, claim) && suits(pv, claim) {
+		if pv := p.volumes[name]; volumehelpers.IsVolumeBoundToClaim(pv, claim) && suits(pv, claim) {
 			fit = append(fit, pv)
 		}
 	}
