@@ -101,8 +101,6 @@ func newControllerContext(ctx context.Context, p *process, termName string, fenc
 		narrow:        &[]*cache.Factory{},
 		served:        &atomic.Pointer[why.Kinds]{},
 	}
-	p.crews.enter(cc.term)
-	cc.term.onClose(func() { p.crews.leave(cc.term) })
 	if err := waitForAPIServer(ctx, p.Client, p.Kubeconfig.Host, apiServerTimeout, startPatience); err != nil {
 		return cc, fmt.Errorf("failed to wait for apiserver being healthy: %w", err)
 	}

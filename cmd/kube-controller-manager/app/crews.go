@@ -36,21 +36,7 @@ var crewOf = map[string]string{
 type crews struct {
 	mu     sync.Mutex
 	wanted map[string]int // by controller; none: as it was made
-	terms  map[*running]bool
-}
-
-func newCrews() *crews { return &crews{wanted: map[string]int{}, terms: map[*running]bool{}} }
-
-func (c *crews) enter(term *running) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.terms[term] = true
-}
-
-func (c *crews) leave(term *running) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.terms, term)
+	terms  *terms
 }
 
 // set gives a controller so many workers.
@@ -58,7 +44,7 @@ func (c *crews) set(controller string, workers int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wanted[controller] = workers
-	for term := range c.terms {
+	for _, term := range c.terms.list() {
 		for _, loop := range term.of(controller) {
 			setWorkers(loop, workers)
 		}

@@ -110,7 +110,7 @@ func newRig(t *testing.T) *rig {
 	p := testProcess(t, c)
 	r := &rig{follower: newFollower(p, shown, logger), loop: &staffed{pretendLoop: pretendLoop{name: names.JobController}}, log: logger.GetSink().(ktesting.Underlier)}
 	r.cc = ControllerContext{Config: &c.ComponentConfig, process: p, term: newRunning(0), name: names.JobController}
-	p.crews.enter(r.cc.term)
+	p.terms.add(r.cc.term)
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
 	r.cc.Go(ctx, r.loop)
@@ -254,7 +254,7 @@ func TestTheFileIsFollowedUntilTheStop(t *testing.T) {
 
 func TestWorkersOfTermsThatEndAreLeftAlone(t *testing.T) {
 	r := newRig(t)
-	r.crews.leave(r.cc.term)
+	r.terms.remove(r.cc.term)
 	r.crews.set(names.JobController, 4)
 	if n := r.loop.workers.Load(); n != 0 {
 		t.Errorf("%d workers were set", n)

@@ -111,8 +111,8 @@ func newProcess(ctx context.Context, c *config.CompletedConfig) *process {
 		ready:           newChecks("/readyz"),
 		debug:           debug.NewRegistry(debugPrefix),
 		rates:           c.Rates,
-		crews:           newCrews(),
 	}
+	p.crews = &crews{wanted: map[string]int{}, terms: &p.terms}
 	if p.rates == nil {
 		p.rates = transport.NewRates(c.Kubeconfig.QPS, c.Kubeconfig.Burst)
 	}
