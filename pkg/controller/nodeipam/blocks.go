@@ -1,7 +1,7 @@
 package nodeipam
 
 import (
-	"encoding/binary"
+	"math/big"
 	"net/netip"
 	"slices"
 )
@@ -60,44 +60,19 @@ func (b *blocks) spanOf(cidr netip.Prefix) (span, bool) {
 
 // index is the number of the block that has the address.
 func (b *blocks) index(a netip.Addr) uint64 {
-	high, low := halves(a)
-	shift := a.BitLen() - b.NodeMask
-	if shift >= 64 {
-		low, high = high>>(shift-64), 0
-	} else {
-		low = low>>shift | high<<(64-shift)
-	}
-	return low & (b.all - 1)
+	bits := new(big.Int).SetBytes(a.AsSlice())
+	bits.Rsh(bits, uint(a.BitLen()-b.NodeMask))
+	return bits.And(bits, new(big.Int).SetUint64(b.all-1)).Uint64()
 }
 
 // block is the CIDR of the block of that number.
 func (b *blocks) block(i uint64) netip.Prefix {
 	base := b.CIDR.Addr()
-	high, low := halves(base)
-	shift := base.BitLen() - b.NodeMask
-	if shift >= 64 {
-		high |= i << (shift - 64)
-	} else {
-		low |= i << shift
-		high |= i >> (64 - shift)
-	}
-	var bytes [16]byte
-	binary.BigEndian.PutUint64(bytes[:8], high)
-	binary.BigEndian.PutUint64(bytes[8:], low)
-	if base.Is4() {
-		return netip.PrefixFrom(netip.AddrFrom4([4]byte(bytes[12:])), b.NodeMask)
-	}
-	return netip.PrefixFrom(netip.AddrFrom16(bytes), b.NodeMask)
-}
-
-// halves are the bits of an address, those of IPv4 in the low half.
-func halves(a netip.Addr) (high, low uint64) {
-	if a.Is4() {
-		four := a.As4()
-		return 0, uint64(binary.BigEndian.Uint32(four[:]))
-	}
-	sixteen := a.As16()
-	return binary.BigEndian.Uint64(sixteen[:8]), binary.BigEndian.Uint64(sixteen[8:])
+	bits := new(big.Int).SetUint64(i)
+	bits.Lsh(bits, uint(base.BitLen()-b.NodeMask))
+	bits.Or(bits, new(big.Int).SetBytes(base.AsSlice()))
+	first, _ := netip.AddrFromSlice(bits.FillBytes(make([]byte, base.BitLen()/8)))
+	return netip.PrefixFrom(first, b.NodeMask)
 }
 
 // withhold takes what the CIDR overlaps out of what nodes get; it is called before there
