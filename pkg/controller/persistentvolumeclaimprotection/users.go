@@ -51,15 +51,10 @@ func holds(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 		return false
 	}
 	mine := owns(pod, claim)
-	if forced(pod) && (mine || metav1.IsControlledBy(claim, pod)) {
+	if pods.Forced(pod) && (mine || metav1.IsControlledBy(claim, pod)) {
 		return false
 	}
 	return mine || names(pod, claim)
-}
-
-// forced reports whether the pod is being deleted without a grace period.
-func forced(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 }
 
 func names(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
@@ -85,6 +80,6 @@ func owns(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 // before, and those that it has now. One that has a node and runs sets none free.
 func waking(before, after *corev1.Pod, unused bool) (old, now bool) {
 	old = before != nil && (after == nil || before.UID != after.UID)
-	now = after != nil && (unused || after.Spec.NodeName == "" || pods.Stopped(after) || forced(after))
+	now = after != nil && (unused || after.Spec.NodeName == "" || pods.Stopped(after) || pods.Forced(after))
 	return old, now
 }

@@ -89,8 +89,7 @@ type step struct {
 // stepFor leaves out what has no effect: the phase of a pod that has ended, and
 // the deletion of one that only its finalizers hold.
 func stepFor(pod *corev1.Pod) step {
-	forced := pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
-	return step{Fail: !pods.Terminal(pod), Delete: !forced}
+	return step{Fail: !pods.Terminal(pod), Delete: !pods.Forced(pod)}
 }
 
 // failPatch is the status patch that fails a pod, with the condition that says

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // Terminal reports whether all containers have ended for good.
@@ -54,6 +56,11 @@ func Terminating(pod *corev1.Pod) bool {
 	return !Terminal(pod) && pod.DeletionTimestamp != nil
 }
 
+// Forced reports whether the pod is being deleted without a grace period.
+func Forced(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
+}
+
 // Scheduled reports whether the pod has a node.
 func Scheduled(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }
 
@@ -95,9 +102,7 @@ func UntilAvailable(pod *corev1.Pod, minReadySeconds int32, now time.Time) time.
 func NextAvailable(all []*corev1.Pod, minReadySeconds int32, now time.Time) time.Duration {
 	var soonest time.Duration
 	for _, pod := range all {
-		if wait := UntilAvailable(pod, minReadySeconds, now); wait > 0 && (soonest == 0 || wait < soonest) {
-			soonest = wait
-		}
+		soonest = act.Soonest(soonest, UntilAvailable(pod, minReadySeconds, now))
 	}
 	return soonest
 }
