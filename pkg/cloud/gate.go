@@ -3,10 +3,11 @@ package cloud
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
 // settle is for how long nothing must have been on its way for the work of a loop to
@@ -132,7 +133,7 @@ func (r *requests) RoundTrip(req *http.Request) (*http.Response, error) {
 		left()
 		return nil, err
 	}
-	response.Body = &leavingBody{response.Body, left}
+	response.Body = &transport.FinishedBody{ReadCloser: response.Body, Done: left}
 	return response, nil
 }
 
@@ -144,16 +145,4 @@ func (r *requests) answered(req *http.Request, response *http.Response, err erro
 		err = errors.New(response.Status)
 	}
 	r.wrote(req, err)
-}
-
-// leavingBody leaves the gate when the answer has been read.
-type leavingBody struct {
-	io.ReadCloser
-	left func()
-}
-
-// Close closes the answer.
-func (b *leavingBody) Close() error {
-	defer b.left()
-	return b.ReadCloser.Close()
 }

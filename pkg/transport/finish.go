@@ -137,18 +137,18 @@ func under(ctx context.Context, next http.RoundTripper, req *http.Request, done 
 		done()
 		return nil, err
 	}
-	response.Body = &finishedBody{response.Body, done}
+	response.Body = &FinishedBody{response.Body, done}
 	return response, nil
 }
 
-// finishedBody ends what watches over a request when its answer has been read.
-type finishedBody struct {
+// FinishedBody ends what watches over a request when its answer has been read.
+type FinishedBody struct {
 	io.ReadCloser
-	done func()
+	Done func()
 }
 
 // Close closes the answer.
-func (b *finishedBody) Close() error {
-	defer b.done()
+func (b *FinishedBody) Close() error {
+	defer b.Done()
 	return b.ReadCloser.Close()
 }
