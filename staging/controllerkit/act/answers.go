@@ -71,9 +71,9 @@ func (h *hand) unlessGone(ctx context.Context, events Events, of client.Object, 
 	if !apierrors.IsNotFound(err) {
 		return h.failed(events, err)
 	}
-	look := h.writes.still
+	look := h.writes.Still
 	if of.GetDeletionTimestamp() != nil { // that it is on its way out was known before
-		look = h.writes.there
+		look = h.writes.There
 	}
 	live, failed := look(ctx, h.resource(of), of, err)
 	switch {
@@ -137,8 +137,8 @@ type record interface {
 	createLost(schema.GroupResource, metav1.Object, labels.Selector)
 	vanished(schema.GroupResource, metav1.Object)
 	lookFor(context.Context, schema.GroupResource, metav1.Object, labels.Selector) (bool, error)
-	still(context.Context, schema.GroupResource, metav1.Object, error) (metav1.Object, error)
-	there(context.Context, schema.GroupResource, metav1.Object, error) (metav1.Object, error)
+	Still(context.Context, schema.GroupResource, metav1.Object, error) (metav1.Object, error)
+	There(context.Context, schema.GroupResource, metav1.Object, error) (metav1.Object, error)
 }
 
 // lookAt reads live an object whose write was refused; nil when the write is not
@@ -161,14 +161,6 @@ func (k keyed[K]) deleteAnswered(ctx context.Context, resource schema.GroupResou
 
 func (k keyed[K]) createLost(resource schema.GroupResource, owner metav1.Object, siblings labels.Selector) {
 	k.CreateLost(k.key, resource, owner, siblings.String())
-}
-
-func (k keyed[K]) still(ctx context.Context, resource schema.GroupResource, object metav1.Object, refusal error) (metav1.Object, error) {
-	return k.Still(ctx, resource, object, refusal)
-}
-
-func (k keyed[K]) there(ctx context.Context, resource schema.GroupResource, object metav1.Object, refusal error) (metav1.Object, error) {
-	return k.There(ctx, resource, object, refusal)
 }
 
 func (k keyed[K]) vanished(resource schema.GroupResource, object metav1.Object) {

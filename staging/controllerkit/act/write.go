@@ -148,9 +148,9 @@ func (h *hand) patch(ctx context.Context, s Patch) Result {
 		return h.failed(s.Events, err)
 	}
 	if !s.UntilGone {
-		return h.unlessOther(ctx, h.writes.still, s.Events, s.Of, err, s.CalledFor)
+		return h.unlessOther(ctx, h.writes.Still, s.Events, s.Of, err, s.CalledFor)
 	}
-	result := h.unlessOther(ctx, h.writes.there, s.Events, s.Of, err, s.CalledFor)
+	result := h.unlessOther(ctx, h.writes.There, s.Events, s.Of, err, s.CalledFor)
 	if result.Became == WasGone {
 		h.writes.vanished(h.resource(s.Of), s.Of)
 	}
@@ -201,7 +201,7 @@ func (h *hand) remove(ctx context.Context, s Delete) Result {
 	case s.MayRepeat && consistency.OutcomeUnknown(answer):
 		return h.failed(s.Events, answer)
 	case s.UntilGone && (apierrors.IsNotFound(answer) || apierrors.IsConflict(answer)):
-		return h.unlessOther(ctx, h.writes.there, s.Events, s.Of, answer, nil)
+		return h.unlessOther(ctx, h.writes.There, s.Events, s.Of, answer, nil)
 	}
 	switch became, err := h.writes.deleteAnswered(ctx, h.resource(s.Of), s.Of, answer); became {
 	case consistency.Deleted:
@@ -240,7 +240,7 @@ func (h *hand) release(ctx context.Context, s Release) Result {
 	case apierrors.IsInvalid(err):
 		return Result{Became: NotCalledFor} // it has no owner references left
 	}
-	return h.unlessOther(ctx, h.writes.still, Events{}, s.Child, err, func(live metav1.Object) bool { return metav1.IsControlledBy(live, s.Owner) })
+	return h.unlessOther(ctx, h.writes.Still, Events{}, s.Child, err, func(live metav1.Object) bool { return metav1.IsControlledBy(live, s.Owner) })
 }
 
 // status writes the status unless it is the same, or can wait. On a conflict it may be
