@@ -2,7 +2,6 @@ package attachdetach
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -165,14 +164,10 @@ func planNode(v *nodeView, now time.Time) act.Plan {
 // listing is the patch of a status; nothing attached removes the list. It names the version,
 // because a request of an earlier process that comes late would list what has left.
 func listing(node metav1.Object, attached []corev1.AttachedVolume) []byte {
-	data, err := json.Marshal(map[string]any{
+	return act.Body(map[string]any{
 		"metadata": map[string]any{"uid": node.GetUID(), "resourceVersion": node.GetResourceVersion()},
 		"status":   map[string]any{"volumesAttached": attached},
 	})
-	if err != nil {
-		panic(fmt.Sprintf("attachdetach: status of node %s: %v", node.GetName(), err))
-	}
-	return data
 }
 
 // same reports whether a status lists these volumes, in any order.

@@ -80,11 +80,7 @@ func (o *observed) label(mine []*appsv1.ControllerRevision, now time.Time) act.P
 		if _, labelled := revision.Labels[hashLabel]; labelled {
 			continue
 		}
-		patch, err := revisions.Renumbering(revision, revision.Revision, map[string]string{hashLabel: revision.Name})
-		if err != nil {
-			return act.Plan{Why: "a revision cannot be labelled", Err: err}
-		}
-		steps = append(steps, patch)
+		steps = append(steps, revisions.Renumbering(revision, revision.Revision, map[string]string{hashLabel: revision.Name}))
 	}
 	if len(steps) == 0 {
 		return o.align(mine, now)
@@ -184,10 +180,9 @@ func (o *observed) renumber(l lineage, now time.Time) act.Plan {
 	if l.current.Revision >= l.number {
 		return o.from(l.current, l.old, now)
 	}
-	patch, err := revisions.Renumbering(l.current, l.number, nil)
 	return act.Plan{
 		Why:    fmt.Sprintf("revision %s holds the pod template again: it becomes number %d", l.current.Name, l.number),
-		Stages: act.Stages(patch), Err: err,
+		Stages: act.Stages(revisions.Renumbering(l.current, l.number, nil)),
 		Then: func(r act.Results) act.Plan {
 			return o.from(patched([]*appsv1.ControllerRevision{l.current}, r)[0], l.old, now)
 		},

@@ -1,7 +1,6 @@
 package deployment
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -130,11 +129,7 @@ func (e edit) patch(version string) []byte {
 	if len(spec) > 0 {
 		patch["spec"] = spec
 	}
-	data, err := json.Marshal(patch)
-	if err != nil {
-		panic(err) // strings and numbers can be encoded
-	}
-	return data
+	return act.Body(patch)
 }
 
 // failed goes on from the first step that did not succeed.

@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
@@ -86,17 +85,13 @@ func evict(booked appointment, live client.Object, now time.Time) act.Plan {
 	case pod.DeletionTimestamp != nil:
 		return booked.left("is being deleted already")
 	}
-	mark, err := marked(pod, now)
-	if err != nil {
-		return act.Plan{Why: "the pod cannot be marked", Err: err}
-	}
 	var steps []act.Step
 	if !booked.announced {
 		steps = append(steps, event(pod, "Marking for deletion"))
 		booked.announced = true
 	}
-	if mark != nil {
-		steps = append(steps, *mark)
+	if mark, differs := marked(pod, now); differs {
+		steps = append(steps, mark)
 	}
 	return act.Plan{
 		Why:    "deleting the pod",
@@ -130,18 +125,15 @@ func (a appointment) counts() []act.Count {
 	return []act.Count{{Adds: podDeletions, Value: 1}, {Observes: podDeletionSeconds, Since: a.at}}
 }
 
-// marked sets the condition that says why the pod goes; nil when it is there.
-func marked(pod *corev1.Pod, now time.Time) (*act.Patch, error) {
+// marked sets the condition that says why the pod goes, and reports whether it is not there.
+func marked(pod *corev1.Pod, now time.Time) (act.Patch, bool) {
 	if is := pods.Condition(pod, corev1.DisruptionTarget); is != nil && is.Status == corev1.ConditionTrue && is.Reason == conditionReason && is.Message == conditionMessage {
-		return nil, nil
+		return act.Patch{}, false
 	}
-	all, _ := pods.WithCondition(pod.Status.Conditions, corev1.PodCondition{
+	return pods.Marking(pod, corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: conditionReason, Message: conditionMessage,
 		LastTransitionTime: metav1.NewTime(now),
 	})
-	marked := &corev1.Pod{Status: corev1.PodStatus{Conditions: all}}
-	patch, err := pods.StatusPatch{Conditions: []corev1.PodCondition{*pods.Condition(marked, corev1.DisruptionTarget)}}.Of(pod)
-	return &act.Patch{Of: pod, Type: types.StrategicMergePatchType, Data: patch, Subresource: "status"}, err
 }
 
 func event(pod *corev1.Pod, what string) act.Event {

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	podrules "github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
@@ -41,13 +40,7 @@ func planPod(o observedPod, now time.Time) act.Plan {
 		return act.Plan{Why: fmt.Sprintf("its DisruptionTarget is out of date in %s", wait.Round(time.Millisecond)), RequeueAfter: wait}
 	}
 	why := fmt.Sprintf("its DisruptionTarget is out of date, after more than %s", staleTimeout)
-	patch, err := resetPatch(o.pod, now)
-	if err != nil {
-		return act.Plan{Why: why, Err: err}
-	}
-	return act.Plan{Why: why, Stages: act.Stages(act.Patch{
-		Of: o.pod, Type: types.StrategicMergePatchType, Data: patch, Subresource: "status", Versioned: true,
-	})}
+	return act.Plan{Why: why, Stages: act.Stages(resetPatch(o.pod, now))}
 }
 
 // announce sends an event that several budgets select the pod. The API server evicts no
@@ -76,9 +69,11 @@ func staleIn(pod *corev1.Pod, now time.Time) (time.Duration, bool) {
 
 // resetPatch is the strategic merge patch for the status of the pod that takes
 // the condition back. The server refuses it if the pod has changed since.
-func resetPatch(pod *corev1.Pod, now time.Time) ([]byte, error) {
-	return podrules.StatusPatch{SameVersion: true, Conditions: []corev1.PodCondition{{
+func resetPatch(pod *corev1.Pod, now time.Time) act.Patch {
+	patch := podrules.StatusPatch{SameVersion: true, Conditions: []corev1.PodCondition{{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse,
 		ObservedGeneration: pod.Generation, LastTransitionTime: metav1.NewTime(now),
 	}}}.Of(pod)
+	patch.Versioned = true
+	return patch
 }

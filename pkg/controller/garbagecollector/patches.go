@@ -1,19 +1,16 @@
 package garbagecollector
 
 import (
-	"encoding/json"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // A patch carries the UID, so that it never meets another object of the same
 // name, and where it replaces a whole list the version of that list.
-
-type metaPatch struct {
-	Metadata any `json:"metadata"`
-}
 
 type identityPatch struct {
 	UID             types.UID `json:"uid"`
@@ -34,24 +31,13 @@ type finalizersPatch struct {
 	Finalizers []string `json:"finalizers"`
 }
 
-type dropped struct {
-	Patch string    `json:"$patch"`
-	UID   types.UID `json:"uid"`
-}
-
-func encode(metadata any) []byte {
-	body, err := json.Marshal(metaPatch{metadata})
-	if err != nil {
-		panic(err) // strings and lists of them
-	}
-	return body
-}
+func encode(metadata any) []byte { return act.Body(map[string]any{"metadata": metadata}) }
 
 // withoutOwners is the strategic patch that takes owners off whatever others there are.
 func withoutOwners(uid types.UID, drop []types.UID) []byte {
-	list := make([]dropped, 0, len(drop))
+	list := make([]map[string]any, 0, len(drop))
 	for _, o := range drop {
-		list = append(list, dropped{"delete", o})
+		list = append(list, map[string]any{"$patch": "delete", "uid": o})
 	}
 	return encode(ownersPatch{identityPatch{UID: uid}, list})
 }

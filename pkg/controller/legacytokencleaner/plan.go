@@ -1,7 +1,6 @@
 package legacytokencleaner
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -119,11 +118,8 @@ func retiredBy(results act.Results) retired {
 // markInvalid sends a merge patch that names the secret in full, as the original
 // does, so that managedFields show an update.
 func markInvalid(secret *corev1.Secret, now time.Time) act.Step {
-	patch, err := json.Marshal(applycorev1.Secret(secret.Name, secret.Namespace).
+	patch := act.Body(applycorev1.Secret(secret.Name, secret.Namespace).
 		WithUID(secret.UID).WithResourceVersion(secret.ResourceVersion).
 		WithLabels(map[string]string{InvalidSinceLabel: now.UTC().Format(time.DateOnly)}))
-	if err != nil {
-		return act.WaitFor{Of: secret, Err: err}
-	}
 	return act.Patch{Of: secret, Type: types.MergePatchType, Data: patch, Versioned: true}
 }

@@ -2,7 +2,6 @@ package nodeipam
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -56,13 +55,10 @@ func sentence(err error) string {
 
 // assignment writes the proposal. It stays that of the node whatever becomes of it.
 func assignment(o observed, try int) act.Plan {
-	data, err := json.Marshal(map[string]any{
+	data := act.Body(map[string]any{
 		"metadata": map[string]any{"uid": o.node.UID},
 		"spec":     map[string]any{"podCIDR": o.cidrs[0], "podCIDRs": o.cidrs},
 	})
-	if err != nil {
-		return act.Plan{Err: fmt.Errorf("make the patch: %w", err)}
-	}
 	return act.Plan{
 		Why:    fmt.Sprintf("it gets %s, try %d", strings.Join(o.cidrs, ","), try),
 		Stages: act.Stages(act.Patch{Of: o.node, Type: types.StrategicMergePatchType, Data: data}),

@@ -1,7 +1,6 @@
 package nodelifecycle
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -61,10 +60,7 @@ func (o observedNode) afresh(now time.Time) func(client.Object) act.Plan {
 // report sets the conditions of a node that is silent. When it was ready until now, and so
 // leaves that, an event says so, and its pods are looked at.
 func (o observedNode) report(now time.Time, set []corev1.NodeCondition, leaves bool) act.Plan {
-	report, err := silencePatch(o.node, set)
-	if err != nil {
-		return act.Plan{Why: "no heartbeat", Err: err}
-	}
+	report := silencePatch(o.node, set)
 	if leaves {
 		report.Events = act.Events{On: referTo(o.node), DoneReason: reasonLeft, Done: messageLeft}
 	}
@@ -139,12 +135,7 @@ func (o observedNode) taints(now time.Time) act.Plan {
 	if taints.empty() {
 		return p
 	}
-	patch, err := taintPatch(o.node, taints, now)
-	if err != nil {
-		p.Err = err
-		return p
-	}
-	p.Stages, p.Afresh = act.Stages(patch), o.afresh(now)
+	p.Stages, p.Afresh = act.Stages(taintPatch(o.node, taints, now)), o.afresh(now)
 	if taints.evicts {
 		p.Counts = func(r act.Results) []act.Count {
 			if !allDone(r) || lostTurn(r) {
@@ -158,12 +149,7 @@ func (o observedNode) taints(now time.Time) act.Plan {
 
 // copying sets labels.
 func (o observedNode) copying(labels map[string]string) act.Plan {
-	patch, err := patchOf(o.node, "", struct {
-		Metadata precondition `json:"metadata"`
-	}{precondition{UID: o.node.UID, Labels: labels}})
-	if err != nil {
-		return act.Plan{Err: err}
-	}
+	patch := patchOf(o.node, "", map[string]any{"metadata": precondition{UID: o.node.UID, Labels: labels}})
 	patch.Versioned = false // a label does not depend on the rest of the node
 	return act.Plan{Why: fmt.Sprintf("copying %d labels", len(labels)), Stages: act.Stages(patch)}
 }
@@ -221,36 +207,25 @@ type precondition struct {
 }
 
 // silencePatch sets conditions.
-func silencePatch(node *corev1.Node, set []corev1.NodeCondition) (act.Patch, error) {
-	type status struct {
-		Order      []conditionKey         `json:"$setElementOrder/conditions"`
-		Conditions []corev1.NodeCondition `json:"conditions"`
-	}
+func silencePatch(node *corev1.Node, set []corev1.NodeCondition) act.Patch {
 	order := inOrder(node, set)
-	return patchOf(node, "status", struct {
-		Metadata precondition `json:"metadata"`
-		Status   status       `json:"status"`
-	}{precondition{UID: node.UID, ResourceVersion: node.ResourceVersion}, status{order, set}})
+	return patchOf(node, "status", map[string]any{
+		"metadata": precondition{UID: node.UID, ResourceVersion: node.ResourceVersion},
+		"status":   map[string]any{"$setElementOrder/conditions": order, "conditions": set},
+	})
 }
 
 // taintPatch sets taints. Their list is written whole, so the patch holds for this version
 // of the node only.
-func taintPatch(node *corev1.Node, taints taintPlan, now time.Time) (act.Patch, error) {
-	type spec struct {
-		Taints []corev1.Taint `json:"taints"`
-	}
-	return patchOf(node, "", struct {
-		Metadata precondition `json:"metadata"`
-		Spec     spec         `json:"spec"`
-	}{precondition{UID: node.UID, ResourceVersion: node.ResourceVersion}, spec{taints.apply(node, now)}})
+func taintPatch(node *corev1.Node, taints taintPlan, now time.Time) act.Patch {
+	return patchOf(node, "", map[string]any{
+		"metadata": precondition{UID: node.UID, ResourceVersion: node.ResourceVersion},
+		"spec":     map[string]any{"taints": taints.apply(node, now)},
+	})
 }
 
-func patchOf(node *corev1.Node, subresource string, body any) (act.Patch, error) {
-	data, err := json.Marshal(body)
-	if err != nil {
-		return act.Patch{}, fmt.Errorf("encode patch of node %s: %w", node.Name, err)
-	}
-	return act.Patch{Of: node, Type: types.StrategicMergePatchType, Data: data, Subresource: subresource, Versioned: true}, nil
+func patchOf(node *corev1.Node, subresource string, body map[string]any) act.Patch {
+	return act.Patch{Of: node, Type: types.StrategicMergePatchType, Data: act.Body(body), Subresource: subresource, Versioned: true}
 }
 
 // referTo is what events about a node are on: its name and UID alone.

@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
@@ -27,13 +26,9 @@ func planPod(o observedPod, now time.Time) act.Plan {
 	if set == nil {
 		return act.Plan{Why: "the pod is marked not ready already"}
 	}
-	patch, err := pods.StatusPatch{Conditions: []corev1.PodCondition{*set}}.Of(o.pod)
-	if err != nil {
-		return act.Plan{Why: "the node is not ready", Err: err}
-	}
 	return act.Plan{
 		Why:    "the node is not ready: marking the pod",
-		Stages: act.Stages(act.Patch{Of: o.pod, Type: types.StrategicMergePatchType, Data: patch, Subresource: "status"}),
+		Stages: act.Stages(pods.StatusPatch{Conditions: []corev1.PodCondition{*set}}.Of(o.pod)),
 		Then: func(r act.Results) act.Plan {
 			if !allDone(r) {
 				return act.Plan{Why: "the pod is gone"}

@@ -1,7 +1,6 @@
 package persistentvolumeexpander
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -101,11 +100,7 @@ func (e expansion) end(claim *corev1.PersistentVolumeClaim) act.Plan {
 func (e expansion) volumePatch(claim *corev1.PersistentVolumeClaim, changes map[string]any, failed string) act.Patch {
 	metadata, _ := changes["metadata"].(map[string]any)
 	changes["metadata"] = with(metadata, "uid", any(e.volume.UID))
-	data, err := json.Marshal(changes)
-	if err != nil {
-		panic(fmt.Sprintf("encode changes of a volume: %v", err)) // texts and numbers only
-	}
-	return act.Patch{Of: e.volume, Type: types.StrategicMergePatchType, Data: data, Required: true,
+	return act.Patch{Of: e.volume, Type: types.StrategicMergePatchType, Data: act.Body(changes), Required: true,
 		Events: act.Events{On: claim, FailedReason: resizeFailed, Failed: failed + fmt.Sprintf("error Patching PV %q with error : %%v", e.volume.Name)}}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/nodes"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
@@ -94,12 +93,14 @@ func stepFor(pod *corev1.Pod) step {
 
 // failPatch is the status patch that fails a pod, with the condition that says
 // why if its node is gone.
-func failPatch(pod *corev1.Pod, why reason, now time.Time) ([]byte, error) {
-	patch := pods.StatusPatch{ObservedGeneration: pod.Generation, Phase: corev1.PodFailed}
+func failPatch(pod *corev1.Pod, why reason, now time.Time) act.Patch {
+	set := pods.StatusPatch{ObservedGeneration: pod.Generation, Phase: corev1.PodFailed}
 	if why == orphaned {
-		patch.Conditions = []corev1.PodCondition{disruption(pod, now)}
+		set.Conditions = []corev1.PodCondition{disruption(pod, now)}
 	}
-	return patch.Of(pod)
+	patch := set.Of(pod)
+	patch.UntilGone = true
+	return patch
 }
 
 func disruption(pod *corev1.Pod, now time.Time) corev1.PodCondition {
@@ -205,13 +206,9 @@ func (s step) of(pod *corev1.Pod, why reason, now time.Time) act.Step {
 	if !s.Fail {
 		return deletion
 	}
-	patch, err := failPatch(pod, why, now)
-	if err != nil {
-		return act.WaitFor{Of: pod, Err: err}
-	}
 	part := act.Part{
 		Of:     pod,
-		Stages: act.Stages(act.Patch{Of: pod, Type: types.StrategicMergePatchType, Data: patch, Subresource: "status", UntilGone: true}),
+		Stages: act.Stages(failPatch(pod, why, now)),
 		Last: func(r act.Results) act.Step {
 			if !s.Delete || len(act.Succeeded[act.Patch](r)) == 0 {
 				return nil

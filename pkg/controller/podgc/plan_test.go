@@ -172,11 +172,8 @@ func TestFailPatch(t *testing.T) {
 			`{"metadata":{"uid":"uid-a"},"status":{"observedGeneration":3,"phase":"Failed"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := failPatch(tc.pod, tc.why, noon)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
+			got := failPatch(tc.pod, tc.why, noon)
+			if diff := cmp.Diff(tc.want, string(got.Data)); diff != "" {
 				t.Error(diff)
 			}
 		})

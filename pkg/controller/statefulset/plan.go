@@ -64,11 +64,10 @@ func (o observed) revise(now time.Time) act.Plan {
 		o.current.name, o.update.name = o.set.Status.CurrentRevision, o.set.Status.UpdateRevision
 		return o.proceed(now)
 	case e.renumber != nil:
-		patch, err := revisions.Renumbering(e.renumber, e.number, nil)
 		return act.Plan{
 			Why:    fmt.Sprintf("revision %s holds the pod template again: it becomes number %d", e.renumber.Name, e.number),
-			Stages: []act.Stage{act.InTurn(patch)}, Err: err,
-			Then: func(act.Results) act.Plan { return o.from(e.renumber, now) },
+			Stages: []act.Stage{act.InTurn(revisions.Renumbering(e.renumber, e.number, nil))},
+			Then:   func(act.Results) act.Plan { return o.from(e.renumber, now) },
 		}
 	}
 	return revisions.Creation(o.set, e.create, o.collisions, func(update *appsv1.ControllerRevision, collisions int32) act.Plan {

@@ -1,7 +1,6 @@
 package statefulset
 
 import (
-	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -175,9 +174,5 @@ func (s step) patch() []byte {
 		}
 		patch["spec"] = map[string]any{"volumes": volumes}
 	}
-	data, err := json.Marshal(patch)
-	if err != nil {
-		panic(err) // strings and lists of them
-	}
-	return data
+	return act.Body(patch)
 }

@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
@@ -85,17 +84,14 @@ func (o observed) evict(d decision, words []act.Step, now time.Time) act.Plan {
 			return (*appointment)(nil)
 		},
 	}
-	mark, err := o.mark(now)
-	if err != nil {
-		return act.Plan{Why: d.Why, Err: err}
-	}
-	if mark == nil {
+	mark, differs := o.mark(now)
+	if !differs {
 		deletion.Stages = append(act.Stages(words...), deletion.Stages...)
 		return deletion
 	}
 	return act.Plan{
 		Why:    d.Why + ": marking the pod",
-		Stages: act.Stages(append(words, *mark)...),
+		Stages: act.Stages(append(words, mark)...),
 		Note:   note(&booked),
 		Then: func(r act.Results) act.Plan {
 			if len(act.Succeeded[act.Patch](r)) == 0 {
@@ -106,18 +102,12 @@ func (o observed) evict(d decision, words []act.Step, now time.Time) act.Plan {
 	}
 }
 
-// mark sets the condition that says why the pod goes; nil when it is there.
-func (o observed) mark(now time.Time) (*act.Patch, error) {
-	all, changed := pods.WithCondition(o.pod.Status.Conditions, corev1.PodCondition{
+// mark sets the condition that says why the pod goes, and reports whether it is not there.
+func (o observed) mark(now time.Time) (act.Patch, bool) {
+	return pods.Marking(o.pod, corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: conditionReason, Message: conditionMessage,
 		ObservedGeneration: o.pod.Generation, LastTransitionTime: metav1.NewTime(now),
 	})
-	if !changed {
-		return nil, nil
-	}
-	marked := &corev1.Pod{Status: corev1.PodStatus{Conditions: all}}
-	patch, err := pods.StatusPatch{Conditions: []corev1.PodCondition{*pods.Condition(marked, corev1.DisruptionTarget)}}.Of(o.pod)
-	return &act.Patch{Of: o.pod, Type: types.StrategicMergePatchType, Data: patch, Subresource: "status"}, err
 }
 
 // cancelled says that the appointment is dropped, if it was still waiting.

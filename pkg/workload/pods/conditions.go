@@ -1,12 +1,13 @@
 package pods
 
 import (
-	"encoding/json"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
 // Condition finds the pod's condition of this type; nil if there is none.
@@ -57,7 +58,7 @@ type StatusPatch struct {
 
 // Of returns the strategic merge patch for the status subresource of pod. The
 // server refuses it when the pod was replaced by another of the same name.
-func (p StatusPatch) Of(pod *corev1.Pod) ([]byte, error) {
+func (p StatusPatch) Of(pod *corev1.Pod) act.Patch {
 	type meta struct {
 		UID             types.UID `json:"uid"`
 		ResourceVersion string    `json:"resourceVersion,omitempty"`
@@ -97,10 +98,18 @@ func (p StatusPatch) Of(pod *corev1.Pod) ([]byte, error) {
 	if p.SameVersion {
 		m.ResourceVersion = pod.ResourceVersion
 	}
-	return json.Marshal(struct {
-		Metadata meta   `json:"metadata"`
-		Status   status `json:"status"`
-	}{m, status{p.ObservedGeneration, p.Phase, order, conditions}})
+	body := act.Body(map[string]any{"metadata": m, "status": status{p.ObservedGeneration, p.Phase, order, conditions}})
+	return act.Patch{Of: pod, Type: types.StrategicMergePatchType, Data: body, Subresource: "status"}
+}
+
+// Marking sets one condition, and reports whether that differs from before: see WithCondition.
+func Marking(pod *corev1.Pod, c corev1.PodCondition) (act.Patch, bool) {
+	all, differs := WithCondition(pod.Status.Conditions, c)
+	if !differs {
+		return act.Patch{}, false
+	}
+	marked := &corev1.Pod{Status: corev1.PodStatus{Conditions: all}}
+	return StatusPatch{Conditions: []corev1.PodCondition{*Condition(marked, c.Type)}}.Of(pod), true
 }
 
 // orNull returns a new value as a patch names it: null if it goes, nil if there is none.

@@ -1,7 +1,6 @@
 package revisions
 
 import (
-	"encoding/json"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -81,16 +80,13 @@ func CreationOf(next *appsv1.ControllerRevision, then func(*appsv1.ControllerRev
 
 // Renumbering gives the revision another number, and the labels if any are given. The
 // server refuses it when the revision has changed since it was read.
-func Renumbering(revision *appsv1.ControllerRevision, number int64, labels map[string]string) (act.Patch, error) {
+func Renumbering(revision *appsv1.ControllerRevision, number int64, labels map[string]string) act.Patch {
 	metadata := map[string]any{"uid": revision.UID, "resourceVersion": revision.ResourceVersion}
 	if len(labels) > 0 {
 		metadata["labels"] = labels
 	}
-	data, err := json.Marshal(map[string]any{"metadata": metadata, "revision": number})
-	if err != nil {
-		return act.Patch{}, fmt.Errorf("renumber revision %s: %w", revision.Name, err)
-	}
-	return act.Patch{Of: revision, Type: types.MergePatchType, Data: data, Required: true}, nil
+	data := act.Body(map[string]any{"metadata": metadata, "revision": number})
+	return act.Patch{Of: revision, Type: types.MergePatchType, Data: data, Required: true}
 }
 
 // Removals are the steps that delete revisions.

@@ -15,11 +15,16 @@ import (
 func Merge(of client.Object, metadata map[string]any) Patch {
 	fields := map[string]any{"uid": of.GetUID()}
 	maps.Copy(fields, metadata)
-	data, err := json.Marshal(map[string]any{"metadata": fields})
+	return Patch{Of: of, Type: types.StrategicMergePatchType, Data: Body(map[string]any{"metadata": fields}), MetadataOnly: true}
+}
+
+// Body is the data of a patch. The fields are such as can always be written in JSON.
+func Body(fields any) []byte {
+	data, err := json.Marshal(fields)
 	if err != nil {
-		panic(fmt.Sprintf("act: metadata to merge: %v", err))
+		panic(fmt.Sprintf("act: fields of a patch: %v", err))
 	}
-	return Patch{Of: of, Type: types.StrategicMergePatchType, Data: data, MetadataOnly: true}
+	return data
 }
 
 // apply sends the configuration as a patch: the client's own Apply reads no answer
