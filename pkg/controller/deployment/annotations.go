@@ -27,9 +27,14 @@ var own = []string{
 // copied returns those annotations of the Deployment that the ReplicaSet has to
 // get. One that is taken off the Deployment stays on the set.
 func copied(d *appsv1.Deployment, set *appsv1.ReplicaSet) map[string]string {
+	return differing(d.Annotations, set.Annotations, own...)
+}
+
+// differing are those of the wanted ones, but for some, that are not there yet.
+func differing(want, has map[string]string, but ...string) map[string]string {
 	differ := map[string]string{}
-	for key, value := range d.Annotations {
-		if has, ok := set.Annotations[key]; (!ok || has != value) && !slices.Contains(own, key) {
+	for key, value := range want {
+		if is, ok := has[key]; (!ok || is != value) && !slices.Contains(but, key) {
 			differ[key] = value
 		}
 	}
@@ -47,13 +52,7 @@ func scaleNotes(d *appsv1.Deployment) map[string]string {
 
 // notesToChange returns the scale notes that the set does not have yet.
 func notesToChange(d *appsv1.Deployment, set *appsv1.ReplicaSet) map[string]string {
-	differ := map[string]string{}
-	for key, value := range scaleNotes(d) {
-		if has, ok := set.Annotations[key]; !ok || has != value {
-			differ[key] = value
-		}
-	}
-	return differ
+	return differing(scaleNotes(d), set.Annotations)
 }
 
 // note reads a scale note; one that is missing or not a number of pods is not there.

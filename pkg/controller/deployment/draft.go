@@ -2,12 +2,12 @@ package deployment
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
@@ -84,7 +84,7 @@ func (f *draft) alignNew() {
 	if len(e.annotations) > 0 || e.minReadySeconds != nil {
 		f.edits = append(f.edits, e)
 		changed := *f.newSet
-		changed.Annotations = merged(changed.Annotations, e.annotations)
+		changed.Annotations = labels.Merge(changed.Annotations, e.annotations)
 		if e.minReadySeconds != nil { // its status is of before, and frees no pods
 			changed.Spec.MinReadySeconds = *e.minReadySeconds
 			changed.Generation++
@@ -115,7 +115,7 @@ func (f *draft) resize(steps []resize) {
 			f.edits = append(f.edits, edit{set: step.set, to: step.to, annotations: notes})
 		} else {
 			f.edits[i].to = step.to
-			f.edits[i].annotations = merged(f.edits[i].annotations, notes)
+			f.edits[i].annotations = labels.Merge(f.edits[i].annotations, notes)
 		}
 		f.replace(step.set.UID, step.to, notes)
 	}
@@ -128,7 +128,7 @@ func (f *draft) replace(uid types.UID, to int32, notes map[string]string) {
 			return set
 		}
 		changed := resized(set, to)
-		changed.Annotations = merged(set.Annotations, notes)
+		changed.Annotations = labels.Merge(set.Annotations, notes)
 		return changed
 	}
 	f.newSet = after(f.newSet)
@@ -172,11 +172,4 @@ func (f *draft) reportProgress(why string) {
 	progressCondition(f.deployment, &f.deployment.Status, &f.status, f.newSet, f.now)
 	failureCondition(&f.status, f.newSet, f.all())
 	f.look = untilDeadline(f.deployment, &f.status, f.now)
-}
-
-func merged(a, b map[string]string) map[string]string {
-	both := make(map[string]string, len(a)+len(b))
-	maps.Copy(both, a)
-	maps.Copy(both, b)
-	return both
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -23,9 +24,6 @@ func withoutHash(labels map[string]string) map[string]string {
 	return rest
 }
 
-func withHash(labels map[string]string, hash string) map[string]string {
-	all := make(map[string]string, len(labels)+1)
-	maps.Copy(all, labels)
-	all[appsv1.DefaultDeploymentUniqueLabelKey] = hash
-	return all
+func withHash(of map[string]string, hash string) map[string]string {
+	return labels.Merge(of, labels.Set{appsv1.DefaultDeploymentUniqueLabelKey: hash})
 }
