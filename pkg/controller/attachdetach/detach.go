@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/nodes"
@@ -140,12 +139,7 @@ func (d *draft) beginDetach(node string, f force) {
 	case attachment == nil:
 		then = d.callDetach(node)
 	case cached == nil:
-		then = act.Check{Of: attachment, Is: func(live metav1.Object) error {
-			if live != nil {
-				return errors.New("the VolumeAttachment exists, and the cache does not show it yet")
-			}
-			return nil
-		}}
+		then = isGone(attachment)
 	case cached.DeletionTimestamp == nil:
 		then = act.Delete{Of: cached}
 	}

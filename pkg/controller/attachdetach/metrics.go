@@ -27,18 +27,15 @@ var (
 		"Volumes of the pods of a node that can be attached, by plugin; one for each pod.",
 		[]string{"node", "volume_plugin"}, nil, metrics.ALPHA, "")
 
-	registerOnce sync.Once
 	// leading is the controller whose volumes are counted.
 	leading atomic.Pointer[Controller]
 )
 
-func register() {
+var register = sync.OnceFunc(func() {
 	operations.Register()
-	registerOnce.Do(func() {
-		legacyregistry.MustRegister(forcedDetaches)
-		legacyregistry.CustomMustRegister(&gauges{})
-	})
-}
+	legacyregistry.MustRegister(forcedDetaches)
+	legacyregistry.CustomMustRegister(&gauges{})
+})
 
 func forced(reason string) act.Count {
 	return act.Count{Adds: forcedDetaches.WithLabelValues(reason), Value: 1}

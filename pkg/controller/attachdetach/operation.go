@@ -219,12 +219,17 @@ func (d *draft) verify(node string) {
 		return
 	}
 	d.say(node, "the cache has no VolumeAttachment any more: looking live")
-	d.steps = append(d.steps, act.Check{Of: d.ref(node), Is: func(live metav1.Object) error {
+	d.steps = append(d.steps, isGone(d.ref(node)))
+}
+
+// isGone looks live at an object that the cache does not have.
+func isGone(attachment *storagev1.VolumeAttachment) act.Check {
+	return act.Check{Of: attachment, Is: func(live metav1.Object) error {
 		if live != nil {
 			return errors.New("the VolumeAttachment exists, and the cache does not show it yet")
 		}
 		return nil
-	}})
+	}}
 }
 
 // forget takes a volume for not attached that the driver says is not. The

@@ -160,11 +160,7 @@ func (c *Controller) podsOn(node string) ([]types.NamespacedName, error) {
 
 // leaseAt finds a lease by its key in the cache.
 func (c *Controller) leaseAt(key string) *coordinationv1.Lease {
-	found, exists, err := c.leases.GetByKey(key)
-	if err != nil || !exists {
-		return nil
-	}
-	lease, _ := found.(*coordinationv1.Lease)
+	lease, _ := reconcile.Cached[coordinationv1.Lease](c.leases, key)
 	return lease
 }
 
