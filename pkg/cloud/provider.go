@@ -10,7 +10,8 @@ import (
 )
 
 // provider passes what a loop asks of a cloud provider through its calls. Errors come
-// back as they are: the library compares some of them.
+// back as they are: the library compares some of them. Callers heed the bool
+// alone: what the cloud does not have is not nil.
 type provider struct {
 	cloudprovider.Interface
 	calls *calls
@@ -19,37 +20,25 @@ type provider struct {
 // LoadBalancer returns the load balancers, if there are any.
 func (p provider) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 	b, ok := p.Interface.LoadBalancer()
-	if !ok {
-		return nil, false
-	}
-	return balancers{b, p.calls}, true
+	return balancers{b, p.calls}, ok
 }
 
 // Instances returns the instances by the older interface, if the provider has it.
 func (p provider) Instances() (cloudprovider.Instances, bool) {
 	i, ok := p.Interface.Instances()
-	if !ok {
-		return nil, false
-	}
-	return instances{i, p.calls}, true
+	return instances{i, p.calls}, ok
 }
 
 // InstancesV2 returns the instances, if the provider has them.
 func (p provider) InstancesV2() (cloudprovider.InstancesV2, bool) {
 	i, ok := p.Interface.InstancesV2()
-	if !ok {
-		return nil, false
-	}
-	return instancesV2{i, p.calls}, true
+	return instancesV2{i, p.calls}, ok
 }
 
 // Routes returns the routes, if there are any.
 func (p provider) Routes() (cloudprovider.Routes, bool) {
 	r, ok := p.Interface.Routes()
-	if !ok {
-		return nil, false
-	}
-	return routes{r, p.calls}, true
+	return routes{r, p.calls}, ok
 }
 
 type balancers struct {
