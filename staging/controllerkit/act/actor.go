@@ -25,6 +25,8 @@ type Options[K comparable] struct {
 	// Client makes the requests.
 	Client client.Client
 	Events EventRecorder
+	// DryRun: the API server is asked and nothing is written or recorded.
+	DryRun bool
 	// Writes is where it records what a key wrote.
 	Writes *consistency.Tracker[K]
 	// Clock is the process's clock; the real one by default.
@@ -63,6 +65,9 @@ type Actor[K comparable] struct {
 func New[K comparable](o Options[K]) *Actor[K] {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
+	}
+	if o.DryRun {
+		o.Client, o.Events = client.NewDryRunClient(o.Client), silent{}
 	}
 	return &Actor[K]{o: o, history: newHistory[K](o.Clock)}
 }
@@ -146,7 +151,7 @@ func (a *Actor[K]) Take(ctx context.Context, key K, step Step) Result {
 func (a *Actor[K]) hand(key K) *hand {
 	h := &hand{
 		client: a.o.Client, events: a.o.Events, clock: a.o.Clock, limits: a.o.Limits,
-		writes: keyed[K]{a.o.Writes, key}, controller: a.o.Name, onWrite: a.o.OnWrite, merged: &a.merged, shadow: a.o.Shadow,
+		writes: a.record(key), controller: a.o.Name, onWrite: a.o.OnWrite, merged: &a.merged, dryRun: a.o.DryRun, shadow: a.o.Shadow,
 		sent: func(time.Time) {}, due: func() time.Duration { return 0 },
 	}
 	if reports := a.o.Reports; reports != nil {
@@ -154,6 +159,13 @@ func (a *Actor[K]) hand(key K) *hand {
 		h.due = func() time.Duration { return reports.Wait(key) }
 	}
 	return h
+}
+
+func (a *Actor[K]) record(key K) record {
+	if a.o.DryRun {
+		return dry{keyed[K]{a.o.Writes, key}}
+	}
+	return keyed[K]{a.o.Writes, key}
 }
 
 // complete reports whether all steps succeeded, so that what comes after them may begin.
@@ -180,6 +192,7 @@ type hand struct {
 	controller string
 	onWrite    func(Write)
 	merged     *sync.Map
+	dryRun     bool
 	shadow     Shadow
 	withheld   atomic.Bool // a step was
 	// turns are those at which what is held back may be deleted.

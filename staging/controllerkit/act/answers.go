@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -170,6 +171,27 @@ func (k keyed[K]) vanished(resource schema.GroupResource, object metav1.Object) 
 func (k keyed[K]) lookFor(ctx context.Context, resource schema.GroupResource, owner metav1.Object, siblings labels.Selector) (bool, error) {
 	return k.LookFor(ctx, k.key, resource, owner, siblings.String())
 }
+
+// dry is the record of a key for which nothing is written.
+type dry struct{ record }
+
+func (dry) wrote(schema.GroupResource, metav1.Object) {}
+
+func (dry) vanished(schema.GroupResource, metav1.Object) {}
+
+func (dry) createLost(schema.GroupResource, metav1.Object, labels.Selector) {}
+
+func (d dry) deleteAnswered(ctx context.Context, resource schema.GroupResource, object metav1.Object, answer error) (consistency.Deletion, error) {
+	if answer == nil {
+		return consistency.Deleted, nil
+	}
+	return consistency.Failed, answer
+}
+
+// silent records no event.
+type silent struct{}
+
+func (silent) Event(runtime.Object, string, string, string) {}
 
 // owners confirms live, once in a reconcile, that an owner may adopt.
 type owners struct {

@@ -33,7 +33,7 @@ type turn struct {
 // mayDelete returns how many objects like this one may be deleted now, up to so many, and
 // why that is fewer.
 func (h *hand) mayDelete(like client.Object, most int) (int, error) {
-	if h.limits == nil || h.limits.Brake == nil {
+	if h.limits == nil || h.limits.Brake == nil || h.dryRun {
 		return most, nil
 	}
 	resource := h.resource(like)
@@ -60,7 +60,7 @@ const counting = 10 * time.Second
 // no limit, and why that is not all; 0 with a reason is none. What nobody can list counts
 // as one.
 func (h *hand) mayDeleteAll(ctx context.Context, of client.Object) (limit int, rest error) {
-	if h.limits == nil || !h.limits.Brake.Brakes(h.resource(of)) {
+	if h.limits == nil || !h.limits.Brake.Brakes(h.resource(of)) || h.dryRun {
 		return 0, nil
 	}
 	there, err := h.count(ctx, of)

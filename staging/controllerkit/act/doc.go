@@ -5,7 +5,7 @@
 // records what became of it. It is the only holder of a client that writes, and the
 // one place where every write gets what every write needs: preconditions, the record
 // of what was written, the answer that was lost, the refusal that is no proof,
-// events, slow start, the pace of statuses, limits and a span.
+// events, slow start, the pace of statuses, dry run, limits and a span.
 //
 // Where to look: plan.go has the words that a controller plans in, steps.go what can
 // be written, many.go what is about all objects of a kind, actor.go the order in which

@@ -184,18 +184,20 @@ func TestACheckOfAWholeObject(t *testing.T) {
 	}
 }
 
-func TestACallIsMade(t *testing.T) {
+func TestACallIsMadeUnlessNothingIsToBeDone(t *testing.T) {
 	odd := errors.New("odd")
 	for name, tc := range map[string]struct {
+		dry    bool
 		err    error
 		calls  int
 		became Outcome
 	}{
-		"it is made": {calls: 1, became: Done},
-		"it fails":   {calls: 1, err: odd, became: Refused},
+		"it is made":       {calls: 1, became: Done},
+		"it fails":         {calls: 1, err: odd, became: Refused},
+		"not in a dry run": {dry: true, became: Unchanged},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, nil)
+			r := newRig(t, func(o *Options[types.NamespacedName]) { o.DryRun = tc.dry })
 			calls := 0
 			got := r.Take(t.Context(), web, Call{Of: pod("a"), What: "attach", Do: func(context.Context) (any, error) {
 				calls++

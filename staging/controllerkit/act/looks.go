@@ -114,7 +114,10 @@ func (s Call) Verb() string { return s.What }
 // About returns the object that it is done for.
 func (s Call) About() client.Object { return s.Of }
 
-func (s Call) take(ctx context.Context) Result {
+func (s Call) take(ctx context.Context, dryRun bool) Result {
+	if dryRun {
+		return Result{Became: Unchanged}
+	}
 	kept, err := s.Do(ctx)
 	if err != nil {
 		return Result{Became: Refused, Err: err}

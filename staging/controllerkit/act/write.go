@@ -65,7 +65,7 @@ func (h *hand) carryOut(ctx context.Context, step Step) Result {
 	case WaitFor:
 		return Result{Became: Refused, Err: s.Err}
 	case Call:
-		return s.take(ctx)
+		return s.take(ctx, h.dryRun)
 	case Part:
 		return h.part(ctx, s)
 	case Event:

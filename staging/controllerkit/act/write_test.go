@@ -395,6 +395,27 @@ func TestADeletionThatPacesTakesItsTimeFromReports(t *testing.T) {
 	}
 }
 
+func TestADryRunWritesRecordsAndTellsNothing(t *testing.T) {
+	r := newRig(t, func(o *Options[types.NamespacedName]) { o.DryRun = true }, pod("a"), pod("web"))
+	for _, step := range []Step{
+		create("b"),
+		Delete{Of: pod("a"), Events: Events{On: owner(), DoneReason: "Gone", Done: "Took %v"}},
+		Status{Of: r.stored("web"), Set: func(o client.Object) { o.(*corev1.Pod).Status.Message = "new" }},
+		Patch{Of: pod("a"), Type: types.MergePatchType, Data: []byte(`{"metadata":{"labels":{"x":"y"}}}`)},
+		Event{On: pod("a"), Type: "Normal", Reason: "Seen"},
+	} {
+		if result := r.Take(t.Context(), web, step); result.Became != Done {
+			t.Errorf("%s became %s: %v", step.Verb(), result.Became, result.Err)
+		}
+	}
+	if r.stored("b") != nil || r.stored("a") == nil || r.stored("a").Labels["x"] != "" || r.stored("web").Status.Message != "" {
+		t.Error("something was written")
+	}
+	if len(r.told) > 0 || len(r.writes.Behind(web)) > 0 {
+		t.Errorf("told %v, waits for %v", r.told, r.writes.Behind(web))
+	}
+}
+
 func TestEachWriteIsCounted(t *testing.T) {
 	var writes []string
 	r := newRig(t, func(o *Options[types.NamespacedName]) {

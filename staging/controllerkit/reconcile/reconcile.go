@@ -60,6 +60,8 @@ type Hand struct {
 	Client client.Client
 	Events act.EventRecorder
 	Limits *act.Limits
+	// DryRun: the API server is asked and nothing is written or recorded.
+	DryRun bool
 	// Shadow gets all that would be written, and nothing is; nil: it is written.
 	Shadow  act.Shadow
 	OnWrite func(act.Write)
@@ -208,6 +210,6 @@ func NewActor[K comparable](o Options[K]) *act.Actor[K] {
 	}
 	return act.New(act.Options[K]{
 		Name: cmp.Or(o.Name, o.Runner.Name), Note: o.Note, Client: o.Client, Events: o.Events, Writes: o.Runner.Writes,
-		Clock: o.Runner.Clock, Reports: o.Reports, Limits: o.Limits, Shadow: o.Shadow, OnWrite: o.OnWrite,
+		Clock: o.Runner.Clock, Reports: o.Reports, Limits: o.Limits, DryRun: o.DryRun, Shadow: o.Shadow, OnWrite: o.OnWrite,
 	})
 }
