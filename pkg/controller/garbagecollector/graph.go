@@ -257,7 +257,7 @@ func (g *graph) remove(k *kind, uid types.UID, certain bool) (e effects) {
 	switch {
 	case len(n.dependents) == 0:
 		delete(g.nodes, uid)
-	case certain:
+	case certain && first: // the other resource may have stopped showing an object that is there
 		n.was = was
 		e.lookAtDependents(n)
 	default:

@@ -166,6 +166,33 @@ func TestAnObjectOfTwoResources(t *testing.T) {
 	}
 }
 
+// What one resource has seen deleted may only have left its view: where the other shows it,
+// somebody has to look before a dependent goes.
+func TestADeletionIsOfTheResourceThatSawIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		saw  *kind
+		gone bool
+		want string
+	}{
+		"the first":  {boxes, true, "[d] [] 0"},
+		"the second": {globes, false, "[o] [] 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGraph()
+			g.upsert(boxes, named("a", "o"))
+			g.upsert(globes, named("a", "o"))
+			g.upsert(boxes, named("a", "d", box("o")))
+			if got := told(g.remove(tc.saw, "o", true)); got != tc.want {
+				t.Errorf("got %s", got)
+			}
+			reference := box("o")
+			if got := g.gone("o", sought(&reference, "a")); got != tc.gone {
+				t.Errorf("gone where the dependent looks for it: %t", got)
+			}
+		})
+	}
+}
+
 func TestWhomADeletedDependentWakes(t *testing.T) {
 	waits, idle := leaving(named("a", "o"), metav1.FinalizerDeleteDependents), named("a", "o")
 	plain, blocks := named("a", "d", box("o")), named("a", "d", blocking(box("o")))
