@@ -282,6 +282,10 @@ func TestRequests(t *testing.T) {
 		"of two revisions with the template the later one stays": {
 			objects: objects(daemon(working(1)), revisionOf(ds, 1), duplicate, node("a"), pod("p", func(p *corev1.Pod) { p.Labels[hashLabel] = "double" })),
 			did:     "patch pods, delete controllerrevisions"},
+		"pods of older revisions stay with theirs": {
+			objects: objects(daemon(working(2)), revisionOf(ds, 2), revisionOf(v0, 1), duplicate, node("a"), node("b"),
+				pod("p", func(p *corev1.Pod) { p.Labels[hashLabel] = "double" }), pod("q", of(v0), func(p *corev1.Pod) { p.Spec.NodeName = "b" })),
+			did: "patch pods, delete controllerrevisions"},
 		"pods whose move is refused keep their revision": {
 			objects: objects(daemon(working(1)), revisionOf(ds, 1), duplicate, node("a"), pod("p", func(p *corev1.Pod) { p.Labels[hashLabel] = "double" })),
 			faults: func(r *rig) {

@@ -228,6 +228,12 @@ func TestARollbackWritesDownTheRevisionItLeaves(t *testing.T) {
 	check(t, r.stored(t).Annotations, map[string]string{revisionAnnotation: "2"})
 }
 
+func TestAStatusHasTheNewSize(t *testing.T) {
+	r := newRig(t, deploy(10, image("v2"), settled(10, reasonComplete)), set(1, "v1", 10, 10, sizedFor("10", "13")))
+	check(t, r.Reconcile(t.Context(), web).Err(), nil)
+	check(t, r.stored(t).Status.UnavailableReplicas, 3+8-10)
+}
+
 // Nothing can be made in a namespace that ends, however often it is tried; what
 // another refusal is about may pass.
 func TestADeploymentInANamespaceThatEndsIsGivenUp(t *testing.T) {

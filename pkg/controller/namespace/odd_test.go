@@ -225,6 +225,17 @@ func TestAStatusThatIsRefusedHoldsNoNamespace(t *testing.T) {
 	}
 }
 
+// What is retried is retried with the backoff of the queue.
+func TestAStatusThatIsRefusedIsRetried(t *testing.T) {
+	p := newPlace(t, ending(nil), object("configmaps", "a", "example.com/hold"))
+	p.client.PrependReactor("update", "namespaces", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return a.GetSubresource() == "status", nil, apierrors.NewForbidden(corev1.Resource("namespaces"), "web", errors.New("a webhook says no"))
+	})
+	if got := p.pass(t.Context()); !apierrors.IsForbidden(got.Err()) {
+		t.Errorf("not retried: %v", got.Err())
+	}
+}
+
 func TestPodsThatCannotBeDeletedHoldTheRest(t *testing.T) {
 	p := newPlace(t, ending(nil), object("pods", "web"), object("configmaps", "a"))
 	_ = p.client.Tracker().Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "web"}})
