@@ -193,7 +193,7 @@ type condition struct {
 	eventType, eventReason string
 }
 
-var operators = []string{"==", "!=", ">=", "<=", "=~", "exists", "absent"}
+var operators = []string{"==", "!=", ">=", "<=", "=~", "exists", "absent", "distinct"}
 
 func parseCondition(s Step) (condition, error) {
 	c := condition{kind: s.Command}
@@ -233,7 +233,7 @@ func (c *condition) checkOperator(rest string) error {
 	if !slices.Contains(operators, c.op) {
 		return fmt.Errorf("%q is none of %s", c.op, strings.Join(operators, " "))
 	}
-	unary := c.op == "exists" || c.op == "absent"
+	unary := c.op == "exists" || c.op == "absent" || c.op == "distinct"
 	switch {
 	case unary && rest != "":
 		return fmt.Errorf("%s takes no value", c.op)

@@ -41,6 +41,7 @@ func (c condition) holds(ctx context.Context, r *run, any bool) (ok bool, seen s
 	}
 	matched := 0
 	var all []string
+	told := map[string]bool{}
 	for _, object := range objects {
 		values, err := evaluate(c.path, object.Object)
 		if err != nil {
@@ -49,7 +50,11 @@ func (c condition) holds(ctx context.Context, r *run, any bool) (ok bool, seen s
 		if compare(c, values) && (len(values) > 0 || c.unset() || present(parentOf(c.path), object.Object)) {
 			matched++
 		}
+		told[show(values)] = true
 		all = append(all, fmt.Sprintf("%s: %s", object.GetName(), show(values)))
+	}
+	if c.op == "distinct" && len(told) < len(objects) {
+		return false, strings.Join(all, "; "), nil
 	}
 	return matched == len(objects) || any && matched > 0, strings.Join(all, "; "), nil
 }

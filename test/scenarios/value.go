@@ -102,7 +102,7 @@ func show(values []any) string {
 // says nothing.
 func compare(c condition, values []any) bool {
 	switch c.op {
-	case "exists":
+	case "exists", "distinct":
 		return len(values) > 0
 	case "absent":
 		return len(values) == 0
