@@ -63,6 +63,9 @@ end_cluster
 write_config
 kwokctl --config "$cluster/kwok.yaml" --name "$name" create cluster --kubeconfig "$KUBECONFIG" --wait 180s >"$cluster/kwokctl.log" 2>&1 ||
   { cat "$cluster/kwokctl.log" >&2; fail "The cluster did not start; are the ports $apiserver_port $manager_port $scheduler_port $kwok_port $etcd_port $etcd_peer_port free? (KCM_RUN_*_PORT change them)"; }
+# A controller manager that is up before the API server listens ends, like the original. A
+# kubelet would start it again; so does this what does not run.
+kwokctl --name "$name" start cluster --wait 60s >>"$cluster/kwokctl.log" 2>&1
 good "API server at https://127.0.0.1:$apiserver_port, controller manager at https://127.0.0.1:$manager_port"
 
 act "Four nodes report in"
