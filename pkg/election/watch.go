@@ -2,7 +2,6 @@ package election
 
 import (
 	"context"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,13 +14,9 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
-// watchGrace is how long the watch of a lease may take to end. Between two tries client-go
-// may sleep for a minute, whatever becomes of its context.
-const watchGrace = 2 * time.Second
-
 // watchLease calls look with each state of the lease, with nil when it is gone, until
-// ctx ends. What it returns waits for the watch to end, but not for long. Without it, or where the watch
-// is not allowed, a standby still looks every retry period.
+// ctx ends. What it returns waits for the watch to end, but not for long. Without it, or
+// where the watch is not allowed, a standby still looks every retry period.
 func watchLease(ctx context.Context, client kubernetes.Interface, l Lease, look func(*coordinationv1.Lease)) (wait func()) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithNamespace(l.Namespace),
@@ -44,5 +39,5 @@ func watchLease(ctx context.Context, client kubernetes.Interface, l Lease, look 
 		return func() {}
 	}
 	factory.StartWithContext(ctx)
-	return func() { transport.Await(watchGrace, factory.Shutdown) }
+	return func() { transport.AwaitWatches(factory.Shutdown) }
 }

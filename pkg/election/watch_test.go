@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/rest"
+
+	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
 var level = version.MustParse("1.36.3")
@@ -111,7 +113,7 @@ func TestNobodyWaitsLongForAWatchThatSleeps(t *testing.T) {
 	stop()
 	began := time.Now()
 	wait()
-	if took := time.Since(began); took > watchGrace+2*time.Second {
+	if took := time.Since(began); took > transport.WatchGrace+2*time.Second {
 		t.Errorf("waited for %s", took)
 	}
 }

@@ -87,9 +87,14 @@ func Within[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	}
 }
 
-// Await returns when wait has returned, or after atMost; wait goes on by itself then.
-func Await(atMost time.Duration, wait func()) {
-	ctx, cancel := context.WithTimeout(context.Background(), atMost)
+// WatchGrace is how long watches may take to end. Between two tries client-go may sleep for
+// a minute, whatever becomes of its context.
+const WatchGrace = 2 * time.Second
+
+// AwaitWatches returns when wait has returned, or after WatchGrace; wait goes on by itself
+// then. It is for watches that have been told to end.
+func AwaitWatches(wait func()) {
+	ctx, cancel := context.WithTimeout(context.Background(), WatchGrace)
 	defer cancel()
 	_, _ = Within(ctx, func() (struct{}, error) {
 		wait()

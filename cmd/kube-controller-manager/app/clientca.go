@@ -16,9 +16,9 @@ type changingCA interface {
 // new CA: a data race (SecureServingInfo.Serve of k8s.io/apiserver 0.36).
 type steadyCA struct {
 	changingCA
-	before []byte
-	open   chan struct{}
-	reads  dynamiccertificates.Listener
+	before   []byte
+	open     chan struct{}
+	listener dynamiccertificates.Listener
 }
 
 // steady returns serving with a steady client CA, and what lets that change.
@@ -31,17 +31,18 @@ func steady(serving server.SecureServingInfo) (_ *server.SecureServingInfo, open
 	serving.ClientCA = c
 	return &serving, func() {
 		close(c.open)
-		c.reads.Enqueue()
+		c.listener.Enqueue()
 	}
 }
 
-// AddListener keeps the reader, which is told when the port is open.
+// AddListener adds the listener that is notified of changes, here also once the port is open.
 func (c *steadyCA) AddListener(l dynamiccertificates.Listener) {
-	c.reads = l
+	c.listener = l
 	c.changingCA.AddListener(l)
 }
 
-// CurrentCABundleContent is that of the beginning until the port is open.
+// CurrentCABundleContent returns the content at the start until the port is open, and then
+// the current one.
 func (c *steadyCA) CurrentCABundleContent() []byte {
 	select {
 	case <-c.open:

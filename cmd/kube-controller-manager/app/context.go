@@ -237,14 +237,14 @@ func (cc *ControllerContext) startCaches(ctx context.Context) {
 	}
 	cc.startMonitors(caches)
 	// Caches stay while work in flight ends, and stop when the term is closed.
-	cc.term.onCloseAwait(func() {
+	cc.term.onClose(func() {
 		stop()
 		var all sync.WaitGroup
 		all.Go(cc.Informers.Shutdown)
 		for _, factory := range *cc.narrow {
 			all.Go(factory.Shutdown)
 		}
-		all.Wait()
+		transport.AwaitWatches(all.Wait)
 	})
 	close(cc.CachesStarted)
 	cc.explain()

@@ -38,7 +38,5 @@ func (cc ControllerContext) hearCaches(ctx context.Context) {
 
 // startMonitors follows discovery until the term is closed.
 func (cc ControllerContext) startMonitors(caches context.Context) {
-	var running sync.WaitGroup
-	running.Go(func() { cc.monitors.Run(caches) })
-	cc.term.onCloseAwait(running.Wait)
+	cc.term.reads(func() { cc.monitors.Run(caches) })
 }

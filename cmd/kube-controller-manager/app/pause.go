@@ -84,9 +84,7 @@ func (cc *ControllerContext) followPause(ctx context.Context) (*pause.Watcher, e
 	}
 	cc.Debug().PausedBy(func(controller string) string { return limits.Paused(controller, "") })
 	showNext(cc.Debug(), forPause, forLeadership, forStart)
-	var watching sync.WaitGroup
-	watching.Go(func() { watcher.Run(ctx) })
-	cc.term.onCloseAwait(watching.Wait)
+	cc.term.reads(func() { watcher.Run(ctx) })
 	return watcher, nil
 }
 

@@ -22,9 +22,6 @@ const (
 	workGrace = 750 * time.Millisecond
 	// afterCancel is how long work may take beyond the shutdown timeout to return.
 	afterCancel = 2 * time.Second
-	// closeGrace is how long caches may take to end. Between two tries of a watch client-go
-	// may sleep for a minute, whatever becomes of its context.
-	closeGrace = 2 * time.Second
 )
 
 // Loop is a running controller, as the runners of the controller kit are.
@@ -132,9 +129,11 @@ func (r *running) onClose(do func()) {
 	r.closers = append(r.closers, do)
 }
 
-// onCloseAwait adds what is waited for when the term is over, but not for long: it only reads.
-func (r *running) onCloseAwait(wait func()) {
-	r.onClose(func() { transport.Await(closeGrace, wait) })
+// reads runs what only reads. When the term is over it is waited for, but not for long.
+func (r *running) reads(work func()) {
+	var reading sync.WaitGroup
+	reading.Go(work)
+	r.onClose(func() { transport.AwaitWatches(reading.Wait) })
 }
 
 // drain waits, after ctx has ended, until all work has ended and its events are

@@ -15,10 +15,6 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/pkg/transport"
 )
 
-// stopGrace is how long a watch may take to end. Between two tries client-go may sleep for
-// a minute, whatever becomes of its context.
-const stopGrace = 2 * time.Second
-
 // resourceWatch is the watch of one resource.
 type resourceWatch struct {
 	resource Resource
@@ -91,7 +87,7 @@ func (w *resourceWatch) watchMetadata(ctx context.Context, s *Set) error {
 	w.stop = func() {
 		w.unlisten(ctx)
 		cancel()
-		transport.Await(stopGrace, func() { <-done })
+		transport.AwaitWatches(func() { <-done })
 	}
 	return nil
 }
