@@ -169,6 +169,10 @@ func TestRequests(t *testing.T) {
 		"one being deleted adopts nothing": {
 			objects: []runtime.Object{deploy(3, leavingDeployment, settled(0, reasonComplete)), set(1, "v1", 3, 3, orphan)},
 			did:     "update deployments/status"},
+		"an annotation that does not stick keeps no history": {
+			objects: []runtime.Object{deploy(3, image("v2"), settled(3, reasonComplete), annotated("example.com/note", "n"), func(d *appsv1.Deployment) { *d.Spec.RevisionHistoryLimit = 0 }),
+				set(1, "v1", 0, 0), set(2, "v2", 3, 3)},
+			did: "patch replicasets, delete replicasets, update deployments/status"},
 		"history that cannot be cleared does not hold up the status": {
 			objects: []runtime.Object{deploy(3, image("v2"), settled(3, reasonComplete), func(d *appsv1.Deployment) { *d.Spec.RevisionHistoryLimit = 0 }),
 				set(1, "v1", 0, 0), set(2, "v2", 3, 3)},

@@ -12,7 +12,7 @@ import (
 )
 
 // Step is one write, or a check before one, as a value. The steps of this package are
-// all there are.
+// all there are; any other panics.
 type Step interface {
 	// Verb is what is done, in a word for programs; wordOf is for people.
 	Verb() string
