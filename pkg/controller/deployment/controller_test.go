@@ -238,6 +238,14 @@ func TestAStatusHasTheNewSize(t *testing.T) {
 	check(t, r.stored(t).Status.UnavailableReplicas, 3+8-10)
 }
 
+// An old ReplicaSet that keeps its size still wants its pods.
+func TestAStatusHasTheSizeThatIsLeft(t *testing.T) {
+	r := newRig(t, deploy(3, image("v3"), settled(3, reasonComplete)), set(1, "v1", 3, 3), set(2, "v2", 1, 0), set(3, "v3", 0, 0))
+	r.Fail("patch", "replicasets", denied)
+	check(t, r.Reconcile(t.Context(), web).Err() != nil, true)
+	check(t, r.stored(t).Status.UnavailableReplicas, 1)
+}
+
 // Nothing can be made in a namespace that ends, however often it is tried; what
 // another refusal is about may pass.
 func TestADeploymentInANamespaceThatEndsIsGivenUp(t *testing.T) {

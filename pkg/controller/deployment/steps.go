@@ -157,9 +157,21 @@ func (f *draft) notChanged(r act.Result) act.Plan {
 	p := act.Plan{Why: fmt.Sprintf("ReplicaSet %s could not be changed", set.GetName())}
 	old := slices.ContainsFunc(f.old, func(of *appsv1.ReplicaSet) bool { return of.UID == set.GetUID() })
 	if f.rolls && old && !apierrors.IsConflict(r.Err) {
-		p.RequeueAfter, p.Due, p.Status = f.look, true, f.reported
+		status := f.status
+		status.UnavailableReplicas = max(f.sizesBefore()-status.AvailableReplicas, 0)
+		p.RequeueAfter, p.Due = f.look, true
+		p.Status = func(act.Results) act.Step { return report(f.deployment, f.revision, status, false) }
 	}
 	return p
+}
+
+// sizesBefore is what the sizes of the sets add up to without the edits.
+func (f *draft) sizesBefore() int32 {
+	total := sum(f.all(), size)
+	for _, e := range f.edits {
+		total += size(e.set) - e.to
+	}
+	return total
 }
 
 // notCreated says what the Deployment reports when the new ReplicaSet was not made.
