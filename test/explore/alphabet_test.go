@@ -351,3 +351,22 @@ func TestABlockIsTakenBackAfterThreeRefusalsOfOneNode(t *testing.T) {
 		}
 	}
 }
+
+func TestPodsThatCannotBeTakenAreReady(t *testing.T) {
+	ready := objectFinding("Job web", "    active: 2\n-   ready: 1\n+   ready: 2\n    startTime: <time>\n")
+	active := objectFinding("Job web", "-   active: 1\n+   active: 2\n    ready: 1\n")
+	for name, tc := range map[string]struct {
+		code    int
+		finding *compare.Finding
+		want    bool
+	}{
+		"refused":                {409, ready, true},
+		"deleted":                {200, ready, false},
+		"another number as well": {409, active, false},
+	} {
+		requests := []harness.AuditEvent{{}, asked(t, "delete", "pods", "", tc.code)}
+		if got := families["job"].Explains(nil, requests, tc.finding) != ""; got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -55,7 +55,7 @@ func init() {
 				"label controllerrevisions,app=web app=other")},
 			{2, Line("apply web.yaml")},
 			{1, Quota},
-		}, PodMoves("daemonsets/web"), Disturbances("pods", "daemonsets", "controllerrevisions")),
+		}, MadeAgain("daemonsets/web", "web.yaml"), PodMoves("daemonsets/web"), Disturbances("pods", "daemonsets", "controllerrevisions")),
 		// The original stands still on a node that is gone, until its pods are collected.
 		Leave: func(s *Script, _ []string, step string) bool { return deletesNode.MatchString(step) && s.surges() },
 	})

@@ -14,7 +14,7 @@ var rolls = regexp.MustCompile(`^(patch deployments/.*"template"|undo |apply )`)
 // rollsOntoPodsThatStay reports whether a rollout begins while no pod can be deleted. The
 // original stands still when an old ReplicaSet has more pods than it asks for; ours goes on.
 func rollsOntoPodsThatStay(_ *Script, before []string, step string) bool {
-	for _, earlier := range slices.Backward(before) {
+	for _, earlier := range slices.Backward(strings.Split(strings.Join(before, "\n"), "\n")) {
 		if strings.HasPrefix(earlier, "webhook ") {
 			return strings.HasPrefix(earlier, "webhook delete pods") && rolls.MatchString(step)
 		}
@@ -57,7 +57,8 @@ func init() {
 			{5, Line(`patch deployments/web {"spec":{"template":{"spec":{"containers":[{"name":"c","image":"two"}]}}}}`,
 				`patch deployments/web {"spec":{"template":{"spec":{"containers":[{"name":"c","image":"three"}]}}}}`,
 				`patch deployments/web {"spec":{"template":{"spec":{"containers":[{"name":"c","image":"one"}]}}}}`)},
-			{5, Line("scale deployments/web %d")},
+			{5, Line("scale deployments/web %d", "scale deployments/web %d", "scale deployments/web 8")},
+			{2, Line(restarted("1"), restarted("2"))},
 			{2, Line(`patch deployments/web {"spec":{"paused":true}}`, `patch deployments/web {"spec":{"paused":false}}`)},
 			{2, Line("undo deployments/web")},
 			{1, Line("delete deployments/web background", "delete deployments/web foreground", "delete deployments/web orphan", "delete replicasets,app=web", "delete replicasets,app=web orphan")},
@@ -70,8 +71,13 @@ func init() {
 			{1, Quota},
 			{2, Line("webhook delete pods 409\nscale deployments/web 0\npass 1s\nwebhook off", "webhook delete pods 409\nscale deployments/web 1\npass 1s\nwebhook off")},
 			{1, Line("annotate deployments/web deployment.kubernetes.io/revision=5", "annotate deployments/web x.example/note=n")},
-		}, PodMoves("deployments/web"), Disturbances("pods", "replicasets")),
+		}, MadeAgain("deployments/web", "web.yaml"), PodMoves("deployments/web"), Disturbances("pods", "replicasets")),
 	})
+}
+
+// restarted is what kubectl rollout restart writes.
+func restarted(day string) string {
+	return `patch deployments/web {"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"2026-01-0` + day + `T00:00:00Z"}}}}}`
 }
 
 func drawDeployment(d *Draw, name string) Object {

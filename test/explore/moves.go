@@ -95,7 +95,7 @@ func PodMoves(target string) []Move {
 
 // Disturbances are what happens to the manager and to its requests.
 func Disturbances(resources ...string) []Move {
-	var hooks, faults []string
+	var hooks, faults, lost []string
 	for _, resource := range resources {
 		status := strings.TrimSuffix(resource, "/status") + "/status"
 		hooks = append(hooks, "webhook create "+resource+" 403", "webhook delete "+resource+" 409", "webhook update "+resource+" 500")
@@ -103,6 +103,8 @@ func Disturbances(resources ...string) []Move {
 			"proxy refuse 503 delete "+resource+" times=1", "proxy refuse 429 write "+status+" times=1", "proxy refuse 409 write "+status+" times=1",
 			"proxy delay 300ms write "+resource+" times=3", "proxy stall 500ms write "+resource+" times=3",
 			"proxy watches cut "+resource, "proxy watches expire "+resource)
+		lost = append(lost, "proxy lag 1s "+resource, "proxy lose reset write "+resource+" times=1", "proxy lose 504 write "+resource+" times=1",
+			"proxy cut write "+resource+" times=1", "proxy lose reset write "+status+" times=1")
 	}
 	return []Move{
 		{1, Line("restart")},
@@ -110,8 +112,18 @@ func Disturbances(resources ...string) []Move {
 		{1, Line(hooks...)},
 		{2, Line("webhook off")},
 		{2, Line(faults...)},
+		{1, Line(lost...)},
 		{1, Line("proxy off")},
 	}
+}
+
+// MadeAgain deletes an object and applies it again at once, before the sides are at rest.
+func MadeAgain(target, file string) []Move {
+	var lines []string
+	for _, how := range []string{"background", "foreground", "orphan"} {
+		lines = append(lines, "delete "+target+" "+how+"\napply "+file)
+	}
+	return []Move{{1, Line(lines...)}}
 }
 
 // PodTemplate is a template of pods that run, with the labels that a selector wants.

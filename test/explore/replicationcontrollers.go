@@ -27,7 +27,7 @@ func init() {
 			{1, Line(`patch replicationcontrollers/web {"spec":{"selector":{"app":"web","tier":"a"},"template":{"metadata":{"labels":{"tier":"a"}}}}}`,
 				"annotate replicationcontrollers/web x.example/note=n", "label pods,app=web tier=a", "delete pods/stranger")},
 			{1, Quota},
-		}, PodMoves("replicationcontrollers/web"), Disturbances("pods", "replicationcontrollers")),
+		}, MadeAgain("replicationcontrollers/web", "web.yaml"), PodMoves("replicationcontrollers/web"), Disturbances("pods", "replicationcontrollers")),
 	})
 }
 

@@ -59,7 +59,7 @@ func init() {
 			{1, Line("webhook create persistentvolumeclaims 403", "webhook delete persistentvolumeclaims 409",
 				"proxy refuse 500 create persistentvolumeclaims times=1", "proxy delay 300ms write persistentvolumeclaims times=3",
 				"proxy watches cut persistentvolumeclaims", "proxy watches expire persistentvolumeclaims")},
-		}, PodMoves("statefulsets/web"), Disturbances("pods", "statefulsets")),
+		}, MadeAgain("statefulsets/web", "web.yaml"), PodMoves("statefulsets/web"), Disturbances("pods", "statefulsets")),
 	})
 }
 
