@@ -161,6 +161,29 @@ func TestWhichStatusCanWait(t *testing.T) {
 	}
 }
 
+func TestWhichStatusIsWritten(t *testing.T) {
+	status := func(generation int64, ready int32) appsv1.DaemonSetStatus {
+		return appsv1.DaemonSetStatus{ObservedGeneration: generation, NumberReady: ready}
+	}
+	for name, tc := range map[string]struct {
+		old  appsv1.DaemonSetStatus
+		want bool
+	}{
+		"the same":                         {status(2, 3), false},
+		"an earlier generation":            {status(1, 3), true},
+		"a generation to come":             {status(9, 3), false},
+		"one with a number that is not so": {status(9, 4), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ds := daemon()
+			ds.Generation, ds.Status = 2, tc.old
+			now := statusOf(ds, sums{ready: 3})
+			check(t, now.ObservedGeneration, int64(2))
+			check(t, !reported(tc.old, now), tc.want)
+		})
+	}
+}
+
 func TestBackoffIsNotLookedUpWithoutAFailure(t *testing.T) {
 	viewOf("a", fits, some(pod("p", unready)), func(string) time.Duration { t.Error("looked up"); return 0 })
 	n := viewOf("a", fits, some(pod("p", phase(corev1.PodFailed))), func(string) time.Duration { return time.Second })

@@ -11,7 +11,7 @@ import (
 // statusOf is what the set reports of these sums.
 func statusOf(ds *appsv1.DaemonSet, t sums) appsv1.DaemonSetStatus {
 	status := *ds.Status.DeepCopy()
-	status.ObservedGeneration = max(ds.Generation, status.ObservedGeneration)
+	status.ObservedGeneration = ds.Generation
 	status.DesiredNumberScheduled = int32(t.desired)
 	status.CurrentNumberScheduled = int32(t.current)
 	status.NumberMisscheduled = int32(t.misscheduled)
@@ -33,7 +33,10 @@ func withStatus(status appsv1.DaemonSetStatus) func(client.Object) {
 	}
 }
 
+// reported reports whether the API server has this status already. A generation that the set
+// has not reached, as in a status that was restored, is mended when something else differs.
 func reported(old, now appsv1.DaemonSetStatus) bool {
+	now.ObservedGeneration = max(now.ObservedGeneration, old.ObservedGeneration)
 	return apiequality.Semantic.DeepEqual(old, now)
 }
 
