@@ -349,8 +349,8 @@ func TestHistory(t *testing.T) {
 	set := newSet(0)
 	first, second, third := revisionFor(t, set, "v1", 1), revisionFor(t, set, "v2", 2), revisionFor(t, set, "v3", 3)
 	set.Status = appsv1.StatefulSetStatus{CurrentRevision: third.Name, UpdateRevision: third.Name, CollisionCount: new(int32)}
-	limited := set.DeepCopy()
-	limited.Spec.RevisionHistoryLimit = new(int32)
+	limited, unlimited := set.DeepCopy(), set.DeepCopy()
+	limited.Spec.RevisionHistoryLimit, unlimited.Spec.RevisionHistoryLimit = new(int32), ptr.To[int32](-1)
 	spelt := second.DeepCopy()
 	spelt.Name, spelt.Revision = "web-older", 4
 	spelt.Data.Raw = []byte(strings.Replace(string(second.Data.Raw), `"$patch"`, `"metadata":{"creationTimestamp":null,"labels":{"app":"web"}},"$patch"`, 1))
@@ -369,6 +369,7 @@ func TestHistory(t *testing.T) {
 		"the latest, spelt otherwise": {set, list(first, spelt), "update statefulsets/status", "web-older", 0},
 		"a name that is taken":        {set, list(taken), "create controllerrevisions, get controllerrevisions, create controllerrevisions, update statefulsets/status", "", 1},
 		"beyond the limit":            {limited, list(first, second), "update statefulsets/status, delete controllerrevisions", second.Name, 0},
+		"a limit that is none":        {unlimited, list(first, second), "update statefulsets/status", second.Name, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, tc.set.DeepCopy())

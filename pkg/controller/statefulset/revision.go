@@ -102,9 +102,13 @@ func partition(set *appsv1.StatefulSet) int {
 	return int(ptr.Deref(set.Spec.UpdateStrategy.RollingUpdate.Partition, 0))
 }
 
-// unneeded are the revisions that the history limit leaves no room for. Those
-// that the set or one of its pods is at do not count.
+// unneeded are the revisions that the history limit leaves no room for; a negative
+// limit keeps all. Those that the set or one of its pods is at do not count.
 func (o observed) unneeded() []*appsv1.ControllerRevision {
+	limit := int(ptr.Deref(o.set.Spec.RevisionHistoryLimit, historyDefault))
+	if limit < 0 {
+		return nil
+	}
 	live := map[string]bool{o.current.name: true, o.update.name: true}
 	for _, pod := range o.pods {
 		live[revisionOf(pod)] = true
@@ -115,6 +119,5 @@ func (o observed) unneeded() []*appsv1.ControllerRevision {
 			past = append(past, r)
 		}
 	}
-	limit := int(ptr.Deref(o.set.Spec.RevisionHistoryLimit, historyDefault))
 	return revisions.Obsolete(past, limit, func(*appsv1.ControllerRevision) bool { return false })
 }
