@@ -15,7 +15,7 @@ type resource struct {
 	deleteCollection bool
 }
 
-// catalog is what discovery said at one time. Two passes that see the same APIs
+// catalog is what discovery said at one time, its kinds in order. Two passes that see the same APIs
 // share one. What a kind can do is what discovery says of it: an answer to one
 // request says nothing about the next.
 type catalog struct {
@@ -34,13 +34,10 @@ const (
 	deleteCollection = "deletecollection"
 )
 
-// listed are the kinds that can be listed.
-func (c *catalog) listed() map[schema.GroupVersionResource]bool {
-	all := make(map[schema.GroupVersionResource]bool, len(c.resources))
-	for _, r := range c.resources {
-		all[r.gvr] = r.list
-	}
-	return all
+// lists reports whether a kind can be listed.
+func (c *catalog) lists(kind schema.GroupVersionResource) bool {
+	i, found := slices.BinarySearchFunc(c.resources, kind, func(r resource, kind schema.GroupVersionResource) int { return compareResources(r.gvr, kind) })
+	return found && c.resources[i].list
 }
 
 // serves reports whether a kind is served in some version, as far as is known.

@@ -144,7 +144,7 @@ func TestNewCatalog(t *testing.T) {
 	if len(got.unparsed) != 1 || got.unparsed[0].Error() != "unexpected GroupVersion string: a/b/c" || got.incomplete != incomplete || len(got.failing) != 1 {
 		t.Errorf("unparsed %v, incomplete %v", got.unparsed, got.incomplete)
 	}
-	if !got.listed()[widgets.gvr] {
+	if !got.lists(widgets.gvr) {
 		t.Error("verbs are not those of discovery")
 	}
 }

@@ -19,23 +19,21 @@ type waiter struct {
 	known    *catalog
 	looked   time.Time
 	patience time.Duration
-	// read are the kinds that the first look could read for all its namespaces,
-	// and shared with them; own are those that were read otherwise.
-	read, own map[schema.GroupVersionResource]struct{}
-	held      map[schema.GroupVersionResource]tally
-	unread    map[schema.GroupVersionResource]failure
+	// held and unread are of the kinds of known. All others that can be listed were read,
+	// and hold nothing.
+	held   map[schema.GroupVersionResource]tally
+	unread map[schema.GroupVersionResource]failure
 }
 
 func newWaiter(uid types.UID, patience time.Duration) *waiter {
-	return &waiter{uid: uid, patience: patience, own: map[schema.GroupVersionResource]struct{}{},
+	return &waiter{uid: uid, patience: patience,
 		held: map[schema.GroupVersionResource]tally{}, unread: map[schema.GroupVersionResource]failure{}}
 }
 
 // knows reports whether a kind has been read.
 func (w *waiter) knows(r schema.GroupVersionResource) bool {
-	_, read := w.read[r]
-	_, own := w.own[r]
-	return read || own
+	_, unread := w.unread[r]
+	return !unread && w.known.lists(r)
 }
 
 // covers reports whether every kind of a catalog has been read.
@@ -64,11 +62,6 @@ func (w *waiter) doubts() bool {
 
 // lose takes back that a kind was read: it does not answer any more.
 func (w *waiter) lose(r schema.GroupVersionResource, failed failure) {
-	if _, shared := w.read[r]; shared {
-		w.read = maps.Clone(w.read)
-		delete(w.read, r)
-	}
-	delete(w.own, r)
 	delete(w.held, r)
 	w.unread[r] = failed
 }
@@ -95,45 +88,31 @@ func (l *look) conclude() []string {
 		news[name] = l.first || w.known.troubles() != l.known.troubles() || l.known.whole() && w.known != l.known
 		before[name] = maps.Clone(w.unread)
 	}
-	read := map[schema.GroupVersionResource]struct{}{}
 	for i, e := range l.errands {
 		r := e.resource.gvr
 		for name, t := range l.readings[i].held {
 			l.waiters[name].held[r], news[name] = t, true
 		}
-		if l.first && len(l.readings[i].unread) == 0 {
-			read[r] = struct{}{}
-			continue
-		}
 		for _, name := range e.namespaces {
-			w := l.waiters[name]
-			if failed, unread := l.readings[i].unread[name]; unread {
-				w.unread[r] = laterOf(failed, before[name][r])
-				continue
+			delete(l.waiters[name].unread, r)
+		}
+		for name, failed := range l.readings[i].unread {
+			if failed.at.IsZero() {
+				failed.at = before[name][r].at // it was not asked itself
 			}
-			delete(w.unread, r)
-			w.own[r] = struct{}{}
+			l.waiters[name].unread[r] = failed
 		}
 	}
-	served := l.known.listed()
 	for name, w := range l.waiters {
 		if l.first {
-			w.looked, w.read = l.ended, read
+			w.looked = l.ended
 		}
 		w.known = l.known
-		maps.DeleteFunc(w.unread, func(r schema.GroupVersionResource, _ failure) bool { return !served[r] })
+		maps.DeleteFunc(w.unread, func(r schema.GroupVersionResource, _ failure) bool { return !l.known.lists(r) })
 		news[name] = news[name] || !sameKinds(before[name], w.unread)
 	}
 	maps.DeleteFunc(news, func(_ string, news bool) bool { return !news })
 	return slices.Sorted(maps.Keys(news))
-}
-
-// laterOf keeps when a namespace was last asked itself.
-func laterOf(failed, before failure) failure {
-	if failed.at.IsZero() {
-		failed.at = before.at
-	}
-	return failed
 }
 
 func sameKinds(a, b map[schema.GroupVersionResource]failure) bool {

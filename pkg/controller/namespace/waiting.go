@@ -142,7 +142,6 @@ func (w *waiting) settle(name string, latest *catalog) {
 			one.unread[r] = failed
 		default:
 			delete(one.unread, r)
-			one.own[r] = struct{}{}
 		}
 	}
 }
