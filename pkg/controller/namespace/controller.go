@@ -114,17 +114,8 @@ func (c *Controller) note(key string, noted any) {
 	if n.renew {
 		c.waiting.renew(key)
 	}
-	if n.survey {
-		c.Add(surveyKey)
-	}
-	if n.look {
-		c.Add(probeKey)
-	}
-	if n.again {
+	for _, key := range n.wake {
 		c.Add(key)
-	}
-	for _, name := range n.wake {
-		c.Add(name)
 	}
 	if n.probe {
 		c.probe()

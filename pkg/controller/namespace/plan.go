@@ -37,13 +37,11 @@ type notes struct {
 	uid types.UID
 	// kinds are what came of the deletion of kinds.
 	kinds []came
-	// wake are namespaces that can go on.
+	// wake are keys to reconcile at once.
 	wake []string
-	// renew has the namespace surveyed once more. Survey and look are made at once, a probe
-	// when what cannot be read may be asked again.
-	renew, survey, look, probe bool
-	// again has the namespace reconciled once more, at once.
-	again bool
+	// renew has the namespace surveyed once more. A probe is made when what cannot be read
+	// may be asked again.
+	renew, probe bool
 }
 
 func noting(n notes) func(act.Results) any { return func(act.Results) any { return n } }
@@ -58,7 +56,7 @@ func plan(o observed, now time.Time) act.Plan {
 	case o.settling > 0:
 		return act.Plan{Why: "its deletion was seen a moment ago", RequeueAfter: o.settling}
 	case !o.surveyed:
-		return act.Plan{Why: "waiting for the next list of all resources", RequeueAfter: o.resync, Note: noting(notes{survey: true})}
+		return act.Plan{Why: "waiting for the next list of all resources", RequeueAfter: o.resync, Note: noting(notes{wake: []string{surveyKey}})}
 	case o.found.stale(now):
 		return renewal(o)
 	case o.live == nil:
@@ -71,7 +69,7 @@ func plan(o observed, now time.Time) act.Plan {
 func renewal(o observed) act.Plan {
 	return act.Plan{
 		Why:          "nothing is left, but the lists are too old: reading again",
-		RequeueAfter: o.resync, Note: noting(notes{renew: true, survey: true}),
+		RequeueAfter: o.resync, Note: noting(notes{renew: true, wake: []string{surveyKey}}),
 	}
 }
 
@@ -83,16 +81,16 @@ func (e emptying) finish(so act.Results) act.Plan {
 	case contradicted:
 		return act.Plan{
 			Why:  "a kind that discovery offers is answered as if it were not served: discovery is asked again",
-			Note: noting(notes{again: true}), Retry: retried(o),
+			Note: noting(notes{wake: []string{e.live.Name}}), Retry: retried(o.retry),
 		}
 	case o.empty() && e.found.more:
 		return act.Plan{
 			Why:          "the kinds of objects have changed",
-			RequeueAfter: e.resync, Note: noting(notes{look: true}), Retry: retried(o),
+			RequeueAfter: e.resync, Note: noting(notes{wake: []string{probeKey}}), Retry: retried(o.retry),
 		}
 	case o.empty() && now.After(e.found.until):
 		p := renewal(e.observed)
-		p.Retry = retried(o)
+		p.Retry = retried(o.retry)
 		return p
 	}
 	status := withConditions(e.live.Status, o, metav1.NewTime(now))
@@ -100,9 +98,9 @@ func (e emptying) finish(so act.Results) act.Plan {
 	report := act.Status{Of: e.live, Set: func(n client.Object) { n.(*corev1.Namespace).Status = status }}
 	if o.empty() {
 		// The namespace goes even if its status cannot be written.
-		return act.Plan{Why: "nothing is left", Stages: act.Stages(report), Then: e.finalize, Else: e.finalize, Retry: retried(o)}
+		return act.Plan{Why: "nothing is left", Stages: act.Stages(report), Then: e.finalize, Else: e.finalize, Retry: retried(o.retry)}
 	}
-	p := act.Plan{Why: o.why(), Status: func(act.Results) act.Step { return report }, RequeueAfter: e.resync, Retry: retried(o)}
+	p := act.Plan{Why: o.why(), Status: func(act.Results) act.Step { return report }, RequeueAfter: e.resync, Retry: retried(o.retry)}
 	if len(o.remaining) > 0 {
 		p.RequeueAfter = o.wait(e.resync)
 		if !equality.Semantic.DeepEqual(status, e.live.Status) {
@@ -112,11 +110,11 @@ func (e emptying) finish(so act.Results) act.Plan {
 	return p
 }
 
-// retried returns what is tried again with backoff: what the outcome says, and what is
-// written of the namespace itself.
-func retried(o *outcome) func(act.Results) error {
+// retried returns what is tried again with backoff: these, and what is written of the
+// namespace itself.
+func retried(failed []error) func(act.Results) error {
 	return func(so act.Results) error {
-		errs := slices.Clone(o.retry)
+		errs := slices.Clone(failed)
 		for _, result := range so {
 			if _, is := result.Step.About().(*corev1.Namespace); is {
 				errs = append(errs, result.Err)
@@ -145,16 +143,16 @@ func finalizing(namespace *corev1.Namespace, tries int) act.Plan {
 	})
 	p := act.Plan{
 		Why:    fmt.Sprintf("nothing is left: it is finalized, %d other finalizers stay", len(next.Spec.Finalizers)),
-		Stages: act.Stages(act.Update{Object: next, Subresource: "finalize"}), Retry: retried(&outcome{}),
+		Stages: act.Stages(act.Update{Object: next, Subresource: "finalize"}), Retry: retried(nil),
 		Then: func(act.Results) act.Plan {
-			return act.Plan{Why: "it is finalized", RequeueAfter: settle, Retry: retried(&outcome{})}
+			return act.Plan{Why: "it is finalized", RequeueAfter: settle, Retry: retried(nil)}
 		},
 	}
 	if tries > 1 {
 		p.Afresh = func(o client.Object) act.Plan {
 			live, is := o.(*corev1.Namespace)
 			if !is || live.UID != namespace.UID {
-				return act.Plan{Why: "another namespace has its name", Retry: retried(&outcome{})}
+				return act.Plan{Why: "another namespace has its name", Retry: retried(nil)}
 			}
 			return finalizing(live, tries-1)
 		}

@@ -81,15 +81,15 @@ func noted(p act.Plan) string {
 	}
 	n, _ := p.Note(nil).(notes)
 	var words []string
-	for word, is := range map[string]bool{"renew": n.renew, "look": n.look, "probe": n.probe, "again": n.again} {
+	for word, is := range map[string]bool{"renew": n.renew, "probe": n.probe} {
 		if is {
 			words = append(words, word)
 		}
 	}
-	if n.survey {
-		words = append(words, "survey")
+	for _, key := range n.wake {
+		words = append(words, strings.NewReplacer(surveyKey, "survey", probeKey, "look").Replace(key))
 	}
-	return strings.Join(append(words, n.wake...), " ")
+	return strings.Join(words, " ")
 }
 
 func TestWhatFollowsForAKind(t *testing.T) {
