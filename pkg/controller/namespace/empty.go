@@ -80,7 +80,7 @@ func (e emptying) part(r resource, t tally) act.Part {
 	switch {
 	case r.gvr == podResource:
 		inSpace := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: e.live.Name}}
-		p.Stages = act.Stages(act.List{Of: inSpace, Keep: keepPods})
+		p.Stages = act.Stages(act.List{Of: inSpace, Keep: keepTally})
 	case r.list && t.open == 0:
 		p.Stages = e.count(r)
 	default:
@@ -178,22 +178,18 @@ func (e emptying) removeEach(found open) []act.Stage {
 // open are objects that a deletion would change.
 type open []*metav1.PartialObjectMetadata
 
+// keepTally counts what a page shows; pods are listed whole, for their grace periods.
 func keepTally(kept any, page client.ObjectList) any {
 	t, _ := kept.(tally)
-	list, _ := page.(*metav1.PartialObjectMetadataList)
-	for i := range list.Items {
-		t.add(&list.Items[i])
+	switch list := page.(type) {
+	case *metav1.PartialObjectMetadataList:
+		t.addAll(list)
+	case *corev1.PodList:
+		for i := range list.Items {
+			t.add(&list.Items[i])
+		}
+		t.grace = max(t.grace, longestGrace(list.Items))
 	}
-	return t
-}
-
-func keepPods(kept any, page client.ObjectList) any {
-	t, _ := kept.(tally)
-	list, _ := page.(*corev1.PodList)
-	for i := range list.Items {
-		t.add(&list.Items[i])
-	}
-	t.grace = max(t.grace, longestGrace(list.Items))
 	return t
 }
 

@@ -257,9 +257,7 @@ func (c *Controller) count(ctx context.Context, namespace string, r resource, li
 		if err != nil {
 			return t, err
 		}
-		for i := range found.Items {
-			t.add(&found.Items[i])
-		}
+		t.addAll(found)
 		if next = found.Continue; next == "" {
 			return t, nil
 		}

@@ -81,17 +81,15 @@ func (o *outcome) take(namespace string, c came) (unserved bool) {
 	switch {
 	case c.silent():
 		o.failed = append(o.failed, naming(c.gvr, c.err))
+		return false
 	case c.unserved():
 		return true
-	case c.err == nil:
-		left, err := remainderOf(namespace, c.resource, c.tally)
-		o.add(c.resource, left, err)
-	case withheld(c.err):
-		left, _ := remainderOf(namespace, c.resource, c.tally) // nobody expects it to be gone
-		o.add(c.resource, left, c.err)
-	default:
-		o.add(c.resource, remainder{}, c.err)
 	}
+	left, err := remainderOf(namespace, c.resource, c.tally)
+	if c.err != nil && !withheld(c.err) {
+		left = remainder{} // it is not known
+	}
+	o.add(c.resource, left, cmp.Or(c.err, err))
 	return false
 }
 

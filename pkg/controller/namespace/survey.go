@@ -1,11 +1,9 @@
 package namespace
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +49,12 @@ func (t *tally) add(o metav1.Object) {
 			t.finalizers = map[string]int{}
 		}
 		t.finalizers[finalizer]++
+	}
+}
+
+func (t *tally) addAll(page *metav1.PartialObjectMetadataList) {
+	for i := range page.Items {
+		t.add(&page.Items[i])
 	}
 }
 
@@ -151,42 +155,4 @@ func pause(since, last time.Time) time.Duration {
 		return probeSlowly
 	}
 	return min(max(failing/4, firstProbe), probeEvery)
-}
-
-// surveyAll makes the errands of a first look: every kind that can be listed,
-// for every namespace.
-func surveyAll(known *catalog, namespaces []string) []errand {
-	var errands []errand
-	for _, r := range known.resources {
-		if r.list {
-			errands = append(errands, errand{r, namespaces})
-		}
-	}
-	return errands
-}
-
-// surveyMissing makes the errands for what is not known of namespaces that were
-// looked at. Those that were not asked for long come first, as one failure may
-// end an errand.
-func surveyMissing(known *catalog, waiters map[string]*waiter) []errand {
-	var errands []errand
-	for _, r := range known.resources {
-		if !r.list {
-			continue
-		}
-		var names []string
-		for name, w := range waiters {
-			if !w.knows(r.gvr) {
-				names = append(names, name)
-			}
-		}
-		if len(names) == 0 {
-			continue
-		}
-		slices.SortFunc(names, func(a, b string) int {
-			return cmp.Or(waiters[a].unread[r.gvr].at.Compare(waiters[b].unread[r.gvr].at), cmp.Compare(a, b))
-		})
-		errands = append(errands, errand{r, names})
-	}
-	return errands
 }

@@ -33,7 +33,7 @@ func newWaiter(uid types.UID, patience time.Duration) *waiter {
 // knows reports whether a kind has been read.
 func (w *waiter) knows(r schema.GroupVersionResource) bool {
 	_, unread := w.unread[r]
-	return !unread && w.known.lists(r)
+	return w.known != nil && !unread && w.known.lists(r)
 }
 
 // covers reports whether every kind of a catalog has been read.
@@ -47,17 +47,6 @@ func (w *waiter) covers(known *catalog) bool {
 // blocked reports whether the namespace cannot go before something else is read.
 func (w *waiter) blocked(latest *catalog) bool {
 	return w.known != nil && (!w.known.whole() || len(w.unread) > 0 || !w.covers(latest))
-}
-
-// doubts reports whether a kind was answered as if it were not served, and discovery has
-// to say whether it is.
-func (w *waiter) doubts() bool {
-	for _, failed := range w.unread {
-		if failed.doubted {
-			return true
-		}
-	}
-	return false
 }
 
 // lose takes back that a kind was read: it does not answer any more.
@@ -76,9 +65,6 @@ type look struct {
 	errands  []errand
 	readings []reading
 }
-
-// names are the namespaces of the look, in order.
-func (l *look) names() []string { return slices.Sorted(maps.Keys(l.waiters)) }
 
 // conclude takes in what was read and names the namespaces that can do
 // something about it.

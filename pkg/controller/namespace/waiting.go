@@ -1,6 +1,8 @@
 package namespace
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -122,8 +124,14 @@ func (w *waiting) lose(name string, uid types.UID, r schema.GroupVersionResource
 func (w *waiting) doubts(name string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	one := w.waiters[name]
-	return one != nil && one.doubts()
+	if one := w.waiters[name]; one != nil {
+		for _, failed := range one.unread {
+			if failed.doubted {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // settle ends the doubts about a namespace: what is served no more holds nothing.
@@ -160,14 +168,23 @@ func (w *waiting) begin(first bool, latest *catalog) *look {
 	return l
 }
 
-// missing makes the errands of a look.
+// missing makes the errands of a look, for what is not known of its namespaces. Those
+// that were not asked for long come first, as one failure may end an errand.
 func (w *waiting) missing(l *look) []errand {
-	if l.first {
-		return surveyAll(l.known, l.names())
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return surveyMissing(l.known, l.waiters)
+	var errands []errand
+	all := slices.Sorted(maps.Keys(l.waiters))
+	for _, r := range l.known.resources {
+		names := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return l.waiters[name].knows(r.gvr) })
+		if !r.list || len(names) == 0 {
+			continue
+		}
+		asked := func(name string) time.Time { return l.waiters[name].unread[r.gvr].at }
+		slices.SortStableFunc(names, func(a, b string) int { return asked(a).Compare(asked(b)) })
+		errands = append(errands, errand{r, names})
+	}
+	return errands
 }
 
 // end takes in what a look came to, except for namespaces that have gone or
