@@ -1,6 +1,7 @@
 package nodelifecycle
 
 import (
+	"container/list"
 	"math"
 	"time"
 )
@@ -11,53 +12,28 @@ import (
 type evictions struct {
 	rate  float32 // tokens per second; zero or less lets nobody through
 	ready time.Time
-	line  []waiting
-	since map[string]int
-	turn  int
-}
-
-// waiting is a place in the line. A node that left has no entry of that turn in
-// since, and its place is skipped.
-type waiting struct {
-	node string
-	turn int
+	// line has the names of the nodes, and places where they are in it.
+	line   *list.List
+	places map[string]*list.Element
 }
 
 func newEvictions(rate float32) *evictions {
-	return &evictions{rate: rate, since: map[string]int{}}
+	return &evictions{rate: rate, line: list.New(), places: map[string]*list.Element{}}
 }
 
 // add puts a node in line unless it waits already.
 func (e *evictions) add(node string) {
-	if _, ok := e.since[node]; ok {
-		return
+	if e.places[node] == nil {
+		e.places[node] = e.line.PushBack(node)
 	}
-	e.turn++
-	e.since[node] = e.turn
-	e.line = append(e.line, waiting{node, e.turn})
 }
 
 // remove takes a node out of the line.
 func (e *evictions) remove(node string) {
-	if _, ok := e.since[node]; !ok {
-		return
+	if place := e.places[node]; place != nil {
+		e.line.Remove(place)
+		delete(e.places, node)
 	}
-	delete(e.since, node)
-	if len(e.line) > 2*len(e.since)+16 {
-		e.compact()
-	}
-}
-
-// compact drops the places of those who left, so that nodes that come and go
-// while nobody is let through do not grow the line.
-func (e *evictions) compact() {
-	kept := e.line[:0]
-	for _, w := range e.line {
-		if e.since[w.node] == w.turn {
-			kept = append(kept, w)
-		}
-	}
-	e.line = kept
 }
 
 // setRate changes the rate. Who waited for a token goes on waiting, at the new
@@ -75,26 +51,19 @@ func (e *evictions) setRate(rate float32, now time.Time) {
 
 // take lets the next node through if there is a token.
 func (e *evictions) take(now time.Time) (node string, ok bool) {
-	if e.rate <= 0 || now.Before(e.ready) {
+	if e.line.Len() == 0 || e.rate <= 0 || now.Before(e.ready) {
 		return "", false
 	}
-	for len(e.line) > 0 {
-		w := e.line[0]
-		e.line = e.line[1:]
-		if e.since[w.node] != w.turn {
-			continue
-		}
-		delete(e.since, w.node)
-		e.ready = now.Add(e.interval())
-		return w.node, true
-	}
-	return "", false
+	node = e.line.Front().Value.(string)
+	e.remove(node)
+	e.ready = now.Add(e.interval())
+	return node, true
 }
 
 // wait is how long until a node can be let through; false when none waits or
 // the rate lets nobody through.
 func (e *evictions) wait(now time.Time) (time.Duration, bool) {
-	if len(e.since) == 0 || e.rate <= 0 {
+	if e.line.Len() == 0 || e.rate <= 0 {
 		return 0, false
 	}
 	return max(e.ready.Sub(now), 0), true

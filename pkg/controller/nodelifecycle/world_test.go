@@ -226,7 +226,7 @@ func TestWorldOfThreeZones(t *testing.T) {
 			}
 		}
 		for name, z := range w.cluster.zones {
-			if z.state != stateNormal || z.evictions.rate != defaults.primary || len(z.evictions.since) > 0 {
+			if z.state != stateNormal || z.evictions.rate != defaults.primary || z.evictions.line.Len() > 0 {
 				t.Fatalf("seed %d: zone %q has not recovered: %s at %v", seed, name, z.state, z.evictions.rate)
 			}
 		}
@@ -344,7 +344,7 @@ func TestNodesComeAndGo(t *testing.T) {
 		t.Errorf("a pass without news: %+v", f)
 	}
 	moved := node("b", ready("False"), labels("topology.kubernetes.io/zone=west"))
-	if f = pass(a, moved); len(f.born) != 1 || len(f.registered) != 0 || len(c.zones[c.nodes["a"].zone].evictions.since) != 0 || len(c.zones[c.nodes["b"].zone].evictions.since) != 1 {
+	if f = pass(a, moved); len(f.born) != 1 || len(f.registered) != 0 || c.zones[c.nodes["a"].zone].evictions.line.Len() != 0 || c.zones[c.nodes["b"].zone].evictions.line.Len() != 1 {
 		t.Errorf("a node that moves takes its place in line with it: %+v", f)
 	}
 	excluded := node("b", ready("False"), labels("topology.kubernetes.io/zone=west", labelExcludeDisruption+"="))

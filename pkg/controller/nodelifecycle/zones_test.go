@@ -154,8 +154,8 @@ func TestEvictionsDoNotGrowWhileNobodyIsLetThrough(t *testing.T) {
 			e.add(n)
 		}
 	}
-	if len(e.line) > 50 {
-		t.Errorf("line of %d for 2 nodes", len(e.line))
+	if e.line.Len() > 50 {
+		t.Errorf("line of %d for 2 nodes", e.line.Len())
 	}
 	e.setRate(1, noon)
 	for i, want := range []string{"a", "b", ""} {
