@@ -25,7 +25,7 @@ func (c *cluster) hold() {
 	if c.brakeShare <= 0 {
 		return
 	}
-	f := &c.found
+	f := c.found
 	for _, r := range c.visited {
 		if r.proven && c.now.Sub(r.since) <= c.graces.monitor {
 			f.fell++

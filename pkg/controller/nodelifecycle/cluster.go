@@ -30,10 +30,10 @@ type cluster struct {
 	allDown bool
 	// visited are the nodes of this pass.
 	visited []*memory
-	found   findings
+	found   *findings
 }
 
-// findings are what a pass asks for. They are valid until the next pass.
+// findings are what a pass asks for.
 type findings struct {
 	// wake are nodes that need a write.
 	wake []string
@@ -64,7 +64,7 @@ type zoneFound struct {
 }
 
 func newCluster(g graces, r rates, brakeShare float32) *cluster {
-	return &cluster{graces: g, rates: r, brakeShare: brakeShare, nodes: map[string]*memory{}, zones: map[string]*zone{}}
+	return &cluster{graces: g, rates: r, brakeShare: brakeShare, nodes: map[string]*memory{}, zones: map[string]*zone{}, found: &findings{}}
 }
 
 // begin starts a pass over all nodes.
@@ -73,24 +73,22 @@ func (c *cluster) begin(now time.Time) {
 	c.view.noteLate(c.now, now, c.graces.monitor)
 	c.now, c.view.heard = now, 0
 	c.visited = c.visited[:0]
-	f := &c.found
-	*f = findings{wake: f.wake[:0], pods: f.pods[:0], registered: f.registered[:0], removed: f.removed[:0],
-		emptied: f.emptied[:0], born: f.born[:0], zones: f.zones[:0]}
+	c.found = &findings{}
 	for _, z := range c.zones {
 		z.members, z.ready, z.notReady = 0, 0, 0
 	}
 }
 
-// visit takes in one node; leaseOf finds a lease by its key in the cache.
-func (c *cluster) visit(node *corev1.Node, leaseOf func(string) *coordinationv1.Lease) {
+// visit takes in one node and its lease, as the caches show them.
+func (c *cluster) visit(node *corev1.Node, lease *coordinationv1.Lease) {
 	r, known := c.nodes[node.Name]
 	if !known {
-		r = &memory{leaseKey: leaseKey(node.Name)}
+		r = &memory{}
 		c.nodes[node.Name] = r
 		c.found.registered = append(c.found.registered, node)
 	}
 	if r.uid != node.UID {
-		*r = memory{uid: node.UID, zone: r.zone, leaseKey: leaseKey(node.Name)}
+		*r = memory{uid: node.UID, zone: r.zone}
 	}
 	if r.object != node {
 		c.read(r, node, known)
@@ -103,7 +101,7 @@ func (c *cluster) visit(node *corev1.Node, leaseOf func(string) *coordinationv1.
 		r.order = orderClear
 	}
 	r.round = c.round
-	if r.see(node, leaseOf(r.leaseKey), c.now); r.probe.Equal(c.now) {
+	if r.see(node, lease, c.now); r.probe.Equal(c.now) {
 		c.view.heard++
 	}
 	c.visited = append(c.visited, r)
@@ -178,13 +176,14 @@ func (c *cluster) end() *findings {
 	for _, r := range c.visited {
 		c.count(r)
 	}
-	f := &c.found
+	f := c.found
 	for name, z := range c.zones {
 		if z.size() == 0 && z.state != stateInitial {
 			f.emptied = append(f.emptied, name)
 		}
 	}
-	switch f.change = moveZones(c.zones, c.rates, c.now); f.change {
+	f.change, c.allDown = moveZones(c.zones, c.rates, c.now)
+	switch f.change {
 	case entered:
 		c.clearTaints()
 	case left:
@@ -193,7 +192,6 @@ func (c *cluster) end() *findings {
 			r.hear(c.now)
 		}
 	}
-	c.allDown = allDown(c.zones)
 	for name, z := range c.zones {
 		if z.members == 0 {
 			delete(c.zones, name)

@@ -26,14 +26,6 @@ var heartbeatConditions = []corev1.NodeConditionType{
 	corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure,
 }
 
-// silence returns the conditions to set on a node if it is silent.
-func (r memory) silence(node *corev1.Node, now time.Time) []corev1.NodeCondition {
-	if !r.silent {
-		return nil
-	}
-	return conditionsOfSilence(node, now)
-}
-
 // conditionsOfSilence returns the conditions to set on a node that is silent,
 // in the order they are to have when they are new. It is empty when Ready says
 // Unknown already: then all was said before, or the node said it itself.

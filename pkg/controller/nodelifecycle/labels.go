@@ -15,11 +15,8 @@ var labelCopies = []struct{ from, to string }{
 func planLabels(node *corev1.Node) map[string]string {
 	var set map[string]string
 	for _, l := range labelCopies {
-		value, ok := node.Labels[l.from]
-		if !ok {
-			continue
-		}
-		if copied, ok := node.Labels[l.to]; ok && copied == value {
+		value, has := node.Labels[l.from]
+		if copied, is := node.Labels[l.to]; !has || is && copied == value {
 			continue
 		}
 		if set == nil {

@@ -21,7 +21,6 @@ type memory struct {
 	// mistainted: such a taint is to go, or to be swapped.
 	mistainted bool
 	status     corev1.ConditionStatus
-	leaseKey   string // in the cache of leases
 
 	// ready is the status of Ready as decided: Unknown on a silent node, also
 	// while that is not written yet. Empty on a new node without the condition.

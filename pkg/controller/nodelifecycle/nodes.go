@@ -34,7 +34,11 @@ func (o observedNode) plan(now time.Time) act.Plan {
 	if ready && o.memory.unanswered != o.node.ResourceVersion {
 		o.memory.unanswered = "" // that report has not arrived, and was for that version only
 	}
-	set, leaves := o.memory.silence(o.node, now), ready || o.memory.unanswered != ""
+	var set []corev1.NodeCondition
+	if o.memory.silent {
+		set = conditionsOfSilence(o.node, now)
+	}
+	leaves := ready || o.memory.unanswered != ""
 	switch {
 	case len(set) > 0:
 		return o.report(now, set, leaves)
@@ -149,9 +153,7 @@ func (o observedNode) taints(now time.Time) act.Plan {
 
 // copying sets labels.
 func (o observedNode) copying(labels map[string]string) act.Plan {
-	patch := patchOf(o.node, "", map[string]any{"metadata": precondition{UID: o.node.UID, Labels: labels}})
-	patch.Versioned = false // a label does not depend on the rest of the node
-	return act.Plan{Why: fmt.Sprintf("copying %d labels", len(labels)), Stages: act.Stages(patch)}
+	return act.Plan{Why: fmt.Sprintf("copying %d labels", len(labels)), Stages: act.Stages(act.Merge(o.node, map[string]any{"labels": labels}))}
 }
 
 // why is the reason for taints and labels, or what a node waits for that has all it should.
@@ -199,33 +201,22 @@ func answerLost(results act.Results) bool {
 	return slices.ContainsFunc(results, func(r act.Result) bool { return r.Became == act.Uncertain })
 }
 
-// precondition makes a patch fail when the node is not the one decided on.
-type precondition struct {
-	UID             types.UID         `json:"uid,omitempty"`
-	ResourceVersion string            `json:"resourceVersion,omitempty"`
-	Labels          map[string]string `json:"labels,omitempty"`
-}
-
 // silencePatch sets conditions.
 func silencePatch(node *corev1.Node, set []corev1.NodeCondition) act.Patch {
 	order := inOrder(node, set)
-	return patchOf(node, "status", map[string]any{
-		"metadata": precondition{UID: node.UID, ResourceVersion: node.ResourceVersion},
-		"status":   map[string]any{"$setElementOrder/conditions": order, "conditions": set},
-	})
+	return patchOf(node, "status", "status", map[string]any{"$setElementOrder/conditions": order, "conditions": set})
 }
 
 // taintPatch sets taints. Their list is written whole, so the patch holds for this version
 // of the node only.
 func taintPatch(node *corev1.Node, taints taintPlan, now time.Time) act.Patch {
-	return patchOf(node, "", map[string]any{
-		"metadata": precondition{UID: node.UID, ResourceVersion: node.ResourceVersion},
-		"spec":     map[string]any{"taints": taints.apply(node, now)},
-	})
+	return patchOf(node, "", "spec", map[string]any{"taints": taints.apply(node, now)})
 }
 
-func patchOf(node *corev1.Node, subresource string, body map[string]any) act.Patch {
-	return act.Patch{Of: node, Type: types.StrategicMergePatchType, Data: act.Body(body), Subresource: subresource, Versioned: true}
+// patchOf changes a part of the node in the version that was decided on.
+func patchOf(node *corev1.Node, subresource, part string, fields map[string]any) act.Patch {
+	body := act.Body(map[string]any{"metadata": map[string]any{"uid": node.UID, "resourceVersion": node.ResourceVersion}, part: fields})
+	return act.Patch{Of: node, Type: types.StrategicMergePatchType, Data: body, Subresource: subresource, Versioned: true}
 }
 
 // referTo is what events about a node are on: its name and UID alone.

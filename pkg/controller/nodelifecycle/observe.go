@@ -77,7 +77,7 @@ func (c *Controller) visit() question {
 		if !ok {
 			continue
 		}
-		c.cluster.visit(node, c.leaseAt)
+		c.cluster.visit(node, c.leaseOf(node.Name))
 		now := c.now()
 		nodeSeconds.Observe(now.Sub(last).Seconds())
 		last = now
@@ -122,7 +122,7 @@ func (c *Controller) observeNode(key target) (observed, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := observedNode{node: node, lease: c.leaseAt(leaseKey(node.Name)), memory: c.look(node), graces: c.graces}
+	o := observedNode{node: node, lease: c.leaseOf(node.Name), memory: c.look(node), graces: c.graces}
 	if o.memory.silent || o.memory.unanswered != "" {
 		o.pods, err = c.podsOn(node.Name)
 	}
@@ -132,7 +132,7 @@ func (c *Controller) observeNode(key target) (observed, error) {
 func (c *Controller) look(node *corev1.Node) memory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.cluster.look(node, c.leaseAt(leaseKey(node.Name)), c.now())
+	return c.cluster.look(node, c.leaseOf(node.Name), c.now())
 }
 
 func (c *Controller) observePod(_ context.Context, key types.NamespacedName) (observedPod, error) {
@@ -158,9 +158,9 @@ func (c *Controller) podsOn(node string) ([]types.NamespacedName, error) {
 	return keys, nil
 }
 
-// leaseAt finds a lease by its key in the cache.
-func (c *Controller) leaseAt(key string) *coordinationv1.Lease {
-	lease, _ := reconcile.Cached[coordinationv1.Lease](c.leases, key)
+// leaseOf is the cached lease of a node; nil if there is none.
+func (c *Controller) leaseOf(node string) *coordinationv1.Lease {
+	lease, _ := reconcile.Cached[coordinationv1.Lease](c.leases, leaseKey(node))
 	return lease
 }
 

@@ -73,7 +73,7 @@ func (w *cacheWorld) renew() {
 func (w *cacheWorld) pass() *findings {
 	w.cluster.begin(w.now)
 	for _, n := range w.nodes {
-		w.cluster.visit(n, func(key string) *coordinationv1.Lease { return w.shown[key] })
+		w.cluster.visit(n, w.shown[leaseKey(n.Name)])
 	}
 	reads := 0
 	if q := w.cluster.ask(); q.all || len(q.doubtful) > 0 {
@@ -261,7 +261,7 @@ func TestReadsThatFailPutAMarkOff(t *testing.T) {
 	read := func() {
 		w.cluster.begin(w.now)
 		for _, n := range w.nodes {
-			w.cluster.visit(n, func(key string) *coordinationv1.Lease { return w.shown[key] })
+			w.cluster.visit(n, w.shown[leaseKey(n.Name)])
 		}
 		q := w.cluster.ask()
 		if refuse {

@@ -108,7 +108,7 @@ func (w *world) trouble() {
 func (w *world) pass() *findings {
 	w.cluster.begin(w.now)
 	for _, name := range w.names() {
-		w.cluster.visit(w.nodes[name], func(key string) *coordinationv1.Lease { return w.leases[key] })
+		w.cluster.visit(w.nodes[name], w.leases[leaseKey(name)])
 		w.seen[name] = readyStatus(w.nodes[name])
 		if w.now.Sub(w.leases[leaseKey(name)].Spec.RenewTime.Time) > 50*time.Second {
 			w.seen[name] = corev1.ConditionUnknown
@@ -142,7 +142,7 @@ func (w *world) write(name string) {
 	delete(w.late, name)
 	n := w.nodes[name]
 	memory := w.cluster.look(n, w.leases[leaseKey(name)], w.now)
-	if set := memory.silence(n, w.now); len(set) > 0 {
+	if set := conditionsOfSilence(n, w.now); memory.silent && len(set) > 0 {
 		w.edit(name, func(n *corev1.Node) {
 			for _, c := range set {
 				if _, old := nodeutil.GetNodeCondition(&n.Status, c.Type); old != nil {
@@ -325,11 +325,10 @@ func TestWhyOfAPass(t *testing.T) {
 
 func TestNodesComeAndGo(t *testing.T) {
 	c := newCluster(graces{monitor: 50 * time.Second, startup: time.Minute}, defaults, 0)
-	noLease := func(string) *coordinationv1.Lease { return nil }
 	pass := func(nodes ...*corev1.Node) *findings {
 		c.begin(noon)
 		for _, n := range nodes {
-			c.visit(n, noLease)
+			c.visit(n, nil)
 		}
 		c.answer(c.ask(), nil, nil, noon)
 		return c.end()
@@ -372,7 +371,7 @@ func lineup() (*cluster, func(after time.Duration, nodes ...*corev1.Node) []stri
 	return c, func(after time.Duration, nodes ...*corev1.Node) []string {
 		c.begin(noon.Add(after))
 		for _, n := range nodes {
-			c.visit(n, func(string) *coordinationv1.Lease { return nil })
+			c.visit(n, nil)
 		}
 		c.answer(c.ask(), nil, nil, noon.Add(after))
 		c.end()
@@ -429,7 +428,7 @@ func TestATaintThatComesLateIsClearedInAFullDisruption(t *testing.T) {
 			}
 			c.begin(noon.Add(40 * time.Second))
 			for _, n := range []*corev1.Node{tc.a, down} {
-				c.visit(n, func(string) *coordinationv1.Lease { return nil })
+				c.visit(n, nil)
 			}
 			c.answer(c.ask(), nil, nil, c.now)
 			if f := c.end(); c.nodes["a"].order != tc.want || slices.Contains(f.wake, "a") != (tc.want != noOrder) {

@@ -72,8 +72,9 @@ const (
 	left      disruption = "some nodes are ready again: evictions resume"
 )
 
-// moveZones moves the zones to the states of this pass and sets their rates.
-func moveZones(zones map[string]*zone, r rates, now time.Time) disruption {
+// moveZones moves the zones to the states of this pass and sets their rates. It reports
+// whether there are nodes to judge by, and no zone has a ready one.
+func moveZones(zones map[string]*zone, r rates, now time.Time) (change disruption, allDown bool) {
 	counted, known, allAre, allWere := 0, 0, true, true
 	for _, z := range zones {
 		if z.size() == 0 {
@@ -92,11 +93,11 @@ func moveZones(zones map[string]*zone, r rates, now time.Time) disruption {
 	}
 	switch {
 	case allAre && !allWere:
-		return entered
+		return entered, allAre
 	case allWere && !allAre:
-		return left
+		return left, allAre
 	}
-	return unchanged
+	return unchanged, allAre
 }
 
 // move moves one zone, given whether all zones are or were without a ready node.
@@ -116,16 +117,4 @@ func (z *zone) move(r rates, allAre, allWere bool, now time.Time) {
 		z.evictions.setRate(r.of(state, z.size()), now)
 	}
 	z.state = state
-}
-
-// allDown reports whether there are nodes to judge by, and no zone has a ready one.
-func allDown(zones map[string]*zone) bool {
-	down := false
-	for _, z := range zones {
-		if z.size() > 0 && z.state != stateFull {
-			return false
-		}
-		down = down || z.size() > 0
-	}
-	return down
 }

@@ -95,7 +95,7 @@ func TestJudge(t *testing.T) {
 			for i, z := range tc.zones {
 				zones[fmt.Sprint(i)] = &zone{state: z.state, evictions: newEvictions(z.rate), ready: z.ready, notReady: z.notReady, members: 1}
 			}
-			if got := moveZones(zones, defaults, noon); got != tc.change {
+			if got, _ := moveZones(zones, defaults, noon); got != tc.change {
 				t.Errorf("change: got %q, want %q", got, tc.change)
 			}
 			for i, want := range tc.want {
