@@ -511,10 +511,12 @@ func TestAPodOfAnotherNamespaceIsNoneOfTheSet(t *testing.T) {
 	r := newRig(t, daemon(), node("a"), pod("p"), pod("stranger", func(p *corev1.Pod) { p.Namespace = "other" }))
 	o := &observed{set: daemon()}
 	one, err := r.view(o, []string{"a"}, noon)
-	if _, err2 := r.viewAll(o, nil, noon); err != nil || err2 != nil {
-		t.Fatal(err, err2)
+	names, err2 := r.everywhere(o.set, nil)
+	all, err3 := r.view(o, names, noon)
+	if err := errors.Join(err, err2, err3); err != nil {
+		t.Fatal(err)
 	}
-	for how, views := range map[string][]view{"one node": one, "all nodes": o.views} {
+	for how, views := range map[string][]view{"one node": one, "all nodes": all} {
 		if len(views) != 1 || len(views[0].pods) != 1 || views[0].pods[0].Name != "p" {
 			t.Errorf("%s: %+v", how, views)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -141,11 +140,11 @@ func (c *Controller) look(o *observed, b *book, now time.Time) error {
 	names, o.whole, o.at = b.marked(now)
 	var err error
 	if o.whole {
-		names, err = c.viewAll(o, names, now)
-	} else {
-		o.views, err = c.view(o, names, now)
+		if names, err = c.everywhere(o.set, names); err != nil {
+			return err
+		}
 	}
-	if err != nil {
+	if o.views, err = c.view(o, names, now); err != nil {
 		return err
 	}
 	o.others = b.besides(names)
@@ -221,9 +220,9 @@ func (c *Controller) view(o *observed, names []string, now time.Time) ([]view, e
 	return views, nil
 }
 
-// viewAll reads all nodes, those that pods name, and those given.
-func (c *Controller) viewAll(o *observed, names []string, now time.Time) ([]string, error) {
-	all, err := cache.Controlled[corev1.Pod](c.pods, o.set.Namespace, o.set.UID)
+// everywhere is all nodes, those that pods name, and those given, in order.
+func (c *Controller) everywhere(set *appsv1.DaemonSet, names []string) ([]string, error) {
+	all, err := cache.Controlled[corev1.Pod](c.pods, set.Namespace, set.UID)
 	if err != nil {
 		return nil, err
 	}
@@ -231,25 +230,14 @@ func (c *Controller) viewAll(o *observed, names []string, now time.Time) ([]stri
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
-	here, exist := make(map[string][]*corev1.Pod, len(nodes)), make(map[string]*corev1.Node, len(nodes))
 	for _, pod := range all {
-		here[nodeOf(pod)] = append(here[nodeOf(pod)], pod)
-	}
-	for _, name := range names {
-		exist[name] = nil
-	}
-	for name := range here {
-		exist[name] = nil
+		names = append(names, nodeOf(pod))
 	}
 	for _, node := range nodes {
-		exist[node.Name] = node
+		names = append(names, node.Name)
 	}
-	names, blocked := slices.Sorted(maps.Keys(exist)), c.blocked(o.set, now)
-	o.views = make([]view, 0, len(names))
-	for _, name := range names {
-		o.views = append(o.views, viewOf(name, exist[name], here[name], blocked))
-	}
-	return names, nil
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // viewOf looks the backoff of a node up only if a pod there has failed.
