@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/rejections"
@@ -79,7 +80,7 @@ func (o *observed) settle(old []*appsv1.ControllerRevision, now time.Time) act.P
 	slices.SortStableFunc(d.create, func(a, b creation) int { return inTurn(d.refused, a.node, b.node) })
 	slices.SortStableFunc(d.remove, func(a, b removal) int { return inTurn(d.refused, a.node, b.node) })
 	d.create, d.remove = d.create[:min(len(d.create), burst)], d.remove[:min(len(d.remove), burst)]
-	obsolete := revisions.Obsolete(old, keptRevisions(o.set), func(r *appsv1.ControllerRevision) bool { return d.hashes[r.Labels[hashLabel]] > 0 })
+	obsolete := revisions.Obsolete(old, int(ptr.Deref(o.set.Spec.RevisionHistoryLimit, 10)), func(r *appsv1.ControllerRevision) bool { return d.hashes[r.Labels[hashLabel]] > 0 })
 	p := act.Plan{Why: d.explain(), Stages: d.steps(obsolete), Status: d.report, Note: d.noted}
 	if !d.look.IsZero() {
 		p.RequeueAfter, p.Due = max(d.look.Sub(now), time.Millisecond), true

@@ -219,8 +219,3 @@ func newRevision(ds *appsv1.DaemonSet, hash string, data []byte, number int64) *
 		Data: runtime.RawExtension{Raw: data}, Revision: number,
 	}
 }
-
-// keptRevisions is how many old revisions the set wants kept.
-func keptRevisions(ds *appsv1.DaemonSet) int {
-	return int(ptr.Deref(ds.Spec.RevisionHistoryLimit, 10))
-}

@@ -58,7 +58,7 @@ type needs struct {
 	remove  []removal
 	release []*corev1.Pod
 	step    step
-	old     *corev1.Pod // of a node that is waiting or leaving
+	old     *corev1.Pod // that the rollout may take, if there is one
 }
 
 // acts reports whether the node is not as it should be. It is looked at again then.
@@ -95,10 +95,7 @@ func (q *question) needsOf(n *view) needs {
 	}
 	v.troubled = v.troubled && v.fit == fitOpen
 	if q.rolls && (len(here) > 0 || v.fit == fitOpen) {
-		v.rollout, v.step = q.roll(v.fit == fitOpen, here)
-		if v.rollout == rolloutWaiting || v.rollout == rolloutLeaving {
-			_, v.old, _ = q.split(here)
-		}
+		v.roll(q, here)
 	}
 	return v
 }

@@ -16,25 +16,25 @@ type step struct {
 	remove *corev1.Pod
 }
 
-// roll says how the rollout stands on a node with these pods, which is to have one or
-// not. Pods that are being deleted count no more; what they leave open is made up for
-// elsewhere.
-func (q *question) roll(wanted bool, here []*corev1.Pod) (rollout, step) {
+// roll says how the rollout stands on a node with these pods. Those that are being deleted
+// count no more; what they leave open is made up for elsewhere.
+func (v *needs) roll(q *question, here []*corev1.Pod) {
 	newPod, oldPod, clear := q.split(here)
-	if q.surges {
-		return q.surge(wanted, newPod, oldPod, clear)
-	}
+	v.old = oldPod
 	switch {
+	case q.surges:
+		v.rollout, v.step = q.surge(v.fit == fitOpen, newPod, oldPod, clear)
 	case !clear || (newPod == nil) == (oldPod == nil):
-		return rolloutDown, step{}
+		v.rollout = rolloutDown
 	case newPod != nil && q.works(newPod):
-		return rolloutDone, step{}
+		v.rollout = rolloutDone
 	case newPod != nil:
-		return rolloutDown, step{}
+		v.rollout = rolloutDown
 	case !q.works(oldPod):
-		return rolloutDown, step{remove: oldPod}
+		v.rollout, v.step = rolloutDown, step{remove: oldPod}
+	default:
+		v.rollout = rolloutWaiting
 	}
-	return rolloutWaiting, step{}
 }
 
 // surge is roll with new pods beside old ones.
@@ -86,20 +86,19 @@ func (q *question) works(pod *corev1.Pod) bool { return pods.Available(pod, q.mi
 type bounds struct{ surge, unavailable int }
 
 // boundsOf reckons the bounds for this many nodes; percentages are rounded up.
-func boundsOf(ds *appsv1.DaemonSet, desired int) (bounds, error) {
-	var b bounds
-	rolling := ds.Spec.UpdateStrategy.RollingUpdate
-	if !rolls(ds) || rolling == nil {
-		return atLeastOne(b, desired), nil
+func boundsOf(ds *appsv1.DaemonSet, desired int) (b bounds, err error) {
+	if rolling := ds.Spec.UpdateStrategy.RollingUpdate; rolls(ds) && rolling != nil {
+		if b.unavailable, err = scaled(rolling.MaxUnavailable, desired); err != nil {
+			return b, fmt.Errorf("invalid value for MaxUnavailable: %w", err)
+		}
+		if b.surge, err = scaled(rolling.MaxSurge, desired); err != nil {
+			return b, fmt.Errorf("invalid value for MaxSurge: %w", err)
+		}
 	}
-	var err error
-	if b.unavailable, err = scaled(rolling.MaxUnavailable, desired); err != nil {
-		return b, fmt.Errorf("invalid value for MaxUnavailable: %w", err)
+	if desired > 0 && b == (bounds{}) {
+		b.unavailable = 1
 	}
-	if b.surge, err = scaled(rolling.MaxSurge, desired); err != nil {
-		return b, fmt.Errorf("invalid value for MaxSurge: %w", err)
-	}
-	return atLeastOne(b, desired), nil
+	return b, nil
 }
 
 // allowance is how many nodes that wait may get on with the rollout, and how many
@@ -109,13 +108,6 @@ func allowance(b bounds, t sums) (waiting, leaving int) {
 		return max(b.unavailable-t.down, 0), 0
 	}
 	return max(b.surge-t.surging, 0), max(t.serving-t.desired, 0)
-}
-
-func atLeastOne(b bounds, desired int) bounds {
-	if desired > 0 && b == (bounds{}) {
-		b.unavailable = 1
-	}
-	return b
 }
 
 func scaled(value *intstr.IntOrString, desired int) (int, error) {
