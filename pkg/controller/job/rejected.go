@@ -48,9 +48,7 @@ func (v *view) holdBack(p change) change {
 
 // withBackoff adds the condition when all pods are held back, and removes it when
 // there is nothing more to hold back for. Between two tries it stays as it is.
-func withBackoff(conditions []batchv1.JobCondition, j *rejections.Allowance, until, now time.Time) ([]batchv1.JobCondition, bool) {
-	at := slices.IndexFunc(conditions, func(c batchv1.JobCondition) bool { return c.Type == rejections.Condition })
-	over := j == nil || j.InARow == 0
+func withBackoff(conditions []batchv1.JobCondition, j *rejections.Allowance, until, now time.Time) []batchv1.JobCondition {
 	var condition *batchv1.JobCondition
 	if j != nil && !until.IsZero() {
 		moment := metav1.NewTime(now)
@@ -58,11 +56,11 @@ func withBackoff(conditions []batchv1.JobCondition, j *rejections.Allowance, unt
 			Type: rejections.Condition, Status: corev1.ConditionTrue, Reason: rejections.Reason, LastProbeTime: moment, LastTransitionTime: moment,
 			Message: fmt.Sprintf("%s; the next pod is created at %s", j.Message(), until.UTC().Format(time.RFC3339)),
 		}
-		if at >= 0 && conditions[at].Message == condition.Message {
-			return conditions, false
+		if slices.ContainsFunc(conditions, func(c batchv1.JobCondition) bool { return c.Type == condition.Type && c.Message == condition.Message }) {
+			return conditions
 		}
 	}
-	return rejections.Update(conditions, condition, over, func(c *batchv1.JobCondition) (string, *metav1.Time) {
+	return rejections.Update(conditions, condition, j == nil || j.InARow == 0, func(c *batchv1.JobCondition) (string, *metav1.Time) {
 		return string(c.Type), &c.LastTransitionTime
-	}), condition != nil || at >= 0 && over
+	})
 }

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -40,9 +41,11 @@ type carried struct {
 // tally is one round of counting: what the status says before the finalizers of
 // the counted pods go, which pods these are, and which events are to be recorded.
 type tally struct {
-	view    *view
-	at      time.Time // when the pods had been made and taken away
-	status  batchv1.JobStatus
+	view   *view
+	at     time.Time // when the pods had been made and taken away
+	status batchv1.JobStatus
+	// changed: the status says something new. A start time alone is nothing: the start of a
+	// Job changes more than its time.
 	changed bool
 	// minor: of what the status says only the number of ready pods has changed.
 	minor      bool
@@ -65,39 +68,36 @@ type tally struct {
 
 // begin drafts the status after a plan was carried out.
 func begin(v *view, c carried) *tally {
-	t := &tally{view: v, status: *v.job.Status.DeepCopy(), at: v.now, conclusion: c.conclusion, ending: c.ending && c.conclusion == nil,
+	before := *v.job.Status.DeepCopy()
+	if before.UncountedTerminatedPods == nil {
+		before.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
+	}
+	t := &tally{view: v, status: *before.DeepCopy(), at: v.now, conclusion: c.conclusion, ending: c.ending && c.conclusion == nil,
 		namespaceEnds: v.namespaceEnds || c.namespaceEnds, waiting: sets.Set[types.UID]{}, handled: map[batchv1.PodFailurePolicyAction]int{}}
 	if c.at.After(t.at) {
 		t.at = c.at
 	}
-	if t.status.UncountedTerminatedPods == nil {
-		t.status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
-	}
 	if t.status.StartTime == nil && !suspended(v.job) {
-		// Alone it is not written: the start of a Job changes more than its time.
 		t.status.StartTime = ptr.To(metav1.NewTime(v.now))
 	}
 	if !c.ending && t.conclusion == nil && v.job.DeletionTimestamp == nil {
 		t.suspend()
 	}
 	t.holdBack(c.until)
-	t.status.Active = set(t, t.status.Active, int32(len(v.active)+c.created-c.deleted))
-	t.status.Terminating = setPtr(t, t.status.Terminating, int32(v.terminating+c.deleted))
+	t.status.Active = int32(len(v.active) + c.created - c.deleted)
+	t.status.Terminating = ptr.To(int32(v.terminating + c.deleted))
 	t.count()
-	major := t.changed
-	t.status.Ready = setPtr(t, t.status.Ready, int32(v.ready-c.deletedReady))
+	major := saysMore(before, t.status)
+	t.status.Ready = ptr.To(int32(v.ready - c.deletedReady))
+	t.changed = saysMore(before, t.status)
 	t.minor = t.changed && !major
 	return t
 }
 
-func set[T comparable](t *tally, old, now T) T {
-	t.changed = t.changed || old != now
-	return now
-}
-
-func setPtr[T comparable](t *tally, old *T, now T) *T {
-	t.changed = t.changed || old == nil || *old != now
-	return &now
+// saysMore reports whether two statuses differ in more than the start time.
+func saysMore(before, now batchv1.JobStatus) bool {
+	before.StartTime = now.StartTime
+	return !equality.Semantic.DeepEqual(before, now)
 }
 
 // suspend says whether the Job is suspended. The time of one that is resumed begins
@@ -111,16 +111,11 @@ func (t *tally) suspend() {
 			started = t.status.StartTime
 		}
 	}
-	if t.put(withCondition(t.status.Conditions, condition(batchv1.JobSuspended, is, "Job"+event, message, now.Time))) {
+	var changed bool
+	if t.status.Conditions, changed = withCondition(t.status.Conditions, condition(batchv1.JobSuspended, is, "Job"+event, message, now.Time)); changed {
 		t.status.StartTime = started
 		t.events = append(t.events, t.event(corev1.EventTypeNormal, event, message))
 	}
-}
-
-// put puts conditions into the status, and reports whether they have changed.
-func (t *tally) put(conditions []batchv1.JobCondition, changed bool) bool {
-	t.status.Conditions, t.changed = conditions, t.changed || changed
-	return changed
 }
 
 func (t *tally) event(kind, reason, message string) act.Event {
@@ -133,7 +128,7 @@ func (t *tally) holdBack(until time.Time) {
 	if t.conclusion != nil {
 		allowance = nil
 	}
-	t.put(withBackoff(t.status.Conditions, allowance, until, t.view.now))
+	t.status.Conditions = withBackoff(t.status.Conditions, allowance, until, t.view.now)
 }
 
 // count notes the pods that have ended, and how the Job ends.
@@ -167,7 +162,7 @@ func (t *tally) count() {
 		t.countIndexes()
 	}
 	if t.conclusion != nil {
-		t.put(withCondition(t.status.Conditions, t.conclusion.condition(t.conclusion.interim(), t.view.now)))
+		t.status.Conditions, _ = withCondition(t.status.Conditions, t.conclusion.condition(t.conclusion.interim(), t.view.now))
 	}
 }
 
@@ -183,7 +178,6 @@ func (t *tally) note(pod *corev1.Pod) (isNewIndex bool) {
 	case v.countedFailure.Has(pod.UID) || v.countedSuccess.Has(pod.UID):
 	case pod.Status.Phase == corev1.PodSucceeded:
 		uncounted.Succeeded = append(uncounted.Succeeded, pod.UID)
-		t.changed = true
 	case v.indexed() && !v.valid(i):
 	case failed(v.job, pod) || (t.conclusion != nil && !t.conclusion.success): // whatever runs of a Job that fails, fails with it
 		m := matchFailure(v.job.Spec.PodFailurePolicy, pod)
@@ -192,7 +186,6 @@ func (t *tally) note(pod *corev1.Pod) (isNewIndex bool) {
 		}
 		if m.counts() {
 			uncounted.Failed = append(uncounted.Failed, pod.UID)
-			t.changed = true
 		}
 	}
 	return false
@@ -206,12 +199,9 @@ func (t *tally) countIndexes() {
 	if !ptr.Equal(t.view.job.Spec.Completions, t.view.job.Spec.Parallelism) {
 		succeeded = max(succeeded, t.status.Succeeded) // else the API server refuses a lower number
 	}
-	t.status.Succeeded = set(t, t.status.Succeeded, succeeded)
-	t.status.CompletedIndexes = set(t, t.status.CompletedIndexes, done.String())
+	t.status.Succeeded, t.status.CompletedIndexes, t.status.FailedIndexes = succeeded, done.String(), nil
 	if perIndex(t.view.job) {
-		t.status.FailedIndexes = setPtr(t, t.status.FailedIndexes, t.view.given.String())
-	} else if t.status.FailedIndexes != nil {
-		t.status.FailedIndexes, t.changed = nil, true
+		t.status.FailedIndexes = ptr.To(t.view.given.String())
 	}
 }
 
@@ -219,7 +209,7 @@ func (t *tally) countIndexes() {
 // those that have lost theirs are in the numbers. It reports whether all have.
 func (t *tally) counted(freed act.Results) (*tally, bool) {
 	next := *t
-	next.changed, next.status, next.waiting = false, *t.status.DeepCopy(), t.waiting.Clone()
+	next.status, next.waiting = *t.status.DeepCopy(), t.waiting.Clone()
 	whole := true
 	for i, pod := range t.release {
 		if became := freed[i].Became; became == act.Done || became == act.WasGone {
@@ -229,29 +219,19 @@ func (t *tally) counted(freed act.Results) (*tally, bool) {
 		}
 	}
 	next.settle()
+	next.changed = saysMore(t.status, next.status)
 	return &next, whole
 }
 
 // settle moves the UIDs of pods without finalizer into the numbers.
 func (t *tally) settle() {
-	uncounted := t.status.UncountedTerminatedPods
-	var succeeded, failed int
-	uncounted.Succeeded, succeeded = t.still(uncounted.Succeeded)
-	uncounted.Failed, failed = t.still(uncounted.Failed)
-	t.status.Succeeded += int32(succeeded)
-	t.status.Failed += int32(failed)
-	t.changed = t.changed || succeeded+failed > 0
-}
-
-// still are those of the UIDs that wait for their finalizer to go, and how many do not.
-func (t *tally) still(uids []types.UID) ([]types.UID, int) {
-	var left []types.UID
-	for _, uid := range uids {
-		if t.waiting.Has(uid) {
-			left = append(left, uid)
-		}
+	move := func(uids *[]types.UID, number *int32) {
+		before := len(*uids)
+		*uids = slices.DeleteFunc(*uids, func(uid types.UID) bool { return !t.waiting.Has(uid) })
+		*number += int32(before - len(*uids))
 	}
-	return left, len(uids) - len(left)
+	move(&t.status.UncountedTerminatedPods.Succeeded, &t.status.Succeeded)
+	move(&t.status.UncountedTerminatedPods.Failed, &t.status.Failed)
 }
 
 // conclude ends the Job if all of its pods have been counted and have ended. The Job is
