@@ -57,16 +57,10 @@ type streak struct {
 // tracked was taken away by the controller: that is no failure.
 func (s streak) with(job *batchv1.Job, all []*corev1.Pod, now time.Time) streak {
 	next := streak{success: s.success, fresh: sets.New[types.UID](), ahead: s.aheadOf(job, all, now)}
-	ended := func(pod *corev1.Pod) time.Time {
-		if at, is := next.ahead[pod.UID]; is {
-			return at
-		}
-		return endedAt(pod)
-	}
 	var fresh time.Time // of the successes that are to be counted
 	for _, pod := range all {
 		if pod.Status.Phase == corev1.PodSucceeded {
-			at := ended(pod)
+			at := next.endedAt(pod)
 			next.success = latest(next.success, at)
 			if tracked(pod) {
 				fresh = latest(fresh, at)
@@ -93,7 +87,7 @@ func (s streak) with(job *batchv1.Job, all []*corev1.Pod, now time.Time) streak 
 		if !failed(job, pod) || (!tracked(pod) && pod.DeletionTimestamp != nil) || s.knows(pod.UID) {
 			continue
 		}
-		if at := ended(pod); !forgiven(at, tracked(pod)) {
+		if at := next.endedAt(pod); !forgiven(at, tracked(pod)) {
 			next.failures = append(next.failures, failure{pod.UID, at})
 		}
 	}
@@ -123,6 +117,14 @@ func (s streak) aheadOf(job *batchv1.Job, all []*corev1.Pod, now time.Time) map[
 		}
 	}
 	return ahead
+}
+
+// endedAt is when a pod ended, by this clock where that of its node is ahead.
+func (s streak) endedAt(pod *corev1.Pod) time.Time {
+	if at, is := s.ahead[pod.UID]; is {
+		return at
+	}
+	return endedAt(pod)
 }
 
 func latest(a, b time.Time) time.Time {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/staleness"
-	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/consistency"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/pace"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/runner"
@@ -62,7 +61,6 @@ type Controller struct {
 	jobs, orphans *reconcile.Controller[Key]
 
 	jobIndex, podIndex toolscache.Indexer
-	writes             *consistency.Tracker[Key]
 	// reports is when the next status is due that can wait.
 	reports   *pace.Pacer[Key]
 	selectors *cache.Selectors
@@ -90,13 +88,12 @@ func New(jobs batchinformers.JobInformer, pods coreinformers.PodInformer, namesp
 	if err != nil {
 		return nil, err
 	}
-	c.writes = consistency.NewTracker[Key](caches)
 	c.jobs = reconcile.New(reconcile.Options[Key]{
 		Runner: runner.Options[Key]{
-			Name: controllerName, Queue: queueName, Workers: o.Workers, Writes: c.writes, OnHeld: staleness.Count(staleSyncSkips), Object: reconcile.ObjectIn[Key](c.jobIndex), Synced: append(synced, namespaces.Informer().HasSynced),
+			Name: controllerName, Queue: queueName, Workers: o.Workers, OnHeld: staleness.Count(staleSyncSkips), Object: reconcile.ObjectIn[Key](c.jobIndex), Synced: append(synced, namespaces.Informer().HasSynced),
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry),
 		},
-		Hand: hand, Reports: c.reports, Note: c.note,
+		Hand: hand, Caches: caches, Reports: c.reports, Note: c.note,
 	}, c.observe, plan)
 	c.orphans = reconcile.New(reconcile.Options[Key]{
 		Name: controllerName,

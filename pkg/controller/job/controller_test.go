@@ -198,13 +198,13 @@ func TestAJobThatWentMeanwhileIsForgotten(t *testing.T) {
 	r := newRig(t, fake.NewClientset(j), j)
 	failed := remembered{job: j.UID, streak: streak{failures: []failure{{pod: "a", at: noon}}}}
 	r.note(pi, failed)
-	check(t, len(r.memory.streaks), 1)
+	check(t, len(r.memory.streak(j.UID).failures), 1)
 	if err := r.jobIndex.Delete(j); err != nil {
 		t.Fatal(err)
 	}
 	r.jobGone(j)
 	r.note(pi, failed)
-	check(t, len(r.memory.streaks), 0)
+	check(t, len(r.memory.streak(j.UID).failures), 0)
 }
 
 func TestALostAnswerMakesNoSecondPod(t *testing.T) {
@@ -218,9 +218,9 @@ func TestALostAnswerMakesNoSecondPod(t *testing.T) {
 	if err := client.Tracker().Add(late); err != nil {
 		t.Fatal(err)
 	}
-	check(t, fixture.Held(t.Context(), r.writes, pi), true)
+	check(t, fixture.Held(t.Context(), r.jobs.Writes, pi), true)
 	r.Cache(t, late)
-	check(t, fixture.Held(t.Context(), r.writes, pi), false)
+	check(t, fixture.Held(t.Context(), r.jobs.Writes, pi), false)
 }
 
 func TestOrphans(t *testing.T) {
@@ -342,11 +342,11 @@ func TestWhatJobsWake(t *testing.T) {
 // The watch may tell the end of a Job when the next one of its name has made pods.
 func TestTheEndOfAJobForgetsNoWritesOfTheNext(t *testing.T) {
 	r := newRig(t, fake.NewClientset())
-	r.writes.Wrote(pi, corev1.Resource("pods"), newPodOf("p"))
+	r.jobs.Writes.Wrote(pi, corev1.Resource("pods"), newPodOf("p"))
 	r.jobChanged(runner.Change[batchv1.Job]{Old: newJob(1)}, &woken{})
-	check(t, len(r.writes.Behind(pi)), 1)
+	check(t, len(r.jobs.Writes.Behind(pi)), 1)
 	check(t, r.sync(t.Context(), pi).Err(), nil)
-	check(t, len(r.writes.Behind(pi)), 0) // there is no next one
+	check(t, len(r.jobs.Writes.Behind(pi)), 0) // there is no next one
 }
 
 func TestWhatAFinishedJobLeavesIsFreed(t *testing.T) {

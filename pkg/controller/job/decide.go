@@ -122,7 +122,7 @@ func fill(v *view, n int) change {
 	}
 	p.create = pending(v, n)
 	if perIndex(v.job) {
-		if p.create, p.wait = dueIndexes(p.create, v.held, v.streak.ahead, v.now); p.wait > 0 {
+		if p.create, p.wait = v.streak.dueIndexes(p.create, v.held, v.now); p.wait > 0 {
 			p.wait = max(p.wait, batchPeriod)
 		}
 	}

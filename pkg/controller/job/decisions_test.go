@@ -123,9 +123,9 @@ func TestAClockThatIsAheadCountsOnce(t *testing.T) {
 	}
 	s := streak{}.with(j, []*corev1.Pod{ahead()}, noon)
 	check(t, s.remaining(noon), 10*time.Second)
-	_, wait := dueIndexes([]int{2}, map[int]*corev1.Pod{2: ahead()}, s.ahead, noon)
+	_, wait := s.dueIndexes([]int{2}, map[int]*corev1.Pod{2: ahead()}, noon)
 	check(t, wait, 10*time.Second)
-	due, _ := dueIndexes([]int{2}, map[int]*corev1.Pod{2: ahead()}, s.ahead, noon.Add(10*time.Second))
+	due, _ := s.dueIndexes([]int{2}, map[int]*corev1.Pod{2: ahead()}, noon.Add(10*time.Second))
 	check(t, len(due), 1)
 	s = s.with(j, []*corev1.Pod{ahead(untracked), success()}, noon.Add(time.Minute))
 	check(t, s.remaining(noon.Add(time.Minute)), 0)
@@ -144,7 +144,7 @@ func TestAPodThatRunsIsNotAhead(t *testing.T) {
 	broken := newPodOf("a", ended(corev1.PodFailed, 1, -10*time.Minute))
 	s = s.with(j, []*corev1.Pod{broken}, end)
 	check(t, s.remaining(end), 10*time.Second)
-	_, wait := dueIndexes([]int{2}, map[int]*corev1.Pod{2: broken}, s.ahead, end)
+	_, wait := s.dueIndexes([]int{2}, map[int]*corev1.Pod{2: broken}, end)
 	check(t, wait, 10*time.Second)
 }
 

@@ -244,7 +244,7 @@ func TestAJobKnowsTheObjectsThatItHasJustMade(t *testing.T) {
 	r := newRigWith(t, client, together, j)
 	check(t, r.sync(t.Context(), pi).Err(), nil)
 	waits := map[string]bool{}
-	for _, b := range r.writes.Behind(pi) {
+	for _, b := range r.jobs.Writes.Behind(pi) {
 		waits[b.Resource.Resource] = true
 	}
 	check(t, waits["workloads"] && waits["podgroups"] && waits["pods"], true)

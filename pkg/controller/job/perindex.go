@@ -6,7 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // perIndex reports whether each index has a limit of its own.
@@ -75,20 +74,15 @@ func nextFailures(job *batchv1.Job, replaced *corev1.Pod) map[string]string {
 }
 
 // dueIndexes are those of the wanted indexes that may get a pod now, and how long
-// the first of the others has to wait. ahead is when some of the pods ended that say they
-// would end later.
-func dueIndexes(wanted []int, held map[int]*corev1.Pod, ahead map[types.UID]time.Time, now time.Time) (due []int, wait time.Duration) {
+// the first of the others has to wait.
+func (s streak) dueIndexes(wanted []int, held map[int]*corev1.Pod, now time.Time) (due []int, wait time.Duration) {
 	for _, i := range wanted {
 		last := held[i]
 		if last == nil {
 			due = append(due, i)
 			continue
 		}
-		at, is := ahead[last.UID]
-		if !is {
-			at = endedAt(last)
-		}
-		switch left := remaining(allFailures(last)+1, at, now); {
+		switch left := remaining(allFailures(last)+1, s.endedAt(last), now); {
 		case left <= 0:
 			due = append(due, i)
 		case wait == 0 || left < wait:

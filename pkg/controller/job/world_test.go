@@ -85,7 +85,7 @@ func (w *world) options(o *Options, r *fixture.Rig) {
 
 // reconcile does what the runner does: hold the key back, or sync it.
 func (w *world) reconcile() string {
-	if fixture.Held(context.Background(), w.writes, pi) {
+	if fixture.Held(context.Background(), w.Controller.jobs.Writes, pi) {
 		return ""
 	}
 	before, waited, forgotten := w.Version, w.waits, w.forgotten()
