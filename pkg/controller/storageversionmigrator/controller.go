@@ -73,7 +73,7 @@ func New(migrations storagemigrationinformers.StorageVersionMigrationInformer, h
 	}
 	c := &Controller{
 		migrations: migrations.Informer().GetIndexer(), live: hand.Reader(),
-		discovery: o.Discovery, definitions: o.Definitions, places: places{of: map[string]*place{}, missed: map[string]time.Time{}},
+		discovery: o.Discovery, definitions: o.Definitions,
 	}
 	options := func(loop, queue string, workers int) reconcile.Options[string] {
 		return reconcile.Options[string]{
@@ -123,43 +123,35 @@ func (c *Controller) note(key string, noted any) {
 
 // places are the migrations under way, by name.
 type places struct {
-	mu sync.Mutex
-	of map[string]*place
-	// missed is since when discovery does not have the resource of a migration.
-	missed map[string]time.Time
+	// of has each a *place, and missed since when discovery does not have its resource.
+	of, missed sync.Map
 }
 
 // seen notes whether discovery has the resource of a migration, and returns since when it
 // has not.
 func (p *places) seen(name string, is bool, now time.Time) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if is {
-		delete(p.missed, name)
+		p.missed.Delete(name)
 		return time.Time{}
 	}
-	if _, known := p.missed[name]; !known {
-		p.missed[name] = now
-	}
-	return p.missed[name]
+	since, _ := p.missed.LoadOrStore(name, now)
+	return since.(time.Time)
 }
 
 func (p *places) get(m *migration) *place {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if found := p.of[m.Name]; found != nil && found.uid == m.UID {
-		return found
+	found, _ := p.of.Load(m.Name)
+	if at, is := found.(*place); is && at.uid == m.UID {
+		return at
 	}
 	return nil
 }
 
 // move replaces a place; with nil it is forgotten.
 func (p *places) move(name string, to *place) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.of[name] = to
 	if to == nil {
-		delete(p.of, name)
-		delete(p.missed, name)
+		p.of.Delete(name)
+		p.missed.Delete(name)
+		return
 	}
+	p.of.Store(name, to)
 }

@@ -278,7 +278,7 @@ func TestAResourceThatDoesNotCome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, made("m", tc.since, isRunning), fine)
 			w.client.Resources = nil
-			w.places.missed["m"] = w.turns.Clock().Now().Add(-tc.missed)
+			w.places.missed.Store("m", w.turns.Clock().Now().Add(-tc.missed))
 			got := w.versions.Reconcile(t.Context(), "m")
 			if got.Err() != nil || got.After() != tc.again {
 				t.Errorf("got %v, %v", got.Err(), got.After())

@@ -6,7 +6,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
@@ -21,22 +20,9 @@ type target struct {
 // emptyPatch is a server-side apply without any field: the API server writes
 // the object as it is, in the present storage version. It only works on the
 // object that was listed, and cannot make a new one.
-func emptyPatch(t target, object metav1.Object) emptyConfiguration {
-	return emptyConfiguration{t.kind, t.gvr.GroupVersion().String(), identity{object.GetUID(), object.GetResourceVersion()}}
-}
-
-type emptyConfiguration struct {
-	Kind       string   `json:"kind"`
-	APIVersion string   `json:"apiVersion"`
-	Metadata   identity `json:"metadata"`
-}
-
-// IsApplyConfiguration says so.
-func (emptyConfiguration) IsApplyConfiguration() {}
-
-type identity struct {
-	UID             types.UID `json:"uid"`
-	ResourceVersion string    `json:"resourceVersion"`
+func emptyPatch(t target, object metav1.Object) configuration {
+	return configuration{"kind": t.kind, "apiVersion": t.gvr.GroupVersion().String(),
+		"metadata": map[string]any{"uid": object.GetUID(), "resourceVersion": object.GetResourceVersion()}}
 }
 
 // stored reports whether an object was written after the migration began, and so

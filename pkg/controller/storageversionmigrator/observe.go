@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,10 +61,7 @@ func (c *Controller) observeVersion(ctx context.Context, key string) (observedVe
 	if err != nil || !wantsVersion(m) {
 		return o, err
 	}
-	if o.found, err = c.discover(m); err == nil {
-		o.missed = c.places.seen(key, o.found != nil, c.turns.Clock().Now())
-	}
-	if err == nil && o.found != nil && unable(*o.found) == "" {
+	if o.found, o.missed, err = c.find(m); o.found != nil && unable(*o.found) == "" {
 		o.version, err = c.presentVersion(ctx, *o.found)
 	}
 	return o, err
@@ -78,11 +76,9 @@ func (c *Controller) observePage(ctx context.Context, key string) (observedPage,
 		return o, err
 	}
 	if o.at = c.places.get(m); o.at == nil {
-		found, err := c.discover(m)
-		if err == nil {
-			o.missed = c.places.seen(key, found != nil, c.turns.Clock().Now())
-		}
-		if found == nil || err != nil {
+		found, missed, err := c.find(m)
+		if found == nil {
+			o.missed = missed
 			return o, err
 		}
 		o.at = &place{uid: m.UID, target: *found}
@@ -110,6 +106,14 @@ func (c *Controller) observePage(ctx context.Context, key string) (observedPage,
 	}
 	o.objects, o.next = list.Items, list.Continue
 	return o, nil
+}
+
+// find asks discovery for the resource, and says since when it does not have it.
+func (c *Controller) find(m *migration) (found *target, missed time.Time, err error) {
+	if found, err = c.discover(m); err == nil {
+		missed = c.places.seen(m.Name, found != nil, c.turns.Clock().Now())
+	}
+	return found, missed, err
 }
 
 // discover asks for the resource in the versions that serve it, the preferred

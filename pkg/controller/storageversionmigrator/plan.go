@@ -1,6 +1,7 @@
 package storageversionmigrator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -94,10 +95,7 @@ func turn(m *migration, peers []*migration) (do step, why string) {
 
 // before orders migrations that wait.
 func before(a, b *migration) bool {
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
-	}
-	return a.Name < b.Name
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name)) < 0
 }
 
 // observedVersion is what the plan for the version of a migration needs to know.
@@ -120,11 +118,10 @@ func planVersion(o observedVersion, now time.Time) act.Plan {
 		return missing(o.m, o.missed, now)
 	}
 	if why := unable(*o.found); why != "" {
-		return act.Plan{Why: why, Stages: act.Stages(put(failure(o.m, now, why)))}
+		return fails(o.m, now, why)
 	}
 	if _, err := resourceversion.CompareResourceVersion(o.version, o.version); err != nil {
-		why := fmt.Sprintf("latest resourceVersion for %s is not valid: %v", o.found.gvr.String(), err)
-		return act.Plan{Why: why, Stages: act.Stages(put(failure(o.m, now, why)))}
+		return fails(o.m, now, fmt.Sprintf("latest resourceVersion for %s is not valid: %v", o.found.gvr.String(), err))
 	}
 	m := o.m.DeepCopy()
 	m.Status.ResourceVersion = o.version
@@ -161,5 +158,10 @@ func missing(m *migration, since, now time.Time) act.Plan {
 	if left := since.Add(untilUnknown).Sub(now); left > 0 {
 		return act.Plan{Why: messageUnknown, RequeueAfter: min(left, discoverAgain)}
 	}
-	return act.Plan{Why: messageUnknown, Stages: act.Stages(put(failure(m, now, messageUnknown)))}
+	return fails(m, now, messageUnknown)
+}
+
+// fails ends the migration for this reason.
+func fails(m *migration, now time.Time, why string) act.Plan {
+	return act.Plan{Why: why, Stages: act.Stages(put(failure(m, now, why)))}
 }

@@ -233,7 +233,7 @@ func TestJudge(t *testing.T) {
 func TestEmptyPatchAndStored(t *testing.T) {
 	object := &metav1.ObjectMeta{Name: "a", Namespace: "team", UID: "u", ResourceVersion: "7", Labels: map[string]string{"x": "y"}}
 	got, err := json.Marshal(emptyPatch(target{gvr: things, kind: "Thing"}, object))
-	if want := `{"kind":"Thing","apiVersion":"example.com/v2","metadata":{"uid":"u","resourceVersion":"7"}}`; err != nil || string(got) != want {
+	if want := `{"apiVersion":"example.com/v2","kind":"Thing","metadata":{"resourceVersion":"7","uid":"u"}}`; err != nil || string(got) != want {
 		t.Errorf("got %s, %v", got, err)
 	}
 	for since, want := range map[string]bool{"6": true, "7": false, "10": false, "": false, "x": false} {
