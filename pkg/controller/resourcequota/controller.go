@@ -192,14 +192,3 @@ func (c *Controller) forget(key types.NamespacedName, was *corev1.ResourceQuota)
 }
 
 func (c *Controller) now() time.Time { return c.primary.Clock().Now() }
-
-// earliest is the shortest of the times that are not zero.
-func earliest(times ...time.Duration) time.Duration {
-	var first time.Duration
-	for _, t := range times {
-		if t > 0 && (first == 0 || t < first) {
-			first = t
-		}
-	}
-	return first
-}

@@ -5,6 +5,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
 )
@@ -38,25 +39,9 @@ func total(counts map[corev1.ResourceName][]schema.GroupResource, sums map[schem
 	return used
 }
 
-// together adds up each name over the resources that count towards it.
-func together(counts map[corev1.ResourceName][]schema.GroupResource, lists map[schema.GroupResource]corev1.ResourceList) corev1.ResourceList {
-	sums := corev1.ResourceList{}
-	for name, resources := range counts {
-		for _, of := range resources {
-			if quantity, ok := lists[of][name]; ok {
-				addTo(sums, corev1.ResourceList{name: quantity})
-			}
-		}
-	}
-	return sums
-}
-
 // offered is the extended resource that a class names, empty if none.
 func offered(class *resourceapi.DeviceClass) string {
-	if class.Spec.ExtendedResourceName == nil {
-		return ""
-	}
-	return *class.Spec.ExtendedResourceName
+	return ptr.Deref(class.Spec.ExtendedResourceName, "")
 }
 
 // sameQuota reports whether nothing that matters here differs between two versions.

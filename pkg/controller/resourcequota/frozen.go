@@ -32,7 +32,7 @@ func lasting(all []frozen, now time.Time) (broken map[schema.GroupResource]bool,
 		switch wait := f.since.Add(brokenFor).Sub(now); {
 		case !f.broken:
 		case wait > 0:
-			more = earliest(more, wait)
+			more = act.Soonest(more, wait)
 		default:
 			broken[f.of] = true
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/monitor"
 	"github.com/kube-kcm/kube-controller-manager/pkg/quota"
+	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/reconcile"
 )
 
@@ -123,7 +124,7 @@ func (c *Controller) count(q *corev1.ResourceQuota, now time.Time) usage {
 			if err == nil {
 				sums[of], grown[of] = is.sum, is.grown
 				if !is.next.IsZero() {
-					seen.next = earliest(seen.next, is.next.Sub(now)+time.Millisecond)
+					seen.next = act.Soonest(seen.next, is.next.Sub(now)+time.Millisecond)
 				}
 				continue
 			}
@@ -132,11 +133,11 @@ func (c *Controller) count(q *corev1.ResourceQuota, now time.Time) usage {
 		stuck[of] = &frozen{of: of, err: s.err, since: s.since, broken: s.health == broken}
 		seen.loading = seen.loading || s.health == loading && now.Sub(s.since) < loadingFor
 	}
-	seen.used, seen.grown = total(counts, sums, stuck), together(counts, grown)
+	seen.used, seen.grown = total(counts, sums, stuck), total(counts, grown, nil)
 	for _, f := range stuck {
 		slices.Sort(f.names)
 		seen.frozen = append(seen.frozen, *f)
-		seen.next = earliest(seen.next, f.since.Add(loadingFor).Sub(now))
+		seen.next = act.Soonest(seen.next, max(f.since.Add(loadingFor).Sub(now), 0))
 	}
 	slices.SortFunc(seen.frozen, func(a, b frozen) int { return cmp.Compare(a.of.String(), b.of.String()) })
 	return seen

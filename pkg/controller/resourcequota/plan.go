@@ -22,9 +22,9 @@ func plan(o observed, now time.Time) act.Plan {
 		Why: d.why + quantities(d.used) + inWords(o.frozen), Prompt: true,
 		Note: func(r act.Results) any { return o.outcome(broken, r) },
 	}
-	p.RequeueAfter = earliest(more, o.next)
+	p.RequeueAfter = act.Soonest(more, o.next)
 	if !o.until.IsZero() {
-		p.RequeueAfter = earliest(p.RequeueAfter, max(o.until.Sub(now), time.Millisecond))
+		p.RequeueAfter = act.Soonest(p.RequeueAfter, max(o.until.Sub(now), time.Millisecond))
 	}
 	for _, e := range o.events(broken) {
 		p.Stages = append(p.Stages, act.InTurn(e))
