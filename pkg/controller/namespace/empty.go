@@ -33,7 +33,7 @@ func empty(o observed, now time.Time) act.Plan {
 }
 
 func (e emptying) afterPods(so act.Results) act.Plan {
-	if o, _ := e.outcome(so); o.podsFirst {
+	if e.outcome(so).podsFirst {
 		return e.finish(so)
 	}
 	return e.deletion(e.rest, so, e.finish)

@@ -38,6 +38,8 @@ type outcome struct {
 	estimate int64
 	// podsFirst: other kinds have to wait for the pods.
 	podsFirst bool
+	// contradicted: a kind was answered as if it were not served.
+	contradicted bool
 }
 
 // newOutcome begins with what is known to be in the way.
@@ -50,47 +52,43 @@ func newOutcome(f findings) *outcome {
 	return o
 }
 
-// outcome is what a pass has come to so far, and whether a kind was answered as if it
-// were not served.
-func (e emptying) outcome(so act.Results) (o *outcome, contradicted bool) {
-	o = newOutcome(e.found)
+// outcome is what a pass has come to so far.
+func (e emptying) outcome(so act.Results) *outcome {
+	o := newOutcome(e.found)
 	for _, r := range e.pods {
 		_, unread := e.found.unread[r.gvr]
 		failed := len(o.failed)
 		if _, held := e.found.held[r.gvr]; held {
-			contradicted = o.take(e.live.Name, e.came(r, so))
+			o.take(e.live.Name, e.came(r, so))
 		}
-		o.podsFirst = unread || contradicted || len(o.remaining) > 0 || len(o.failed) > failed
+		o.podsFirst = unread || o.contradicted || len(o.remaining) > 0 || len(o.failed) > failed
 	}
 	if o.podsFirst {
-		return o, contradicted
+		return o
 	}
 	for _, r := range e.rest {
 		if _, held := e.found.held[r.gvr]; held {
-			contradicted = o.take(e.live.Name, e.came(r, so)) || contradicted
+			o.take(e.live.Name, e.came(r, so))
 		} else if e.unlisted(r) {
 			o.add(r, remainder{}, deletionErr(about(r, so)))
 		}
 	}
-	return o, contradicted
+	return o
 }
 
-// take takes in what came of one kind, and reports whether it is answered as if it were
-// not served. One that does not answer is left to the probes.
-func (o *outcome) take(namespace string, c came) (unserved bool) {
+// take takes in what came of one kind. One that does not answer is left to the probes.
+func (o *outcome) take(namespace string, c came) {
+	left, err := remainderOf(namespace, c.resource, c.tally)
 	switch {
 	case c.silent():
 		o.failed = append(o.failed, naming(c.gvr, c.err))
-		return false
 	case c.unserved():
-		return true
+		o.contradicted = true
+	case c.err == nil, withheld(c.err):
+		o.add(c.resource, left, cmp.Or(c.err, err))
+	default: // what is left is not known
+		o.add(c.resource, remainder{}, c.err)
 	}
-	left, err := remainderOf(namespace, c.resource, c.tally)
-	if c.err != nil && !withheld(c.err) {
-		left = remainder{} // it is not known
-	}
-	o.add(c.resource, left, cmp.Or(c.err, err))
-	return false
 }
 
 // add takes in what is left of one kind, and why, if something went wrong. What was

@@ -75,10 +75,10 @@ func renewal(o observed) act.Plan {
 
 // finish says what is in the way, and finalizes the namespace when nothing is.
 func (e emptying) finish(so act.Results) act.Plan {
-	o, contradicted := e.outcome(so)
+	o := e.outcome(so)
 	now := so.LastAt(e.now)
 	switch {
-	case contradicted:
+	case o.contradicted:
 		return act.Plan{
 			Why:  "a kind that discovery offers is answered as if it were not served: discovery is asked again",
 			Note: noting(notes{wake: []string{e.live.Name}}), Retry: retried(o.retry),
