@@ -146,5 +146,5 @@ func (t *tally) releasable(pod *corev1.Pod) bool {
 	case t.ending && matchFailure(v.job.Spec.PodFailurePolicy, pod).why != "":
 		return false // as long as no condition says so, only the pod says that the Job fails
 	}
-	return v.held[indexOf(pod)] != pod || t.namespaceEnds
+	return v.held[indexOf(pod)] != pod || t.namespaceEnds || v.namespaceEnds // then no pod can replace it
 }

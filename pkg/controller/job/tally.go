@@ -41,19 +41,14 @@ type carried struct {
 // tally is one round of counting: what the status says before the finalizers of
 // the counted pods go, which pods these are, and which events are to be recorded.
 type tally struct {
-	view   *view
-	at     time.Time // when the pods had been made and taken away
+	view *view
+	carried
 	status batchv1.JobStatus
 	// changed: the status says something new. A start time alone is nothing: the start of a
 	// Job changes more than its time.
 	changed bool
 	// minor: of what the status says only the number of ready pods has changed.
-	minor      bool
-	conclusion *conclusion
-	// ending: the Job is to end, and pods that are to go first are still there.
-	ending bool
-	// namespaceEnds: no pod can replace one that has failed.
-	namespaceEnds bool
+	minor bool
 	// release are the pods whose finalizer goes after the write.
 	release []*corev1.Pod
 	// waiting are the UIDs of all pods that have the finalizer.
@@ -72,18 +67,14 @@ func begin(v *view, c carried) *tally {
 	if before.UncountedTerminatedPods == nil {
 		before.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
 	}
-	t := &tally{view: v, status: *before.DeepCopy(), at: v.now, conclusion: c.conclusion, ending: c.ending && c.conclusion == nil,
-		namespaceEnds: v.namespaceEnds || c.namespaceEnds, waiting: sets.Set[types.UID]{}, handled: map[batchv1.PodFailurePolicyAction]int{}}
-	if c.at.After(t.at) {
-		t.at = c.at
-	}
+	t := &tally{view: v, carried: c, status: *before.DeepCopy(), waiting: sets.Set[types.UID]{}, handled: map[batchv1.PodFailurePolicyAction]int{}}
 	if t.status.StartTime == nil && !suspended(v.job) {
 		t.status.StartTime = ptr.To(metav1.NewTime(v.now))
 	}
 	if !c.ending && t.conclusion == nil && v.job.DeletionTimestamp == nil {
 		t.suspend()
 	}
-	t.holdBack(c.until)
+	t.holdBack()
 	t.status.Active = int32(len(v.active) + c.created - c.deleted)
 	t.status.Terminating = ptr.To(int32(v.terminating + c.deleted))
 	t.count()
@@ -103,7 +94,7 @@ func saysMore(before, now batchv1.JobStatus) bool {
 // suspend says whether the Job is suspended. The time of one that is resumed begins
 // again.
 func (t *tally) suspend() {
-	now := metav1.NewTime(t.at)
+	now := metav1.NewTime(latest(t.view.now, t.at))
 	is, event, message, started := corev1.ConditionFalse, "Resumed", "Job resumed", &now
 	if suspended(t.view.job) {
 		is, event, message, started = corev1.ConditionTrue, "Suspended", "Job suspended", nil
@@ -123,12 +114,12 @@ func (t *tally) event(kind, reason, message string) act.Event {
 }
 
 // holdBack notes that pods are held back, as long as the Job goes on.
-func (t *tally) holdBack(until time.Time) {
+func (t *tally) holdBack() {
 	allowance := t.view.allowance
 	if t.conclusion != nil {
 		allowance = nil
 	}
-	t.status.Conditions = withBackoff(t.status.Conditions, allowance, until, t.view.now)
+	t.status.Conditions = withBackoff(t.status.Conditions, allowance, t.until, t.view.now)
 }
 
 // count notes the pods that have ended, and how the Job ends.
