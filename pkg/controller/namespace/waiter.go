@@ -66,6 +66,23 @@ type look struct {
 	readings []reading
 }
 
+// missing makes the errands for what is not known of the namespaces. Those that were
+// not asked for long come first, as one failure may end an errand.
+func (l *look) missing() []errand {
+	var errands []errand
+	all := slices.Sorted(maps.Keys(l.waiters))
+	for _, r := range l.known.resources {
+		names := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return l.waiters[name].knows(r.gvr) })
+		if !r.list || len(names) == 0 {
+			continue
+		}
+		asked := func(name string) time.Time { return l.waiters[name].unread[r.gvr].at }
+		slices.SortStableFunc(names, func(a, b string) int { return asked(a).Compare(asked(b)) })
+		errands = append(errands, errand{r, names})
+	}
+	return errands
+}
+
 // conclude takes in what was read and names the namespaces that can do
 // something about it.
 func (l *look) conclude() []string {

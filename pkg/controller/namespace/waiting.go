@@ -1,8 +1,6 @@
 package namespace
 
 import (
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -168,23 +166,11 @@ func (w *waiting) begin(first bool, latest *catalog) *look {
 	return l
 }
 
-// missing makes the errands of a look, for what is not known of its namespaces. Those
-// that were not asked for long come first, as one failure may end an errand.
+// missing makes the errands of a look.
 func (w *waiting) missing(l *look) []errand {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var errands []errand
-	all := slices.Sorted(maps.Keys(l.waiters))
-	for _, r := range l.known.resources {
-		names := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return l.waiters[name].knows(r.gvr) })
-		if !r.list || len(names) == 0 {
-			continue
-		}
-		asked := func(name string) time.Time { return l.waiters[name].unread[r.gvr].at }
-		slices.SortStableFunc(names, func(a, b string) int { return asked(a).Compare(asked(b)) })
-		errands = append(errands, errand{r, names})
-	}
-	return errands
+	return l.missing()
 }
 
 // end takes in what a look came to, except for namespaces that have gone or
