@@ -233,6 +233,20 @@ func TestNobodyIsBlockedByItself(t *testing.T) {
 	}
 }
 
+func TestWhatOnlySomebodyElseHoldsWaitsForNoDependents(t *testing.T) {
+	g := newGraph()
+	d := named("a", "d", blocking(box("o")))
+	g.upsert(boxes, named("a", "o"))
+	g.upsert(boxes, leaving(d, metav1.FinalizerDeleteDependents))
+	if !g.nodes["o"].hasDeleting() {
+		t.Error("its dependent does not wait for its own")
+	}
+	g.upsert(boxes, leaving(d.DeepCopy(), "x.example/hold"))
+	if g.nodes["o"].hasDeleting() || !g.nodes["o"].blocked() {
+		t.Error("its dependent waits for its own still, or blocks it no more")
+	}
+}
+
 func TestUnchanged(t *testing.T) {
 	is := named("a", "d", blocking(box("o")), box("p"))
 	is.Finalizers = []string{"f"}
