@@ -54,11 +54,12 @@ func (c *Controller) observe(_ context.Context, key string) (observed, error) {
 	if err != nil || role.AggregationRule == nil {
 		return observed{role: role}, err
 	}
-	from, err := sources(role, func(selector labels.Selector) ([]*rbacv1.ClusterRole, error) {
+	selected := func(selector labels.Selector) ([]*rbacv1.ClusterRole, error) {
 		return cache.Matching[rbacv1.ClusterRole](c.roles, "", selector)
-	})
+	}
+	from, err := sources(role, selected)
 	if invalid := (*errSelector)(nil); errors.As(err, &invalid) {
 		return observed{role: role, invalid: err}, nil
 	}
-	return observed{role: role, from: from}, err
+	return observed{role: role, from: from, cyclic: leads(from, key, selected)}, err
 }

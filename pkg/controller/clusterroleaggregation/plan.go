@@ -19,6 +19,8 @@ import (
 type observed struct {
 	role *rbacv1.ClusterRole
 	from []*rbacv1.ClusterRole
+	// cyclic: one of those selects the role in turn, by itself or over others.
+	cyclic bool
 	// invalid is the error of a selector that the API server would not take.
 	invalid error
 }
@@ -32,7 +34,8 @@ func plan(o observed, _ time.Time) act.Plan {
 		return act.Plan{Why: "a selector is invalid", Terminal: o.invalid}
 	}
 	rules := union(o.from)
-	if equality.Semantic.DeepEqual(rules, o.role.Rules) {
+	// In a cycle each would bring the rules into the order of the other, for ever.
+	if equality.Semantic.DeepEqual(rules, o.role.Rules) || o.cyclic && reordered(rules, o.role.Rules) {
 		return act.Plan{Why: fmt.Sprintf("it has the %d rules of %d roles", len(rules), len(o.from))}
 	}
 	// With the UID a role that was deleted meanwhile is not made again.
@@ -44,6 +47,15 @@ func plan(o observed, _ time.Time) act.Plan {
 		Why:    fmt.Sprintf("its rules differ from the %d rules of %d roles", len(rules), len(o.from)),
 		Stages: act.Stages(act.Apply{Of: o.role, Configuration: want, Manager: name, Force: true}),
 	}
+}
+
+// reordered reports whether two lists have the same rules, each once.
+func reordered(a, b []rbacv1.PolicyRule) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(rule rbacv1.PolicyRule) bool { return !contains(b, rule) })
+}
+
+func contains(rules []rbacv1.PolicyRule, rule rbacv1.PolicyRule) bool {
+	return slices.ContainsFunc(rules, func(other rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(other, rule) })
 }
 
 func ruleOf(rule *rbacv1.PolicyRule) *rbacapply.PolicyRuleApplyConfiguration {
@@ -85,13 +97,32 @@ func sources(role *rbacv1.ClusterRole, selected func(labels.Selector) ([]*rbacv1
 	return from, nil
 }
 
+// leads reports whether these roles, or those that they select, have one of the name.
+func leads(from []*rbacv1.ClusterRole, name string, selected func(labels.Selector) ([]*rbacv1.ClusterRole, error)) bool {
+	seen := map[string]bool{}
+	for ; len(from) > 0; from = from[1:] {
+		next := from[0]
+		if next.Name == name {
+			return true
+		}
+		if next.AggregationRule == nil || seen[next.Name] {
+			continue
+		}
+		seen[next.Name] = true
+		more, err := sources(next, selected)
+		if err == nil { // what cannot be read selects nothing
+			from = slices.Concat(from, more)
+		}
+	}
+	return false
+}
+
 // union are the rules of the roles, each rule once.
 func union(roles []*rbacv1.ClusterRole) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for _, role := range roles {
 		for _, rule := range role.Rules {
-			same := func(other rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(other, rule) }
-			if !slices.ContainsFunc(rules, same) {
+			if !contains(rules, rule) {
 				rules = append(rules, rule)
 			}
 		}

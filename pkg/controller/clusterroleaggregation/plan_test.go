@@ -160,6 +160,44 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// Roles that select each other may be planned from one state, as each has its turn when the caches
+// do not show yet what was written for the other.
+func TestRolesThatSelectEachOtherComeToRest(t *testing.T) {
+	for name, around := range map[string]int{"two": 2, "three": 3} {
+		t.Run(name, func(t *testing.T) {
+			var all []*rbacv1.ClusterRole
+			for i := range around {
+				before := fmt.Sprint((i + around - 1) % around)
+				all = append(all, role(fmt.Sprint(i), labelled("to", before), aggregates(to(fmt.Sprint(i)))), role("leaf-"+fmt.Sprint(i), labelled("to", fmt.Sprint(i)), allows("r"+fmt.Sprint(i))))
+			}
+			store := cached(t, all...)
+			for range 2 * around {
+				var next []*rbacv1.ClusterRole
+				for i := range around {
+					o, err := (&Controller{roles: store}).observe(t.Context(), fmt.Sprint(i))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if rules := applied(t, plan(o, time.Time{})); rules != nil {
+						written := o.role.DeepCopy()
+						written.Rules = rules
+						next = append(next, written)
+					}
+				}
+				if len(next) == 0 {
+					return
+				}
+				for _, r := range next {
+					if err := store.Update(r); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			t.Error("they are still written")
+		})
+	}
+}
+
 // applied are the rules that a plan applies by force, with the UID of the role.
 func applied(t *testing.T, p act.Plan) []rbacv1.PolicyRule {
 	t.Helper()
