@@ -5,7 +5,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
@@ -34,7 +33,7 @@ func (k kind) Cached(key replicas.Key) (*replicas.Set, error) {
 		return nil, err
 	}
 	rs := item.(*appsv1.ReplicaSet)
-	selector, unreadable := k.selectors.Of(rs, rs.Spec.Selector)
+	selector, unreadable := k.selectorOf(rs)
 	return &replicas.Set{
 		Object:          rs,
 		Replicas:        int(ptr.Deref(rs.Spec.Replicas, 1)), // the API's default
@@ -46,14 +45,16 @@ func (k kind) Cached(key replicas.Key) (*replicas.Set, error) {
 	}, nil
 }
 
-// Siblings returns the UIDs of the ReplicaSets of the same Deployment.
-func (k kind) Siblings(set *replicas.Set) ([]types.UID, error) {
-	return replicas.SiblingsIn[appsv1.ReplicaSet](k.sets, set)
+// Siblings returns the selectors of the ReplicaSets of the same Deployment.
+func (k kind) Siblings(set *replicas.Set) ([]labels.Selector, error) {
+	return replicas.SiblingsIn(k.sets, set, k.selectorOf)
 }
 
 // Selecting returns the ReplicaSets whose selector matches the pod.
 func (k kind) Selecting(pod *corev1.Pod) ([]replicas.Key, error) {
-	return replicas.SelectingIn(k.sets, pod, func(rs *appsv1.ReplicaSet) (labels.Selector, error) {
-		return k.selectors.Of(rs, rs.Spec.Selector)
-	})
+	return replicas.SelectingIn(k.sets, pod, k.selectorOf)
+}
+
+func (k kind) selectorOf(rs *appsv1.ReplicaSet) (labels.Selector, error) {
+	return k.selectors.Of(rs, rs.Spec.Selector)
 }

@@ -121,13 +121,20 @@ func TestSiblingsAreTheReplicaSetsOfTheDeployment(t *testing.T) {
 		rs.OwnerReferences = []metav1.OwnerReference{{Kind: "Deployment", UID: deployment, Controller: ptr.To(true)}}
 		return rs
 	}
-	_, k, _ := world(t, of(set("old", web), "d"), of(set("new", web), "d"), of(set("other", web), "e"), set("alone", web))
-	for name, want := range map[string][]types.UID{"new": {"new", "old"}, "other": {"other"}, "alone": nil} {
+	is := func(what string) map[string]string { return map[string]string{"is": what} }
+	unreadable := of(set("unreadable", web), "d")
+	unreadable.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}
+	_, k, _ := world(t, of(set("old", is("old")), "d"), of(set("new", is("new")), "d"), unreadable, of(set("other", is("other")), "e"), set("alone", web))
+	for name, want := range map[string][]string{"new": {"is=new", "is=old"}, "other": {"is=other"}, "alone": nil} {
 		s, err := k.Cached(replicas.Key{Namespace: "ns", Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := k.Siblings(s)
+		siblings, err := k.Siblings(s)
+		var got []string
+		for _, selector := range siblings {
+			got = append(got, selector.String())
+		}
 		slices.Sort(got)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, %v; want %v", name, got, err, want)

@@ -4,7 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
@@ -51,9 +50,11 @@ func selectorOf(rc *corev1.ReplicationController) labels.Selector {
 	return labels.SelectorFromSet(rc.Spec.Selector)
 }
 
-// Siblings returns the UIDs of the ReplicationControllers with the same controlling owner.
-func (k kind) Siblings(set *replicas.Set) ([]types.UID, error) {
-	return replicas.SiblingsIn[corev1.ReplicationController](k.controllers, set)
+// Siblings returns the selectors of the ReplicationControllers with the same controlling owner.
+func (k kind) Siblings(set *replicas.Set) ([]labels.Selector, error) {
+	return replicas.SiblingsIn(k.controllers, set, func(rc *corev1.ReplicationController) (labels.Selector, error) {
+		return selectorOf(rc), nil
+	})
 }
 
 // Selecting returns the ReplicationControllers whose selector matches the pod.

@@ -105,15 +105,20 @@ func TestSelectingHeedsTheDefaultSelector(t *testing.T) {
 
 func TestSiblingsHaveTheSameControllingOwner(t *testing.T) {
 	first, second := controller("first"), controller("second")
+	first.Spec.Selector, second.Spec.Selector = map[string]string{"is": "first"}, map[string]string{"is": "second"}
 	owner := []metav1.OwnerReference{{Kind: "DeploymentConfig", UID: "d", Controller: ptr.To(true)}}
 	first.OwnerReferences, second.OwnerReferences = owner, owner
 	_, k, _ := world(t, first, second, controller("alone"))
-	for name, want := range map[string][]types.UID{"first": {"first", "second"}, "alone": nil} {
+	for name, want := range map[string][]string{"first": {"is=first", "is=second"}, "alone": nil} {
 		set, err := k.Cached(replicas.Key{Namespace: "ns", Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := k.Siblings(set)
+		siblings, err := k.Siblings(set)
+		var got []string
+		for _, s := range siblings {
+			got = append(got, s.String())
+		}
 		slices.Sort(got)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, %v", name, got, err)

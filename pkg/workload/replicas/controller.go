@@ -42,7 +42,7 @@ type Engine struct {
 func New(kind Kind, sets toolscache.SharedIndexInformer, podInformer coreinformers.PodInformer, hand reconcile.Hand, o Options) (*Engine, error) {
 	registerMetrics()
 	informer := podInformer.Informer()
-	if err := cache.Ensure(informer, cache.ByController, cache.Orphans, cache.OrphansByLabel); err != nil {
+	if err := cache.Ensure(informer, cache.ByController, cache.ByLabel, cache.Orphans, cache.OrphansByLabel); err != nil {
 		return nil, err
 	}
 	e := &Engine{

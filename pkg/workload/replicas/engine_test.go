@@ -457,17 +457,22 @@ func TestPodsOfSiblingsDecideWhichNodeIsCrowded(t *testing.T) {
 	deployment := []metav1.OwnerReference{{Kind: "Deployment", UID: "d", Controller: ptr.To(true)}}
 	rs, older := replicaSet(1), replicaSet(2)
 	older.Name, older.UID = "older", "older"
+	older.Spec.Selector.MatchLabels = map[string]string{"app": "older"}
+	ofOlder := func(p *corev1.Pod) { p.Labels = older.Spec.Selector.MatchLabels }
 	for name, tc := range map[string]struct {
 		owners []metav1.OwnerReference
+		third  *corev1.Pod
 		want   string
 	}{
-		"of one Deployment: the pod on the crowded node goes": {deployment, "z"},
-		"standing alone: the UID decides":                     {nil, "a"},
+		"of one Deployment: the pod on the crowded node goes": {deployment, pod("y", ownedBy("older"), ofOlder, on("crowded")), "z"},
+		"a pod of somebody else that is selected counts too":  {deployment, pod("y", ownedBy("other"), on("crowded")), "z"},
+		"a pod of a sibling that it does not select does not": {deployment, pod("y", ownedBy("older"), func(p *corev1.Pod) { p.Labels = nil }, on("crowded")), "a"},
+		"standing alone: the UID decides":                     {nil, pod("y", ownedBy("older"), ofOlder, on("crowded")), "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rs.OwnerReferences, older.OwnerReferences = tc.owners, tc.owners
 			client := fake.NewClientset(rs, pod("a"), pod("z"))
-			b := newBench(t, client, rs, older, pod("a", owned, on("roomy")), pod("z", owned, on("crowded")), pod("y", ownedBy("older"), on("crowded")))
+			b := newBench(t, client, rs, older, pod("a", owned, on("roomy")), pod("z", owned, on("crowded")), tc.third)
 			b.Reconcile(context.Background(), key)
 			if told := b.told(); !slices.Equal(told, []string{"Normal SuccessfulDelete Deleted pod: " + tc.want}) {
 				t.Errorf("told %q", told)

@@ -41,16 +41,16 @@ func (k testKind) Cached(key Key) (*Set, error) {
 		Selector: labels.SelectorFromSet(rs.Spec.Selector.MatchLabels), Template: &rs.Spec.Template, Status: rs.Status}, nil
 }
 
-func (k testKind) Siblings(set *Set) ([]types.UID, error) {
-	var uids []types.UID
+func (k testKind) Siblings(set *Set) ([]labels.Selector, error) {
+	var selectors []labels.Selector
 	owner := metav1.GetControllerOfNoCopy(set.Object)
 	for _, item := range k.sets.List() {
 		rs := item.(*appsv1.ReplicaSet)
 		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil && owner != nil && ref.UID == owner.UID {
-			uids = append(uids, rs.UID)
+			selectors = append(selectors, labels.SelectorFromSet(rs.Spec.Selector.MatchLabels))
 		}
 	}
-	return uids, nil
+	return selectors, nil
 }
 
 func (k testKind) Selecting(pod *corev1.Pod) ([]Key, error) {

@@ -4,19 +4,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 )
 
-// SiblingsIn returns the UIDs of the cached objects with the same controlling
+// SiblingsIn returns the selectors of the cached objects with the same controlling
 // owner as set; none for one that stands alone, whose pods are not weighed by
-// how they share nodes.
-func SiblingsIn[T any, P interface {
-	*T
-	metav1.Object
-}](sets toolscache.Indexer, set *Set) ([]types.UID, error) {
+// how they share nodes. An object whose selector cannot be read is left out.
+func SiblingsIn[T any](sets toolscache.Indexer, set *Set, selector func(*T) (labels.Selector, error)) ([]labels.Selector, error) {
 	owner := metav1.GetControllerOfNoCopy(set.Object)
 	if owner == nil {
 		return nil, nil
@@ -25,11 +21,13 @@ func SiblingsIn[T any, P interface {
 	if err != nil {
 		return nil, err
 	}
-	uids := make([]types.UID, len(siblings))
-	for i, sibling := range siblings {
-		uids[i] = P(sibling).GetUID()
+	var selectors []labels.Selector
+	for _, sibling := range siblings {
+		if s, err := selector(sibling); err == nil {
+			selectors = append(selectors, s)
+		}
 	}
-	return uids, nil
+	return selectors, nil
 }
 
 // SelectingIn returns the keys of the cached objects whose selector matches the pod.

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kube-kcm/kube-controller-manager/pkg/informers/cache"
 	"github.com/kube-kcm/kube-controller-manager/pkg/workload/pods"
@@ -24,7 +26,7 @@ type Observed struct {
 	Claims ownership.Claims[*corev1.Pod]
 	// Terminating are the set's pods that have been asked to end.
 	Terminating []*corev1.Pod
-	// OnNode counts by node the active pods of the set and of its siblings. It
+	// OnNode counts by node the active pods that the set and its siblings select. It
 	// is only filled in when there may be too many pods, and empty without siblings.
 	OnNode map[string]int
 	// Allowance is what pods that kubelets rejected mean for the next ones; nil when
@@ -79,21 +81,23 @@ func (e *Engine) observe(_ context.Context, key Key) (Observed, error) {
 	return o, nil
 }
 
-// crowding counts by node the active pods of the set and of the sets that share
-// its controlling owner, as those of one Deployment do.
+// crowding counts by node the active pods that the set selects and those that the sets
+// select that share its controlling owner, as those of one Deployment do. A pod of
+// somebody else that is selected has its place on the node too.
 func (e *Engine) crowding(set *Set) (map[string]int, error) {
 	siblings, err := e.kind.Siblings(set)
 	if err != nil {
 		return nil, err
 	}
-	onNode := map[string]int{}
-	for _, uid := range siblings {
-		related, err := cache.Controlled[corev1.Pod](e.pods, set.Object.GetNamespace(), uid)
+	onNode, counted := map[string]int{}, sets.New[types.UID]()
+	for _, selector := range siblings {
+		related, err := cache.Matching[corev1.Pod](e.pods, set.Object.GetNamespace(), selector)
 		if err != nil {
 			return nil, err
 		}
 		for _, pod := range related {
-			if pods.Active(pod) {
+			if pods.Active(pod) && !counted.Has(pod.UID) {
+				counted.Insert(pod.UID)
 				onNode[pod.Spec.NodeName]++
 			}
 		}

@@ -71,9 +71,9 @@ type Kind interface {
 	Resource() schema.GroupResource
 	// Cached returns the set of this key, nil if there is none.
 	Cached(key Key) (*Set, error)
-	// Siblings returns the UIDs of the sets with the same controlling owner as
+	// Siblings returns the selectors of the sets with the same controlling owner as
 	// the set, itself included; none if it has no such owner.
-	Siblings(set *Set) ([]types.UID, error)
+	Siblings(set *Set) ([]labels.Selector, error)
 	// Selecting returns the sets whose selector matches the pod.
 	Selecting(pod *corev1.Pod) ([]Key, error)
 }
