@@ -200,6 +200,12 @@ func TestRequests(t *testing.T) {
 			objects: []runtime.Object{deploy(3, image("v2"), settled(3, reasonComplete), annotated(appsv1.DeprecatedRollbackTo, "1")), set(1, "v1", 0, 0), set(2, "v2", 3, 3)},
 			faults:  func(r *rig) { r.Fail("update", "deployments", conflict) },
 			did:     "update deployments", err: true},
+		"a selector that excludes the hash of its ReplicaSets is told, and none is made": {
+			objects: []runtime.Object{deploy(3, func(d *appsv1.Deployment) {
+				d.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: appsv1.DefaultDeploymentUniqueLabelKey, Operator: metav1.LabelSelectorOpDoesNotExist}}
+			})},
+			did:  "update deployments/status",
+			told: `Warning ReplicaSetCreateError Failed to create new replica set "web-HASH": the selector of the deployment excludes its label pod-template-hash`},
 		"a selector for everything is told and nothing else done": {
 			objects: []runtime.Object{deploy(3, func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} }), set(1, "v1", 3, 3, orphan)},
 			did:     "update deployments/status",

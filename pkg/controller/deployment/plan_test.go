@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,7 +51,7 @@ func line(d *appsv1.Deployment, p act.Plan) string {
 
 // seeing is what is observed of a Deployment that owns these sets.
 func seeing(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, pods map[types.UID][]*corev1.Pod) observed {
-	return observed{deployment: d, claims: ownership.Claims[*appsv1.ReplicaSet]{Owned: sets}, oldPods: pods, countTerminating: true}
+	return observed{deployment: d, selector: labels.Everything(), claims: ownership.Claims[*appsv1.ReplicaSet]{Owned: sets}, oldPods: pods, countTerminating: true}
 }
 
 // settled is the status of a complete rollout of n pods.

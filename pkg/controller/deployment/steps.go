@@ -5,9 +5,11 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,10 +29,25 @@ func (f *draft) plan() act.Plan {
 	switch {
 	case f.refused != nil:
 		return act.Plan{Why: f.why, Terminal: f.refused}
+	case f.create != nil && !f.selector.Matches(labels.Set(f.create.Labels)):
+		return f.unselected()
 	case f.create != nil:
 		return f.carryOut(f.edits, nil, act.Together(f.creation()))
 	}
 	return f.carryOut(f.edits, nil)
+}
+
+// unselected refuses to make a ReplicaSet that the Deployment would let go at once, for another
+// one to be made, without end.
+func (f *draft) unselected() act.Plan {
+	message := createFailure(f.create.Name, "the selector of the deployment excludes its label "+appsv1.DefaultDeploymentUniqueLabelKey)
+	status := afterCreateFailure(f.deployment, f.begun, message, f.now)
+	status.ObservedGeneration = max(status.ObservedGeneration, f.deployment.Generation)
+	return act.Plan{
+		Why:    "its selector excludes the label " + appsv1.DefaultDeploymentUniqueLabelKey + " of the ReplicaSet to make",
+		Stages: act.Stages(act.Event{On: f.deployment, Type: corev1.EventTypeWarning, Reason: eventCreateError, Message: message}),
+		Status: func(act.Results) act.Step { return report(f.deployment, "", status, false) },
+	}
 }
 
 // carryOut plans the edits and what comes after them. Several edits may be of one
