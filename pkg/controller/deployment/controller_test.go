@@ -206,6 +206,14 @@ func TestRequests(t *testing.T) {
 			})},
 			did:  "update deployments/status",
 			told: `Warning ReplicaSetCreateError Failed to create new replica set "web-HASH": the selector of the deployment excludes its label pod-template-hash`},
+		"nor does an old one shrink for it": {
+			objects: []runtime.Object{deploy(3, image("v2"), settled(3, reasonComplete), selectsHash("1")), set(1, "v1", 3, 3)},
+			did:     "update deployments/status",
+			told:    `Warning ReplicaSetCreateError Failed to create new replica set "web-HASH": the selector of the deployment excludes its label pod-template-hash`},
+		"nor do all old pods go first": {
+			objects: []runtime.Object{deploy(3, image("v2"), settled(3, reasonComplete), selectsHash("1"), recreateStrategy), set(1, "v1", 3, 3)},
+			did:     "update deployments/status",
+			told:    `Warning ReplicaSetCreateError Failed to create new replica set "web-HASH": the selector of the deployment excludes its label pod-template-hash`},
 		"a selector for everything is told and nothing else done": {
 			objects: []runtime.Object{deploy(3, func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} }), set(1, "v1", 3, 3, orphan)},
 			did:     "update deployments/status",
@@ -242,6 +250,19 @@ func TestAStatusHasTheNewSize(t *testing.T) {
 	r := newRig(t, deploy(10, image("v2"), settled(10, reasonComplete)), set(1, "v1", 10, 10, sizedFor("10", "13")))
 	check(t, r.Reconcile(t.Context(), web).Err(), nil)
 	check(t, r.stored(t).Status.UnavailableReplicas, 3+8-10)
+}
+
+func selectsHash(hash string) deploymentOption {
+	return func(d *appsv1.Deployment) {
+		d.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: appsv1.DefaultDeploymentUniqueLabelKey, Operator: metav1.LabelSelectorOpIn, Values: []string{hash}}}
+	}
+}
+
+func TestAStatusWithoutTheNewSetHasNoNewPods(t *testing.T) {
+	r := newRig(t, deploy(3, image("v2"), settled(3, reasonComplete), selectsHash("1")), set(1, "v1", 3, 3))
+	check(t, r.Reconcile(t.Context(), web).Err(), nil)
+	status := r.stored(t).Status
+	check(t, []int32{status.Replicas, status.UpdatedReplicas, status.AvailableReplicas}, []int32{3, 0, 3})
 }
 
 // An old ReplicaSet that keeps its size still wants its pods.

@@ -115,6 +115,10 @@ func (f *draft) rollOut() {
 // recreate makes the new set only when the last old pod is gone.
 func (f *draft) recreate() {
 	d := f.deployment
+	if f.newSet == nil && f.excludes(newSetFor(d, f.old)) {
+		f.ensureNew() // it is refused, and no old pod goes for it
+		return
+	}
 	if steps := retire(f.old); len(steps) > 0 {
 		going := sum(f.old, size)
 		f.resize(steps)

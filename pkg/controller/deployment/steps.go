@@ -29,7 +29,7 @@ func (f *draft) plan() act.Plan {
 	switch {
 	case f.refused != nil:
 		return act.Plan{Why: f.why, Terminal: f.refused}
-	case f.create != nil && !f.selector.Matches(labels.Set(f.create.Labels)):
+	case f.create != nil && f.excludes(f.create):
 		return f.unselected()
 	case f.create != nil:
 		return f.carryOut(f.edits, nil, act.Together(f.creation()))
@@ -37,12 +37,17 @@ func (f *draft) plan() act.Plan {
 	return f.carryOut(f.edits, nil)
 }
 
+// excludes reports whether the Deployment would let go of this set of its own.
+func (f *draft) excludes(set *appsv1.ReplicaSet) bool {
+	return !f.selector.Matches(labels.Set(set.Labels))
+}
+
 // unselected refuses to make a ReplicaSet that the Deployment would let go at once, for another
-// one to be made, without end.
+// one to be made, without end. The others stay as they are.
 func (f *draft) unselected() act.Plan {
 	message := createFailure(f.create.Name, "the selector of the deployment excludes its label "+appsv1.DefaultDeploymentUniqueLabelKey)
-	status := afterCreateFailure(f.deployment, f.begun, message, f.now)
-	status.ObservedGeneration = max(status.ObservedGeneration, f.deployment.Generation)
+	status := counted(f.deployment, nil, f.sets, slices.Clone(f.begun.Conditions), f.countTerminating, f.now)
+	status = afterCreateFailure(f.deployment, status, message, f.now)
 	return act.Plan{
 		Why:    "its selector excludes the label " + appsv1.DefaultDeploymentUniqueLabelKey + " of the ReplicaSet to make",
 		Stages: act.Stages(act.Event{On: f.deployment, Type: corev1.EventTypeWarning, Reason: eventCreateError, Message: message}),
