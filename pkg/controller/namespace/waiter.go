@@ -103,7 +103,7 @@ func (l *look) conclude() []string {
 			if failed.at.IsZero() {
 				failed.at = before[name][r].at // it was not asked itself
 			}
-			l.waiters[name].unread[r] = failed
+			l.waiters[name].lose(r, failed)
 		}
 	}
 	for name, w := range l.waiters {
