@@ -354,6 +354,7 @@ func TestABlockIsTakenBackAfterThreeRefusalsOfOneNode(t *testing.T) {
 
 func TestPodsThatCannotBeTakenAreReady(t *testing.T) {
 	ready := objectFinding("Job web", "    active: 2\n-   ready: 1\n+   ready: 2\n    startTime: <time>\n")
+	fewer := objectFinding("Job web", "    active: 2\n-   ready: 2\n+   ready: 1\n")
 	active := objectFinding("Job web", "-   active: 1\n+   active: 2\n    ready: 1\n")
 	for name, tc := range map[string]struct {
 		code    int
@@ -361,6 +362,7 @@ func TestPodsThatCannotBeTakenAreReady(t *testing.T) {
 		want    bool
 	}{
 		"refused":                {409, ready, true},
+		"fewer":                  {409, fewer, false},
 		"deleted":                {200, ready, false},
 		"another number as well": {409, active, false},
 	} {

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-kcm/kube-controller-manager/test/harness"
 )
 
-var moreReady = regexp.MustCompile(`\A(  .*\n)*-   ready: \d\n\+   ready: \d\n(  .*\n?)*\z`)
+var moreReady = regexp.MustCompile(`\A(?:  .*\n)*-   ready: (\d)\n\+   ready: (\d)\n(?:  .*\n?)*\z`)
 
 // readyThoughTaken finds pods that could not be deleted and are ready only with ours. The original
 // counts them as active, and no more as ready.
@@ -19,7 +19,8 @@ func readyThoughTaken(_ *Script, requests []harness.AuditEvent, finding *compare
 	refused := func(r harness.AuditEvent) bool {
 		return r.Verb == "delete" && r.ObjectRef != nil && r.ObjectRef.Resource == "pods" && r.ResponseStatus.Code >= http.StatusBadRequest
 	}
-	if finding.Kind == compare.KindObject && strings.HasPrefix(finding.Subject, "Job ") && moreReady.MatchString(finding.Detail) && slices.ContainsFunc(requests, refused) {
+	ready := moreReady.FindStringSubmatch(finding.Detail)
+	if finding.Kind == compare.KindObject && strings.HasPrefix(finding.Subject, "Job ") && ready != nil && ready[1] < ready[2] && slices.ContainsFunc(requests, refused) {
 		return "A pod whose deletion is refused is still ready. The original counts it as active, and no more as ready."
 	}
 	return ""
