@@ -19,7 +19,7 @@ import (
 type observed struct {
 	role *rbacv1.ClusterRole
 	from []*rbacv1.ClusterRole
-	// cyclic: one of those selects the role in turn, by itself or over others.
+	// cyclic: one of those selects the role in turn, directly or through other roles.
 	cyclic bool
 	// invalid is the error of a selector that the API server would not take.
 	invalid error
@@ -34,7 +34,7 @@ func plan(o observed, _ time.Time) act.Plan {
 		return act.Plan{Why: "a selector is invalid", Terminal: o.invalid}
 	}
 	rules := union(o.from)
-	// In a cycle each would bring the rules into the order of the other, for ever.
+	// Roles that aggregate each other would copy the order of each other's rules without end.
 	if equality.Semantic.DeepEqual(rules, o.role.Rules) || o.cyclic && reordered(rules, o.role.Rules) {
 		return act.Plan{Why: fmt.Sprintf("it has the %d rules of %d roles", len(rules), len(o.from))}
 	}
@@ -97,7 +97,8 @@ func sources(role *rbacv1.ClusterRole, selected func(labels.Selector) ([]*rbacv1
 	return from, nil
 }
 
-// leads reports whether these roles, or those that they select, have one of the name.
+// leads reports whether the role of this name is one of these, or is selected by them, directly or
+// through other roles.
 func leads(from []*rbacv1.ClusterRole, name string, selected func(labels.Selector) ([]*rbacv1.ClusterRole, error)) bool {
 	seen := map[string]bool{}
 	for ; len(from) > 0; from = from[1:] {

@@ -200,20 +200,20 @@ func TestRequests(t *testing.T) {
 			objects: []runtime.Object{deploy(3, image("v2"), settled(3, reasonComplete), annotated(appsv1.DeprecatedRollbackTo, "1")), set(1, "v1", 0, 0), set(2, "v2", 3, 3)},
 			faults:  func(r *rig) { r.Fail("update", "deployments", conflict) },
 			did:     "update deployments", err: true},
-		"a selector that excludes the hash of its ReplicaSets is told, and none is made": {
+		"no ReplicaSet is created that the selector does not match": {
 			objects: []runtime.Object{deploy(3, func(d *appsv1.Deployment) {
 				d.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: appsv1.DefaultDeploymentUniqueLabelKey, Operator: metav1.LabelSelectorOpDoesNotExist}}
 			})},
 			did:  "update deployments/status",
-			told: `Warning ReplicaSetCreateError Failed to create new replica set "web-HASH": the selector of the deployment excludes its label pod-template-hash`},
-		"nor does an old one shrink for it": {
+			told: `Warning ReplicaSetCreateError Failed to create new replica set "web-HASH": the selector of the deployment does not match its label pod-template-hash`},
+		"a rolling update keeps its old pods when the selector does not match the new ReplicaSet": {
 			objects: []runtime.Object{deploy(3, image("v2"), settled(3, reasonComplete), selectsHash("1")), set(1, "v1", 3, 3)},
 			did:     "update deployments/status",
-			told:    `Warning ReplicaSetCreateError Failed to create new replica set "web-HASH": the selector of the deployment excludes its label pod-template-hash`},
-		"nor do all old pods go first": {
+			told:    `Warning ReplicaSetCreateError Failed to create new replica set "web-HASH": the selector of the deployment does not match its label pod-template-hash`},
+		"Recreate keeps its old pods when the selector does not match the new ReplicaSet": {
 			objects: []runtime.Object{deploy(3, image("v2"), settled(3, reasonComplete), selectsHash("1"), recreateStrategy), set(1, "v1", 3, 3)},
 			did:     "update deployments/status",
-			told:    `Warning ReplicaSetCreateError Failed to create new replica set "web-HASH": the selector of the deployment excludes its label pod-template-hash`},
+			told:    `Warning ReplicaSetCreateError Failed to create new replica set "web-HASH": the selector of the deployment does not match its label pod-template-hash`},
 		"a selector for everything is told and nothing else done": {
 			objects: []runtime.Object{deploy(3, func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} }), set(1, "v1", 3, 3, orphan)},
 			did:     "update deployments/status",

@@ -116,7 +116,7 @@ func (f *draft) rollOut() {
 func (f *draft) recreate() {
 	d := f.deployment
 	if f.newSet == nil && f.excludes(newSetFor(d, f.old)) {
-		f.ensureNew() // it is refused, and no old pod goes for it
+		f.ensureNew() // it will not be created, so the old pods have to stay
 		return
 	}
 	if steps := retire(f.old); len(steps) > 0 {

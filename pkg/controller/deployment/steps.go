@@ -37,19 +37,19 @@ func (f *draft) plan() act.Plan {
 	return f.carryOut(f.edits, nil)
 }
 
-// excludes reports whether the Deployment would let go of this set of its own.
+// excludes reports whether the selector does not match this ReplicaSet, so that it would be released.
 func (f *draft) excludes(set *appsv1.ReplicaSet) bool {
 	return !f.selector.Matches(labels.Set(set.Labels))
 }
 
-// unselected refuses to make a ReplicaSet that the Deployment would let go at once, for another
-// one to be made, without end. The others stay as they are.
+// unselected creates no ReplicaSet that would be released at once: the next one would follow, and
+// so on without end. The others stay as they are.
 func (f *draft) unselected() act.Plan {
-	message := createFailure(f.create.Name, "the selector of the deployment excludes its label "+appsv1.DefaultDeploymentUniqueLabelKey)
+	message := createFailure(f.create.Name, "the selector of the deployment does not match its label "+appsv1.DefaultDeploymentUniqueLabelKey)
 	status := counted(f.deployment, nil, f.sets, slices.Clone(f.begun.Conditions), f.countTerminating, f.now)
 	status = afterCreateFailure(f.deployment, status, message, f.now)
 	return act.Plan{
-		Why:    "its selector excludes the label " + appsv1.DefaultDeploymentUniqueLabelKey + " of the ReplicaSet to make",
+		Why:    "its selector does not match the label " + appsv1.DefaultDeploymentUniqueLabelKey + " of its next ReplicaSet",
 		Stages: act.Stages(act.Event{On: f.deployment, Type: corev1.EventTypeWarning, Reason: eventCreateError, Message: message}),
 		Status: func(act.Results) act.Step { return report(f.deployment, "", status, false) },
 	}
