@@ -85,7 +85,7 @@ func (o observed) from(update *appsv1.ControllerRevision, now time.Time) act.Pla
 		o.current = o.update
 	} else if o.needsCurrent() {
 		var err error
-		if o.current.template, err = revisions.TemplateIn(current.Data.Raw); err != nil {
+		if o.current.template, err = revisions.Restored(&o.set.Spec.Template, current.Data.Raw); err != nil {
 			return act.Plan{Why: fmt.Sprintf("the pods below the partition cannot be made from revision %s", current.Name), Err: err}
 		}
 	}

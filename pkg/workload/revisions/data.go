@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
 // DataOf returns what a revision of this template holds: a strategic merge patch
@@ -24,21 +26,24 @@ func DataOf(template *corev1.PodTemplateSpec) ([]byte, error) {
 	return json.Marshal(map[string]any{"spec": map[string]any{"template": fields}})
 }
 
-// TemplateIn returns the template that the data of a revision holds. To apply a
-// revision to its owner is to take this template.
-func TemplateIn(data []byte) (*corev1.PodTemplateSpec, error) {
-	var owner struct {
-		Spec struct {
-			Template *corev1.PodTemplateSpec `json:"template"`
-		} `json:"spec"`
+// Restored returns a template with the data of a revision applied to it. What the data
+// leaves out, as one that somebody wrote by hand may, stays as it is.
+func Restored(template *corev1.PodTemplateSpec, data []byte) (*corev1.PodTemplateSpec, error) {
+	var owner appsv1.StatefulSet
+	owner.Spec.Template = *template
+	before, err := json.Marshal(&owner)
+	if err != nil {
+		return nil, fmt.Errorf("encode a pod template: %w", err)
 	}
-	if err := json.Unmarshal(data, &owner); err != nil {
-		return nil, fmt.Errorf("read the data of a revision: %w", err)
+	after, err := strategicpatch.StrategicMergePatch(before, data, owner)
+	if err != nil {
+		return nil, fmt.Errorf("apply the data of a revision: %w", err)
 	}
-	if owner.Spec.Template == nil {
-		return nil, fmt.Errorf("read the data of a revision: it holds no pod template")
+	var restored appsv1.StatefulSet
+	if err := json.Unmarshal(after, &restored); err != nil {
+		return nil, fmt.Errorf("apply the data of a revision: %w", err)
 	}
-	return owner.Spec.Template, nil
+	return &restored.Spec.Template, nil
 }
 
 // Same reports whether two revisions hold the same. By meaning, a field that is
@@ -61,9 +66,17 @@ func Same(a, b []byte, byMeaning bool) bool {
 
 // meaning is the template in the data, with the API's defaults spelt out.
 func meaning(data []byte) (*corev1.PodTemplateSpec, error) {
-	template, err := TemplateIn(data)
-	if err == nil {
-		setDefaults(template)
+	var owner struct {
+		Spec struct {
+			Template *corev1.PodTemplateSpec `json:"template"`
+		} `json:"spec"`
 	}
-	return template, err
+	if err := json.Unmarshal(data, &owner); err != nil {
+		return nil, fmt.Errorf("read the data of a revision: %w", err)
+	}
+	if owner.Spec.Template == nil {
+		return nil, fmt.Errorf("read the data of a revision: it holds no pod template")
+	}
+	setDefaults(owner.Spec.Template)
+	return owner.Spec.Template, nil
 }

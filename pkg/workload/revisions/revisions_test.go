@@ -42,17 +42,37 @@ func data(t *testing.T, image string) []byte {
 func TestTheDataOfARevisionReplacesTheTemplate(t *testing.T) {
 	raw := data(t, "a&b:1")
 	check(t, string(raw), `{"spec":{"template":{"$patch":"replace","metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"image":"a\u0026b:1","name":"c","resources":{}}]}}}}`)
-	back, err := TemplateIn(raw)
+	back, err := Restored(template("other"), raw)
 	if err != nil {
 		t.Fatal(err)
 	}
 	check(t, back, template("a&b:1"))
 }
 
-func TestDataWithoutATemplateIsRefused(t *testing.T) {
-	for _, raw := range []string{``, `{}`, `{"spec":{}}`, `{"spec":{"template":null}}`, `{"spec":7}`, `[`} {
-		if _, err := TemplateIn([]byte(raw)); err == nil {
+func TestWhatTheDataLeavesOutStays(t *testing.T) {
+	more := template("c:2")
+	more.Labels["tier"] = "a"
+	for raw, want := range map[string]*corev1.PodTemplateSpec{
+		`{}`:          template("c:1"),
+		`{"spec":{}}`: template("c:1"),
+		`{"metadata":{"labels":{"a":"b"}},"spec":{"replicas":7}}`:                                                       template("c:1"),
+		`{"spec":{"template":{"metadata":{"labels":{"tier":"a"}},"spec":{"containers":[{"name":"c","image":"c:2"}]}}}}`: more,
+	} {
+		got, err := Restored(template("c:1"), []byte(raw))
+		if err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		check(t, got, want)
+	}
+}
+
+func TestDataThatIsNoPatchIsRefused(t *testing.T) {
+	for _, raw := range []string{``, `[`, `7`, `{"spec":7}`} {
+		if _, err := Restored(template("c:1"), []byte(raw)); err == nil {
 			t.Errorf("%s is taken for a revision", raw)
+		}
+		if Same([]byte(raw), data(t, "c:1"), true) {
+			t.Errorf("%s is taken for a template", raw)
 		}
 	}
 }
