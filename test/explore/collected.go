@@ -2,7 +2,6 @@ package explore
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -160,18 +159,13 @@ func onVertex(lines ...string) func(*Draw, *Script) []string {
 }
 
 // refer gives an object other owners: any, also those below it or itself. It does not block
-// itself: under the original it would wait for itself without end. Nor has an owner another name
-// or kind than it had: the original would see that later.
+// itself: under the original it would wait for itself without end.
 func refer(d *Draw, s *Script) []string {
 	all := drawn(s)
 	refs, owners := []Object{}, []int{}
 	for range d.Int(1, 2) {
 		owner := One(d, all...)
-		ref, right := ownerReference(d, owner), rightReference(owner)
-		if ref["uid"] == right["uid"] {
-			maps.Copy(ref, right)
-		}
-		refs, owners = append(refs, ref), append(owners, owner)
+		refs, owners = append(refs, ownerReference(d, owner)), append(owners, owner)
 	}
 	of := One(d, all...)
 	for i, owner := range owners {

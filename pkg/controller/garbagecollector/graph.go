@@ -139,11 +139,15 @@ func (g *graph) own(n *node, refs []metav1.OwnerReference, e *effects) {
 		if refTo(refs, ref.UID) != ref {
 			continue // named twice
 		}
-		old := refTo(before, ref.UID)
-		if old == nil || old.Name != ref.Name || old.Kind != ref.Kind || old.APIVersion != ref.APIVersion {
+		old, owner := refTo(before, ref.UID), g.nodes[ref.UID]
+		switch {
+		case old == nil:
 			g.link(n, ref, e)
-		}
-		if owner := g.nodes[ref.UID]; old != nil && owner.state.foreground && blocksOwner(before, ref.UID) && !owner.blocked() {
+		case owner.virtual():
+			if old.Name != ref.Name || old.Kind != ref.Kind || old.APIVersion != ref.APIVersion {
+				g.link(n, ref, e) // it may be where this one looks for it now
+			}
+		case owner.state.foreground && blocksOwner(before, ref.UID) && !owner.blocked():
 			e.lookAt(owner)
 		}
 	}
