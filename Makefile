@@ -188,7 +188,7 @@ explore: tools build ## stories made by chance under both binaries; FOR=3h FAMIL
 	KCM_BINARY=$(CURDIR)/$(BINARY) $(GO) test -v -count=1 -timeout=0 ./test/explore -run TestExplore -for=$(or $(FOR),1h) -seed=$(or $(SEED),1) $(if $(FAMILIES),-families=$(FAMILIES))
 
 # A seed of each family: a short one, in which nothing is a matter of chance.
-SEEDS := collector-204,cronjob-201,daemonset-202,deployment-202,device-203,disruption-201,hpa-201,job-201,mirror-203,namespace-203,node-203,noderange-204,quota-201,replicationcontroller-201,service-203,statefulset-201,token-201,volume-202
+SEEDS := collector-204,cronjob-201,daemonset-202,deployment-202,device-203,disruption-201,hpa-201,job-201,mirror-203,namespace-203,node-203,noderange-204,policy-205,quota-201,range-204,replicationcontroller-201,role-204,selinux-202,service-203,statefulset-201,token-201,volume-202
 
 .PHONY: explore-quick
 explore-quick: tools build ## a fixed seed of each family under both binaries: two minutes

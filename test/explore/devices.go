@@ -113,7 +113,29 @@ func deviceUser(d *Draw, name string) Object {
 	return Object{"apiVersion": "v1", "kind": "Pod", "metadata": d.Metadata(name), "spec": spec}
 }
 
+// deviceRule taints some devices, all of a driver, or none.
+func deviceRule(d *Draw, name string) Object {
+	taint := Object{"key": One(d, "x.example/a", "x.example/rule"), "effect": One(d, "NoExecute", "NoExecute", "NoSchedule", "None")}
+	if d.Chance(30) {
+		taint["value"] = One(d, "x", "y")
+	}
+	spec := Object{"taint": taint}
+	if d.Chance(90) {
+		spec["deviceSelector"] = One(d, Object{"driver": deviceDriver}, Object{"pool": "pool"}, Object{"driver": deviceDriver, "pool": "pool", "device": One(d, "one", "two")}, Object{"device": "one"},
+			Object{"driver": "other.example"}, Object{"driver": deviceDriver, "pool": "other"}, Object{})
+	}
+	return Object{"apiVersion": "resource.k8s.io/v1beta2", "kind": "DeviceTaintRule", "metadata": d.Metadata("$NS-" + name), "spec": spec}
+}
+
+// retaint changes the taint of a rule: nothing else of one may change.
+func retaint(d *Draw, _ *Script) []string {
+	name := One(d, "first", "second")
+	rule, _ := deviceRule(d, name)["spec"].(Object)
+	return []string{"patch devicetaintrules/$NS-" + name + " " + jsonOf(Object{"spec": Object{"taint": rule["taint"]}})}
+}
+
 func beginDevices(d *Draw, s *Script) {
+	s.Head = append([]string{"apiserver " + serves}, s.Head...)
 	for _, name := range []string{"gpu", "later"} {
 		s.Objects[name+".yaml"] = Object{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": Object{"name": name},
 			"spec": Object{"metadata": Object{"labels": Object{"tier": "a"}}, "spec": deviceRequest()}}
@@ -124,6 +146,9 @@ func beginDevices(d *Draw, s *Script) {
 	for _, pod := range []string{"own", "shared"} {
 		s.Objects[pod+".yaml"] = deviceUser(d, pod)
 	}
+	for _, rule := range []string{"first", "second"} {
+		s.Objects[rule+".yaml"] = deviceRule(d, rule)
+	}
 	s.Steps = append(s.Steps, "apply slice.yaml", "apply gpu.yaml", "apply mine.yaml", "apply own.yaml")
 	if d.Chance(60) {
 		s.Steps = append(s.Steps, "apply shared.yaml")
@@ -131,11 +156,12 @@ func beginDevices(d *Draw, s *Script) {
 }
 
 func init() {
-	pods := []string{"own", "shared"}
+	pods, rules := []string{"own", "shared"}, []string{"first", "second"}
 	register(&Family{
 		Name:     "device",
 		Start:    []string{"resourceclaim-controller", "device-taint-eviction-controller", "garbage-collector-controller"},
-		Compared: []string{"pods", "resourceclaims"},
+		Flags:    []string{"--feature-gates=DRADeviceTaintRules=true"},
+		Compared: []string{"pods", "resourceclaims", "devicetaintrules"},
 		Quiet:    time.Second,
 		Begin:    beginDevices,
 		Moves: slices.Concat([]Move{
@@ -147,9 +173,14 @@ func init() {
 			{3, Line("apply later.yaml", "delete resourceclaimtemplates/gpu", "apply gpu.yaml", "apply mine.yaml", "delete resourceclaims/mine",
 				`status resourceclaims/mine {"reservedFor":[]}`, `status resourceclaims/mine {"reservedFor":[],"allocation":null}`, `patch resourceclaims/mine {"metadata":{"finalizers":null}}`)},
 			{1, About(pods, "annotate pods/%s x.example/note=n%d", "label pods/%s team=x")},
+			{4, About(rules, "apply %s.yaml")},
+			{2, retaint},
+			{3, About(rules, "delete devicetaintrules/$NS-%s", "delete devicetaintrules/$NS-%s\napply %s.yaml", `status devicetaintrules/$NS-%s {"conditions":null}`,
+				`patch devicetaintrules/$NS-%s {"metadata":{"finalizers":null}}`, "label devicetaintrules/$NS-%s team=x",
+				`status devicetaintrules/$NS-%s {"conditions":[{"type":"EvictionInProgress","status":"False","reason":"Hand","message":"m","lastTransitionTime":"2026-01-01T00:00:00Z"}]}`)},
 			{2, Line("kubelet slow-stop", "kubelet pending", "kubelet off")},
 			{3, Line("kubelet on")},
 			{1, Line("pass 3s")},
-		}, Disturbances("resourceclaims", "pods")),
+		}, Disturbances("resourceclaims", "pods", "devicetaintrules")),
 	})
 }

@@ -15,7 +15,7 @@ func init() {
 	budget := func(spec string) string { return `patch poddisruptionbudgets/web {"spec":` + spec + `}` }
 	register(&Family{
 		Name:     "disruption",
-		Start:    []string{"disruption-controller", "deployment-controller", "replicaset-controller", "statefulset-controller"},
+		Start:    []string{"disruption-controller", "deployment-controller", "replicaset-controller", "statefulset-controller", "replicationcontroller-controller"},
 		Compared: []string{"poddisruptionbudgets", "pods"},
 		Begin: func(d *Draw, s *Script) {
 			drawGuarded(d, s)
@@ -80,7 +80,7 @@ func evictsTooSoon(_ *Script, before []string, step string) bool {
 // leavesUnseen reports whether a pod leaves its budget and no other takes its place. The
 // original does not look at a budget then.
 func leavesUnseen(step string) bool {
-	return strings.HasPrefix(step, "label-pod ") && !strings.Contains(step, "deployments/") && !strings.Contains(step, "replicasets/")
+	return strings.HasPrefix(step, "label-pod ") && !strings.Contains(step, "deployments/") && !strings.Contains(step, "replicasets/") && !strings.Contains(step, "replicationcontrollers/")
 }
 
 var refusesStatus = regexp.MustCompile(`(webhook update|proxy refuse \d+ (update|write)) poddisruptionbudgets/status`)
@@ -142,6 +142,8 @@ func aboutGuarded(d *Draw, s *Script, line string) string {
 		return strings.ReplaceAll(line, "%s", "replicasets/web")
 	case "StatefulSet":
 		return strings.ReplaceAll(line, "%s", "statefulsets/web")
+	case "ReplicationController":
+		return strings.ReplaceAll(line, "%s", "replicationcontrollers/web")
 	}
 	line = strings.ReplaceAll(line, "%s#%d", "%s")
 	return strings.ReplaceAll(strings.ReplaceAll(line, "%s#0", "pods/one"), "%s", One(d, "pods/one", "pods/two"))
@@ -153,7 +155,7 @@ func drawGuarded(d *Draw, s *Script) {
 		return Object{"apiVersion": "v1", "kind": "Pod", "metadata": Object{"name": name, "labels": Object{"app": "web"}},
 			"spec": Object{"containers": []any{Object{"name": "c", "image": "one"}}}}
 	}
-	kind := One(d, "Deployment", "Deployment", "Deployment", "Deployment", "ReplicaSet", "StatefulSet", "", "Thing")
+	kind := One(d, "Deployment", "Deployment", "Deployment", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "", "Thing")
 	switch kind {
 	case "":
 		s.Add("one.yaml", pod("one"))
@@ -172,6 +174,9 @@ func drawGuarded(d *Draw, s *Script) {
 				"uid": "$(things.$NS.example.com/web .metadata.uid)", "controller": true}})
 			s.Add(name+".yaml", p)
 		}
+	case "ReplicationController":
+		s.Add("guarded.yaml", Object{"apiVersion": "v1", "kind": kind, "metadata": Object{"name": "web"}, "spec": Object{
+			"replicas": d.Int(1, 5), "selector": Object{"app": "web"}, "template": PodTemplate(Object{"app": "web"})}})
 	default:
 		s.Add("guarded.yaml", Object{"apiVersion": "apps/v1", "kind": kind, "metadata": Object{"name": "web"}, "spec": Object{
 			"replicas": d.Int(1, 5), "selector": Object{"matchLabels": Object{"app": "web"}}, "template": PodTemplate(Object{"app": "web"})}})

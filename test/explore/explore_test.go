@@ -157,7 +157,15 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s in %.0f s, after step %d", verdict, time.Since(begin).Seconds(), outcome.At)
+	t.Logf("%s in %.0f s, after step %d of %d", verdict, time.Since(begin).Seconds(), outcome.At, len(script.Steps))
+	for _, i := range outcome.Refused {
+		t.Logf("step %d did nothing: %s", i, script.Steps[i])
+	}
+	for _, finding := range outcome.Findings {
+		if finding.Reason != "" {
+			t.Logf("accepted, and not gone on from: %s: %s", finding.Subject, finding.Reason)
+		}
+	}
 	if len(outcome.Findings) > 0 {
 		t.Log(outcome.Writes())
 	}

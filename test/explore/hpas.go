@@ -135,9 +135,9 @@ func requesting(d *Draw) Object {
 		"replicas": d.Int(0, 4), "selector": Object{"matchLabels": Object{"app": "web"}}, "template": template}}
 }
 
-// admitsZero is what an API server needs that admits no replicas as the least of an
-// autoscaler. All families have it.
-const admitsZero = "--feature-gates=HPAScaleToZero=true"
+// serves is what an API server needs that admits no replicas as the least of an
+// autoscaler, and has rules that taint devices. All families have it.
+const serves = "--feature-gates=HPAScaleToZero=true,DRADeviceTaintRules=true --runtime-config=resource.k8s.io/v1beta2=true"
 
 // autoscalerFlags make looks frequent. Five seeds in a row share a manager.
 var autoscalerFlags = []string{
@@ -155,7 +155,7 @@ func init() {
 		Compared: []string{"horizontalpodautoscalers", "deployments", "pods"},
 		Quiet:    900 * time.Millisecond,
 		Begin: func(d *Draw, s *Script) {
-			s.Head = append([]string{"apiserver " + admitsZero, autoscalerFlags[s.Seed/5%len(autoscalerFlags)]}, s.Head...)
+			s.Head = append([]string{"apiserver " + serves, autoscalerFlags[s.Seed/5%len(autoscalerFlags)]}, s.Head...)
 			s.Objects["class.yaml"] = Object{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": Object{"name": "$NS-class"}, "handler": "h",
 				"overhead": Object{"podFixed": Object{"cpu": "100m"}}}
 			s.Steps = append(s.Steps, "apply class.yaml\nmetrics usage app=web cpu="+One(d, "100m", "100m", "10m", "300m"))

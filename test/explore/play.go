@@ -36,7 +36,7 @@ type Pair struct {
 
 // NewPair starts both.
 func NewPair(t testing.TB, reference, ours string) *Pair {
-	flags := []string{admitsZero}
+	flags := strings.Fields(serves)
 	return &Pair{stages: [2]*scenarios.Stage{scenarios.NewStage(t, reference, flags), scenarios.NewStage(t, ours, flags)}}
 }
 

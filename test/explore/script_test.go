@@ -13,7 +13,7 @@ import (
 )
 
 func TestAScriptIsReadBack(t *testing.T) {
-	s := &Script{Family: "deployment", Seed: 3, Head: []string{"apiserver " + admitsZero, "start deployment-controller"},
+	s := &Script{Family: "deployment", Seed: 3, Head: []string{"apiserver " + serves, "start deployment-controller"},
 		Steps:   []string{"apply web.yaml", "scale deployments/web 2\npass 1s\nwithin 9s expect deployments/web .spec.replicas == 2", "restart"},
 		Objects: map[string]Object{"web.yaml": {"kind": "Deployment", "spec": map[string]any{"replicas": 1.0}}, "unused.yaml": {}}}
 	path := filepath.Join(t.TempDir(), "deployment-3.txtar")

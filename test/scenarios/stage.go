@@ -24,10 +24,14 @@ const quiet, quietPatience = 2300 * time.Millisecond, 10 * time.Second
 // clusterWide are the resources without a namespace that controllers write.
 var clusterWide = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "namespaces"}, {Version: "v1", Resource: "nodes"}, {Version: "v1", Resource: "persistentvolumes"},
+	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"},
 	{Group: "certificates.k8s.io", Version: "v1", Resource: "certificatesigningrequests"},
 	{Group: "certificates.k8s.io", Version: "v1beta1", Resource: "clustertrustbundles"},
 	{Group: "internal.apiserver.k8s.io", Version: "v1alpha1", Resource: "storageversions"},
+	{Group: "networking.k8s.io", Version: "v1", Resource: "servicecidrs"},
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
+	{Group: "resource.k8s.io", Version: "v1beta2", Resource: "devicetaintrules"},
+	{Group: "resource.k8s.io", Version: "v1alpha3", Resource: "resourcepoolstatusrequests"},
 	{Group: "storage.k8s.io", Version: "v1", Resource: "volumeattachments"},
 	{Group: "storage.k8s.io", Version: "v1", Resource: "volumeattributesclasses"},
 	{Group: "storagemigration.k8s.io", Version: "v1beta1", Resource: "storageversionmigrations"},

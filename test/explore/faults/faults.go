@@ -1,6 +1,6 @@
 // Package faults holds patches that put faults into the controllers, to see that
 // the explorer finds them: ten that were mended once, by their item in the list of
-// known differences, and ten that a careless change might make. Each can be seen
+// known differences, and fourteen that a careless change might make. Each can be seen
 // through the API. make explore-proof builds the tree with one at a time.
 package faults
 
@@ -15,7 +15,7 @@ import (
 // Families are those of the explorer.
 var Families = []string{
 	"deployment", "replicationcontroller", "statefulset", "daemonset", "job", "cronjob", "disruption",
-	"hpa", "service", "collector", "quota", "namespace", "node", "token",
+	"hpa", "service", "collector", "quota", "namespace", "node", "token", "role", "policy", "selinux", "range",
 }
 
 // Own is the item of a fault that was never in the tree.
