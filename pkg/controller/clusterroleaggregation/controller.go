@@ -61,5 +61,5 @@ func (c *Controller) observe(_ context.Context, key string) (observed, error) {
 	if invalid := (*errSelector)(nil); errors.As(err, &invalid) {
 		return observed{role: role, invalid: err}, nil
 	}
-	return observed{role: role, from: from, cyclic: leads(from, key, selected)}, err
+	return observed{role: role, from: unrolled(from, key, selected)}, err
 }

@@ -19,8 +19,6 @@ import (
 type observed struct {
 	role *rbacv1.ClusterRole
 	from []*rbacv1.ClusterRole
-	// cyclic: one of those selects the role in turn, directly or through other roles.
-	cyclic bool
 	// invalid is the error of a selector that the API server would not take.
 	invalid error
 }
@@ -34,8 +32,7 @@ func plan(o observed, _ time.Time) act.Plan {
 		return act.Plan{Why: "a selector is invalid", Terminal: o.invalid}
 	}
 	rules := union(o.from)
-	// Roles that aggregate each other would copy the order of each other's rules without end.
-	if equality.Semantic.DeepEqual(rules, o.role.Rules) || o.cyclic && reordered(rules, o.role.Rules) {
+	if equality.Semantic.DeepEqual(rules, o.role.Rules) {
 		return act.Plan{Why: fmt.Sprintf("it has the %d rules of %d roles", len(rules), len(o.from))}
 	}
 	// With the UID a role that was deleted meanwhile is not made again.
@@ -47,11 +44,6 @@ func plan(o observed, _ time.Time) act.Plan {
 		Why:    fmt.Sprintf("its rules differ from the %d rules of %d roles", len(rules), len(o.from)),
 		Stages: act.Stages(act.Apply{Of: o.role, Configuration: want, Manager: name, Force: true}),
 	}
-}
-
-// reordered reports whether two lists have the same rules, each once.
-func reordered(a, b []rbacv1.PolicyRule) bool {
-	return len(a) == len(b) && !slices.ContainsFunc(a, func(rule rbacv1.PolicyRule) bool { return !contains(b, rule) })
 }
 
 func contains(rules []rbacv1.PolicyRule, rule rbacv1.PolicyRule) bool {
@@ -97,11 +89,31 @@ func sources(role *rbacv1.ClusterRole, selected func(labels.Selector) ([]*rbacv1
 	return from, nil
 }
 
-// leads reports whether the role of this name is one of these, or is selected by them, directly or
-// through other roles.
-func leads(from []*rbacv1.ClusterRole, name string, selected func(labels.Selector) ([]*rbacv1.ClusterRole, error)) bool {
-	seen := map[string]bool{}
+// unrolled puts in the place of each role that selects the role of this name in turn, directly or
+// through other roles, those that it selects itself. Roles that took rules from each other would
+// keep what no other role has any more, or pass it round without end.
+func unrolled(from []*rbacv1.ClusterRole, name string, selected func(labels.Selector) ([]*rbacv1.ClusterRole, error)) []*rbacv1.ClusterRole {
+	seen := map[string]bool{name: true}
+	var all []*rbacv1.ClusterRole
 	for ; len(from) > 0; from = from[1:] {
+		next := from[0]
+		switch {
+		case seen[next.Name]:
+		case !leads(next, name, selected):
+			all = append(all, next)
+		default:
+			seen[next.Name] = true
+			more, _ := sources(next, selected) // what cannot be read selects nothing
+			from = slices.Concat(from, more)
+		}
+	}
+	return all
+}
+
+// leads reports whether a role selects the one of this name, directly or through other roles.
+func leads(role *rbacv1.ClusterRole, name string, selected func(labels.Selector) ([]*rbacv1.ClusterRole, error)) bool {
+	seen := map[string]bool{}
+	for from := []*rbacv1.ClusterRole{role}; len(from) > 0; from = from[1:] {
 		next := from[0]
 		if next.Name == name {
 			return true
@@ -110,10 +122,8 @@ func leads(from []*rbacv1.ClusterRole, name string, selected func(labels.Selecto
 			continue
 		}
 		seen[next.Name] = true
-		more, err := sources(next, selected)
-		if err == nil { // what cannot be read selects nothing
-			from = slices.Concat(from, more)
-		}
+		more, _ := sources(next, selected) // what cannot be read selects nothing
+		from = slices.Concat(from, more)
 	}
 	return false
 }

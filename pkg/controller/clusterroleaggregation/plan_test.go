@@ -125,6 +125,15 @@ func TestPlan(t *testing.T) {
 			role("sum", aggregates(to("sum"))),
 			[]*rbacv1.ClusterRole{role("a", labelled("to", "sum"), aggregates(to("a")), allows("pods"))},
 			wants{apply: rules("pods"), why: wrong(1, 1)}},
+		"a role that selects it in turn adds what that selects, and nothing that only the two have": {
+			role("sum", aggregates(to("sum")), labelled("to", "back"), allows("pods")),
+			[]*rbacv1.ClusterRole{role("back", labelled("to", "sum"), aggregates(to("back")), allows("pods", "nodes")), role("leaf", labelled("to", "back"), allows("nodes"))},
+			wants{apply: rules("nodes"), why: wrong(1, 1)}},
+		"so does one that selects it through others": {
+			role("sum", aggregates(to("sum")), labelled("to", "c")),
+			[]*rbacv1.ClusterRole{role("b", labelled("to", "sum"), aggregates(to("b")), allows("pods")), role("c", labelled("to", "b"), aggregates(to("c")), allows("pods")),
+				role("leaf", labelled("to", "c"), allows("nodes"))},
+			wants{apply: rules("nodes"), why: wrong(1, 1)}},
 		"when the last selected role is gone, no rule stays": {
 			role("sum", aggregates(to("sum")), allows("pods")), nil,
 			wants{apply: []rbacv1.PolicyRule{}, why: wrong(0, 0)}},
@@ -161,14 +170,17 @@ func TestPlan(t *testing.T) {
 }
 
 // Roles that select each other may be planned from one state, as each has its turn when the caches
-// do not show yet what was written for the other.
+// do not show yet what was written for the other. A rule that one of them alone has goes.
 func TestRolesThatSelectEachOtherComeToRest(t *testing.T) {
 	for name, around := range map[string]int{"two": 2, "three": 3} {
 		t.Run(name, func(t *testing.T) {
 			var all []*rbacv1.ClusterRole
 			for i := range around {
-				before := fmt.Sprint((i + around - 1) % around)
-				all = append(all, role(fmt.Sprint(i), labelled("to", before), aggregates(to(fmt.Sprint(i)))), role("leaf-"+fmt.Sprint(i), labelled("to", fmt.Sprint(i)), allows("r"+fmt.Sprint(i))))
+				before, byHand := fmt.Sprint((i+around-1)%around), allows()
+				if i == 0 {
+					byHand = allows("own")
+				}
+				all = append(all, role(fmt.Sprint(i), labelled("to", before), aggregates(to(fmt.Sprint(i))), byHand), role("leaf-"+fmt.Sprint(i), labelled("to", fmt.Sprint(i)), allows("r"+fmt.Sprint(i))))
 			}
 			store := cached(t, all...)
 			for range 2 * around {
@@ -179,6 +191,9 @@ func TestRolesThatSelectEachOtherComeToRest(t *testing.T) {
 						t.Fatal(err)
 					}
 					if rules := applied(t, plan(o, time.Time{})); rules != nil {
+						if contains(rules, rule("own")) {
+							t.Errorf("%d has a rule that no other role has", i)
+						}
 						written := o.role.DeepCopy()
 						written.Rules = rules
 						next = append(next, written)
