@@ -150,6 +150,32 @@ func TestBothPodsAreTold(t *testing.T) {
 	}
 }
 
+// The second of the pod's names for the volume has the label that the pod is known by then.
+func TestAPodThatHasAVolumeUnderTwoNames(t *testing.T) {
+	one, two, both := aPod("a", "one", level("s0:c1")), aPod("a", "two", level("s0:c2")), aPod("a", "both", nil)
+	both.Spec.Containers = []corev1.Container{container(level("s0:c1"), "data"), container(level("s0:c2"), "again")}
+	again := both.Spec.Volumes[0]
+	again.Name = "again"
+	both.Spec.Volumes = []corev1.Volume{again, both.Spec.Volumes[0]}
+	w := newWorld(t, append(shared(true), one, two, both)...)
+	w.judge(one, two)
+	w.Told()
+	for range 2 { // when it is judged again, the first name has another label than it is known by
+		if err := w.Reconcile(t.Context(), client.ObjectKeyFromObject(both)).Err(); err != nil {
+			t.Fatal(err)
+		}
+		told := w.Told()
+		for _, want := range []string{`":::s0:c1" conflicts with pod two`, `":::s0:c2" conflicts with pod both`, `":::s0:c2" conflicts with pod one`, `":::s0:c1" conflicts with pod both`} {
+			if strings.Count(told, want) != 1 {
+				t.Errorf("told %s, want one of %s", told, want)
+			}
+		}
+	}
+	if pair := (pair{client.ObjectKeyFromObject(both), client.ObjectKeyFromObject(one), conflict{seLinuxLabel, ":::s0:c2", ":::s0:c1"}}); !w.book.conflicts()[pair] || len(w.book.conflicts()) != 4 {
+		t.Errorf("conflicts: %v", w.book.conflicts())
+	}
+}
+
 func TestOthersAreToldWhenOneHasGone(t *testing.T) {
 	one, two, three := aPod("a", "one", level("s0:c1")), aPod("a", "two", level("s0:c2")), aPod("a", "zero", level("s0:c3"))
 	w := newWorld(t, append(shared(true), one, two, three)...)

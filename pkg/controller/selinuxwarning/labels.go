@@ -7,20 +7,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// labels returns, by the names of the volumes that containers of the pod mount, the
-// SELinux labels that they mount it with. A container that has no options, of its own
-// or of the pod, adds no label. Block devices are not mounted.
-func labels(pod *corev1.Pod) map[string][]string {
-	mounted := map[string][]string{}
+// mounted is a volume that containers of a pod mount, by its name in the pod.
+type mounted struct {
+	name   string
+	labels []string
+}
+
+// labels returns the volumes that containers of the pod mount, in the order in which they do so
+// first, and the SELinux labels that they mount each with. A container that has no options, of
+// its own or of the pod, adds no label. Block devices are not mounted.
+func labels(pod *corev1.Pod) []mounted {
+	var all []mounted
 	add := func(mounts []corev1.VolumeMount, own *corev1.SecurityContext) {
 		options := optionsOf(pod, own)
 		for i := range mounts {
-			volume := mounts[i].Name
-			of := mounted[volume]
-			if options != nil && !slices.Contains(of, labelOf(options)) {
-				of = append(of, labelOf(options))
+			at := slices.IndexFunc(all, func(m mounted) bool { return m.name == mounts[i].Name })
+			if at < 0 {
+				at, all = len(all), append(all, mounted{name: mounts[i].Name})
 			}
-			mounted[volume] = of
+			if m := &all[at]; options != nil && !slices.Contains(m.labels, labelOf(options)) {
+				m.labels = append(m.labels, labelOf(options))
+			}
 		}
 	}
 	for i := range pod.Spec.InitContainers {
@@ -32,7 +39,7 @@ func labels(pod *corev1.Pod) map[string][]string {
 	for i := range pod.Spec.EphemeralContainers {
 		add(pod.Spec.EphemeralContainers[i].VolumeMounts, pod.Spec.EphemeralContainers[i].SecurityContext)
 	}
-	return mounted
+	return all
 }
 
 // optionsOf returns the options of a container: its own replace the pod's as a whole.

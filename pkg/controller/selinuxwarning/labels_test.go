@@ -13,41 +13,44 @@ func TestLabels(t *testing.T) {
 		pod        *corev1.SELinuxOptions
 		init, main []corev1.Container
 		ephemeral  []corev1.Container
-		want       map[string][]string
+		want       []mounted
 	}{
 		"the options of the pod": {
 			pod: level("s0:c1,c2"), main: []corev1.Container{container(nil, "data")},
-			want: map[string][]string{"data": {":::s0:c1,c2"}}},
+			want: []mounted{{"data", []string{":::s0:c1,c2"}}}},
 		"a container's own replace them as a whole": {
 			pod: level("s0:c1,c2"), main: []corev1.Container{container(&corev1.SELinuxOptions{Type: "a_t"}, "data")},
-			want: map[string][]string{"data": {"::a_t:"}}},
+			want: []mounted{{"data", []string{"::a_t:"}}}},
 		"all four parts": {
 			main: []corev1.Container{container(&corev1.SELinuxOptions{User: "u", Role: "r", Type: "t", Level: "l"}, "data")},
-			want: map[string][]string{"data": {"u:r:t:l"}}},
+			want: []mounted{{"data", []string{"u:r:t:l"}}}},
 		"empty options are no label": {
 			pod: level("s0"), main: []corev1.Container{container(&corev1.SELinuxOptions{}, "data")},
-			want: map[string][]string{"data": {""}}},
+			want: []mounted{{"data", []string{""}}}},
 		"a container without any is left out": {
 			main: []corev1.Container{container(nil, "data"), container(level("s0"), "data")},
-			want: map[string][]string{"data": {":::s0"}}},
+			want: []mounted{{"data", []string{":::s0"}}}},
 		"nobody has any": {
-			main: []corev1.Container{container(nil, "data")}, want: map[string][]string{"data": nil}},
+			main: []corev1.Container{container(nil, "data")}, want: []mounted{{"data", nil}}},
 		"one label of two containers": {
 			main: []corev1.Container{container(level("s0"), "data"), container(level("s0"), "data")},
-			want: map[string][]string{"data": {":::s0"}}},
+			want: []mounted{{"data", []string{":::s0"}}}},
 		"two labels": {
 			main: []corev1.Container{container(level("s0"), "data", "other"), container(level("s1"), "data")},
-			want: map[string][]string{"data": {":::s0", ":::s1"}, "other": {":::s0"}}},
+			want: []mounted{{"data", []string{":::s0", ":::s1"}}, {"other", []string{":::s0"}}}},
+		"volumes in the order in which they are mounted first": {
+			main: []corev1.Container{container(level("s1"), "other"), container(level("s0"), "data"), container(level("s1"), "other")},
+			want: []mounted{{"other", []string{":::s1"}}, {"data", []string{":::s0"}}}},
 		"init and ephemeral containers count": {
 			init: []corev1.Container{container(level("s0"), "data")}, main: []corev1.Container{container(level("s1"), "data")},
 			ephemeral: []corev1.Container{container(level("s2"), "data")},
-			want:      map[string][]string{"data": {":::s0", ":::s1", ":::s2"}}},
+			want:      []mounted{{"data", []string{":::s0", ":::s1", ":::s2"}}}},
 		"levels are as the user wrote them": {
 			main: []corev1.Container{container(level("s0:c1,c2"), "data"), container(level("s0:c2,c1"), "data")},
-			want: map[string][]string{"data": {":::s0:c1,c2", ":::s0:c2,c1"}}},
+			want: []mounted{{"data", []string{":::s0:c1,c2", ":::s0:c2,c1"}}}},
 		"block devices are not mounted": {
 			pod: level("s0"), main: []corev1.Container{{VolumeDevices: []corev1.VolumeDevice{{Name: "data"}}}},
-			want: map[string][]string{}},
+			want: nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: tc.init, Containers: tc.main}}
@@ -58,11 +61,11 @@ func TestLabels(t *testing.T) {
 				pod.Spec.EphemeralContainers = append(pod.Spec.EphemeralContainers, corev1.EphemeralContainer{
 					EphemeralContainerCommon: corev1.EphemeralContainerCommon{VolumeMounts: c.VolumeMounts, SecurityContext: c.SecurityContext}})
 			}
-			if diff := cmp.Diff(tc.want, labels(pod)); diff != "" {
+			if diff := cmp.Diff(tc.want, labels(pod), cmp.AllowUnexported(mounted{})); diff != "" {
 				t.Error(diff)
 			}
 			trim(pod)
-			if diff := cmp.Diff(tc.want, labels(pod)); diff != "" {
+			if diff := cmp.Diff(tc.want, labels(pod), cmp.AllowUnexported(mounted{})); diff != "" {
 				t.Errorf("after the trim: %s", diff)
 			}
 		})

@@ -3,6 +3,7 @@ package selinuxwarning
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -35,8 +36,7 @@ type observed struct {
 
 // mount is a volume that containers of the pod mount.
 type mount struct {
-	name   string
-	labels []string
+	mounted
 	// source is what the volume is, and waits what it waits for before that is known.
 	source
 	waits string
@@ -57,16 +57,14 @@ func (c *Controller) observe(_ context.Context, k key) (observed, error) {
 		return o, nil
 	}
 	o.pod = pod
-	byVolume := labels(pod)
-	for i := range pod.Spec.Volumes {
-		v := &pod.Spec.Volumes[i]
-		of, mounted := byVolume[v.Name]
-		if !mounted {
+	for _, of := range labels(pod) {
+		at := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == of.name })
+		if at < 0 {
 			continue
 		}
-		m := mount{name: v.Name, labels: of}
-		m.source, m.waits = c.resolve(pod, v)
-		m.rivals = c.rivals(k, m.id, wanted(pod, of))
+		m := mount{mounted: of}
+		m.source, m.waits = c.resolve(pod, &pod.Spec.Volumes[at])
+		m.rivals = c.rivals(k, m.id, wanted(pod, of.labels))
 		o.mounts = append(o.mounts, m)
 	}
 	return o, nil

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-kcm/kube-controller-manager/pkg/volumes"
 	"github.com/kube-kcm/kube-controller-manager/staging/controllerkit/act"
 )
 
@@ -20,6 +21,7 @@ func plan(o observed, _ time.Time) act.Plan {
 	var uses []use
 	var steps []act.Step
 	waiting := ""
+	known := o.known()
 	for _, m := range o.mounts {
 		if m.waits != "" {
 			waiting += fmt.Sprintf("; volume %s: %s", m.name, m.waits)
@@ -34,20 +36,28 @@ func plan(o observed, _ time.Time) act.Plan {
 			continue // no other pod has it, or it has one label always
 		}
 		u := use{m.source, wanted(o.pod, m.labels)}
-		at := func(before use) bool { return before.id == u.id }
-		if slices.ContainsFunc(uses, at) {
-			continue // the volume is in the pod twice
-		}
-		uses = append(uses, u)
-		before := slices.IndexFunc(o.before.uses, at)
-		if before < 0 || o.before.uid != o.pod.UID || o.before.uses[before] != u {
+		if before, is := known[u.id]; !is || before != u {
 			steps = append(steps, tell(o.pod, u, m.rivals)...)
 		}
+		// One that the pod has under two names is told of with the label of each; the last one is kept.
+		known[u.id] = u
+		uses = append(slices.DeleteFunc(uses, func(before use) bool { return before.id == u.id }), u)
 	}
 	return act.Plan{
 		Why:    fmt.Sprintf("it uses %d volumes that other pods can use: %d events%s", len(uses), len(steps), waiting),
 		Stages: act.Stages(steps...), Note: note(noted{o.pod.UID, uses}),
 	}
+}
+
+// known is how the pod used its volumes when it was last judged.
+func (o observed) known() map[volumes.Name]use {
+	known := map[volumes.Name]use{}
+	if o.before.uid == o.pod.UID {
+		for _, u := range o.before.uses {
+			known[u.id] = u
+		}
+	}
+	return known
 }
 
 func note(now noted) func(act.Results) any {
