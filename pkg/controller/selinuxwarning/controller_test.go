@@ -176,6 +176,28 @@ func TestAPodThatHasAVolumeUnderTwoNames(t *testing.T) {
 	}
 }
 
+func TestAPodKeepsTheVolumeThatItsClaimHasLost(t *testing.T) {
+	one, two, three := aPod("a", "one", level("s0:c1")), aPod("b", "two", level("s0:c2")), aPod("a", "three", level("s0:c3"))
+	w := newWorld(t, append(shared(true), one, two, three)...)
+	w.judge(one)
+	_, again := bound("a", "vol-2")
+	w.Cache(t, again)
+	if told := w.judge(one); told != nil {
+		t.Errorf("told %v", told)
+	}
+	if told := w.judge(two); len(told) != 1 || series(t)[seLinuxLabel] != 2 {
+		t.Errorf("of the volume before: told %v, series %v", told, series(t))
+	}
+	if told := w.judge(three); len(told) != 1 || series(t)[seLinuxLabel] != 4 {
+		t.Errorf("of the volume now: told %v, series %v", told, series(t))
+	}
+	w.Cache(t, csiDriver(false))
+	w.Reconcile(t.Context(), client.ObjectKeyFromObject(one))
+	if w.Told(); len(series(t)) > 0 || w.Len() != 0 {
+		t.Errorf("without labels: series %v, %d pods to judge", series(t), w.Len())
+	}
+}
+
 func TestOthersAreToldWhenOneHasGone(t *testing.T) {
 	one, two, three := aPod("a", "one", level("s0:c1")), aPod("a", "two", level("s0:c2")), aPod("a", "zero", level("s0:c3"))
 	w := newWorld(t, append(shared(true), one, two, three)...)

@@ -30,8 +30,9 @@ type observed struct {
 	// pod is nil when it is gone or has ended.
 	pod    *corev1.Pod
 	mounts []mount
-	// before is what was last noted of the pod.
+	// before is what was last noted of the pod, and had are its uses as the drivers are now.
 	before noted
+	had    []use
 }
 
 // mount is a volume that containers of the pod mount.
@@ -56,7 +57,9 @@ func (c *Controller) observe(_ context.Context, k key) (observed, error) {
 	if err != nil || pods.Terminal(pod) {
 		return o, nil
 	}
-	o.pod = pod
+	if o.pod = pod; o.before.uid == pod.UID {
+		o.had = c.asDriversAre(o.before.uses)
+	}
 	for _, of := range labels(pod) {
 		at := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == of.name })
 		if at < 0 {
@@ -68,6 +71,17 @@ func (c *Controller) observe(_ context.Context, k key) (observed, error) {
 		o.mounts = append(o.mounts, m)
 	}
 	return o, nil
+}
+
+// asDriversAre returns uses with what their drivers support by now.
+func (c *Controller) asDriversAre(uses []use) []use {
+	now := slices.Clone(uses)
+	for i := range now {
+		if now[i].driver != "" {
+			now[i].supported = c.supports(now[i].driver)
+		}
+	}
+	return now
 }
 
 // resolve finds out what a volume of a pod is, or says what it waits for.

@@ -18,7 +18,7 @@ func plan(o observed, _ time.Time) act.Plan {
 	if o.pod == nil {
 		return act.Plan{Why: "the pod is gone or has ended", Note: note(noted{})}
 	}
-	var uses []use
+	uses := slices.Clone(o.had) // the pod may have a volume still that its claim has lost
 	var steps []act.Step
 	waiting := ""
 	known := o.known()
