@@ -150,6 +150,9 @@ func ReadScript(path string) (*Script, error) {
 		}
 	}
 	for name, text := range story.Files {
+		if strings.Contains(text, "\n---\n") {
+			return nil, fmt.Errorf("%s: file %s has more than one object: a script has a file for each", path, name)
+		}
 		var o Object
 		if err := yaml.Unmarshal([]byte(text), &o); err != nil {
 			return nil, fmt.Errorf("%s: file %s: %w", path, name, err)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,6 +29,16 @@ func TestAScriptIsReadBack(t *testing.T) {
 	s.Family, s.Seed = "deployment-3", 0
 	if diff := cmp.Diff(s, back); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestAFileOfSeveralObjectsIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "deployment-a.txtar")
+	if err := os.WriteFile(path, []byte("# two\nstart x\napply web.yaml\n-- web.yaml --\nkind: A\n---\nkind: B\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadScript(path); err == nil || !strings.Contains(err.Error(), "web.yaml has more than one object") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -219,6 +219,8 @@ func TestTaints(t *testing.T) {
 			node: node("a", ready("Unknown")), given: orderTaint, want: []string{un + ":NoSchedule", un + ":NoExecute"}, evicts: true},
 		"a taint that is there is kept as it is": {
 			node: node("a", ready("Unknown"), taints(un+":NoSchedule", un+":NoExecute")), given: orderTaint, still: true},
+		"of both the one that is right stays as it is": {
+			node: node("a", ready("Unknown"), taints(un+":NoSchedule", un+":NoExecute", nr+":NoExecute")), want: []string{un + ":NoSchedule", un + ":NoExecute"}},
 		"from False to Unknown both taints are swapped without leave": {
 			node: node("a", ready("Unknown"), taints(nr+":NoSchedule", nr+":NoExecute")), want: []string{un + ":NoSchedule", un + ":NoExecute"}},
 		"from Unknown to False both taints are swapped without leave": {
