@@ -143,12 +143,13 @@ func (g *graph) own(n *node, refs []metav1.OwnerReference, e *effects) {
 		switch {
 		case old == nil:
 			g.link(n, ref, e)
-		case owner.virtual():
+		case owner.state.foreground:
 			if old.Name != ref.Name || old.Kind != ref.Kind || old.APIVersion != ref.APIVersion {
-				g.link(n, ref, e) // it may be where this one looks for it now
+				e.lookAt(n) // its owner could not be asked for before, and waits
 			}
-		case owner.state.foreground && blocksOwner(before, ref.UID) && !owner.blocked():
-			e.lookAt(owner)
+			if blocksOwner(before, ref.UID) && !owner.blocked() {
+				e.lookAt(owner)
+			}
 		}
 	}
 	e.mistakes = e.mistakes[:min(len(e.mistakes), reported+1)] // as in the original, the first of them is reported
