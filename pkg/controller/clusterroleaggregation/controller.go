@@ -3,6 +3,7 @@ package clusterroleaggregation
 import (
 	"context"
 	"errors"
+	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -36,7 +37,8 @@ func New(roles rbacinformers.ClusterRoleInformer, hand reconcile.Hand) (*Control
 	return c, runner.Watch(c.Runner, informer, c.wake)
 }
 
-// wake wakes the role if it is aggregated, and those that may select it.
+// wake wakes the role if it is aggregated, and those that may select it, also through others:
+// a role of a circle has the rules of what the other ones select.
 func (c *Controller) wake(change runner.Change[rbacv1.ClusterRole], wake runner.Wake[string]) {
 	if now := change.Now(); now.AggregationRule != nil {
 		wake.Add(now.Name)
@@ -44,8 +46,14 @@ func (c *Controller) wake(change runner.Change[rbacv1.ClusterRole], wake runner.
 	if !concerns(change.Old, change.New) {
 		return
 	}
-	for _, role := range selecting(c.roles, change.Old, change.New) {
-		wake.Add(role.Name)
+	woken := map[string]bool{}
+	for states := []*rbacv1.ClusterRole{change.Old, change.New}; len(states) > 0; {
+		above := slices.DeleteFunc(selecting(c.roles, states...), func(role *rbacv1.ClusterRole) bool { return woken[role.Name] })
+		for _, role := range above {
+			woken[role.Name] = true
+			wake.Add(role.Name)
+		}
+		states = above
 	}
 }
 

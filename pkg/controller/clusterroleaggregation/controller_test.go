@@ -114,18 +114,20 @@ func (w woken) AddAfter(key string, _ time.Duration) { w[key] = true }
 
 func TestWhoIsWoken(t *testing.T) {
 	sum := role("sum", aggregates(to("sum")), labelled("to", "top"))
-	c, _, _ := prepare(t, sum, role("top", aggregates(to("top"))), role("other", aggregates(to("other"))))
+	c, _, _ := prepare(t, sum, role("top", aggregates(to("top"))), role("other", aggregates(to("other"))),
+		role("round", aggregates(to("round")), labelled("to", "trip")), role("trip", aggregates(to("trip")), labelled("to", "round")))
 	leaf := role("a", labelled("to", "sum"))
 	for name, tc := range map[string]struct {
 		before, after *rbacv1.ClusterRole
 		want          []string
 	}{
-		"a new role wakes those that select it":              {nil, leaf, []string{"sum"}},
-		"one that went does too":                             {leaf, nil, []string{"sum"}},
-		"a label that moved wakes both":                      {leaf, role("a", labelled("to", "other")), []string{"sum", "other"}},
-		"an annotation wakes nobody":                         {leaf, role("a", labelled("to", "sum"), func(r *rbacv1.ClusterRole) { r.Annotations = map[string]string{"x": "y"} }), nil},
-		"an aggregated role wakes itself and who selects it": {nil, sum, []string{"sum", "top"}},
-		"rules that somebody wrote wake the role itself":     {sum, role("sum", aggregates(to("sum")), labelled("to", "top"), allows("pods")), []string{"sum", "top"}},
+		"a new role wakes those that select it, up to the top": {nil, leaf, []string{"sum", "top"}},
+		"one that went does too":                               {leaf, nil, []string{"sum", "top"}},
+		"a label that moved wakes both":                        {leaf, role("a", labelled("to", "other")), []string{"sum", "top", "other"}},
+		"a role of a circle wakes all of it":                   {nil, role("b", labelled("to", "trip")), []string{"round", "trip"}},
+		"an annotation wakes nobody":                           {leaf, role("a", labelled("to", "sum"), func(r *rbacv1.ClusterRole) { r.Annotations = map[string]string{"x": "y"} }), nil},
+		"an aggregated role wakes itself and who selects it":   {nil, sum, []string{"sum", "top"}},
+		"rules that somebody wrote wake the role itself":       {sum, role("sum", aggregates(to("sum")), labelled("to", "top"), allows("pods")), []string{"sum", "top"}},
 	} {
 		got, want := woken{}, woken{}
 		c.wake(runner.Change[rbacv1.ClusterRole]{Old: tc.before, New: tc.after}, got)
