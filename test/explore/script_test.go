@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kube-kcm/kube-controller-manager/test/compare"
 )
 
 func TestAScriptIsReadBack(t *testing.T) {
@@ -39,6 +41,39 @@ func TestAFileOfSeveralObjectsIsRefused(t *testing.T) {
 	}
 	if _, err := ReadScript(path); err == nil || !strings.Contains(err.Error(), "web.yaml has more than one object") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestAScriptIsJudgedByTheStepsThatWerePlayed(t *testing.T) {
+	g := game{script: &Script{Steps: []string{"apply a", "apply b", "pass 1s", "restart"}}, outcome: Outcome{At: 2, Refused: []int{1}}}
+	if diff := cmp.Diff([]string{"apply a", "pass 1s"}, g.played().Steps); diff != "" {
+		t.Error(diff)
+	}
+	if g.outcome.At, g.outcome.Refused = 4, []int{0}; !slices.Contains(g.played().Steps, "restart") {
+		t.Errorf("at the end there is %v", g.played().Steps)
+	}
+}
+
+func TestOnlyConflictsThatPassWithADriverAreExplained(t *testing.T) {
+	const policy, label = `Pod q: Normal SELinuxChangePolicyConflict: SELinuxChangePolicy "Recursive" conflicts with pod r that uses the same volume as this pod with SELinuxChangePolicy "MountOption". If`,
+		`Pod r: Normal SELinuxLabelConflict: SELinuxLabel "u:r:a_t:s0" conflicts with pod q that uses the same volume as this pod with SELinuxLabel "". If`
+	for name, tc := range map[string]struct {
+		subject string
+		more    bool
+		steps   []string
+		want    bool
+	}{
+		"a policy":            {policy, false, []string{"apply driver.yaml", `patch csidrivers/x {"spec":{"seLinuxMount":false}}`}, true},
+		"a label":             {label, false, []string{"apply p.yaml", "apply driver.yaml"}, true},
+		"more with ours":      {policy, true, []string{"apply p.yaml", "apply driver.yaml"}, false},
+		"two labels":          {strings.Replace(label, `""`, `":::s0"`, 1), false, []string{"apply p.yaml", "apply driver.yaml"}, false},
+		"no driver changes":   {policy, false, []string{"apply driver.yaml", "apply p.yaml"}, false},
+		"two mount it as one": {strings.Replace(policy, "Recursive", "MountOption", 1), false, []string{"apply p.yaml", "apply driver.yaml"}, false},
+	} {
+		finding := &compare.Finding{Kind: compare.KindEvent, Subject: tc.subject, More: tc.more}
+		if got := passesWithADriver(&Script{Steps: tc.steps}, nil, finding) != ""; got != tc.want {
+			t.Errorf("%s: explained: %t", name, got)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -75,11 +76,15 @@ func boundPair(d *Draw, name string) (claim, volume Object) {
 	return claim, Object{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": Object{"name": "$NS-" + name}, "spec": spec}
 }
 
-// passesWithADriver finds events about conflicts in a script in which a driver comes to mount with
-// labels, or no longer does. The original compares pods by the new setting with some by the old one.
+// passing is a conflict between a pod by the new setting of a driver and one by the old: only one of
+// them has a label, or is mounted with one.
+var passing = regexp.MustCompile(`Conflict: SELinux(ChangePolicy "(Recursive" conflicts .*"MountOption"|MountOption" conflicts .*"Recursive")|Label "(" conflicts .*"[^"]+"|[^"]+" conflicts .*""))\. `)
+
+// passesWithADriver finds events about such conflicts that only the original has, in a script in
+// which a driver comes to mount with labels, or no longer does.
 func passesWithADriver(s *Script, _ []harness.AuditEvent, finding *compare.Finding) string {
-	late := func(step string) bool { return strings.Contains(step, "csidrivers/") || step == "apply driver.yaml" }
-	if finding.Kind == compare.KindEvent && strings.Contains(finding.Subject, " conflicts with pod ") && slices.ContainsFunc(s.Steps[min(1, len(s.Steps)):], late) {
+	changes := func(step string) bool { return strings.Contains(step, "csidrivers/") || step == "apply driver.yaml" }
+	if finding.Kind == compare.KindEvent && !finding.More && passing.MatchString(finding.Subject) && slices.ContainsFunc(s.Steps[min(1, len(s.Steps)):], changes) {
 		return "When a driver changes, the original tells of conflicts between pods by the new setting and pods by the old one, which do not exist."
 	}
 	return ""
