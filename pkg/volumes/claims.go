@@ -1,6 +1,8 @@
 package volumes
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +35,14 @@ func Uses(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 		}
 	}
 	return false
+}
+
+// Place is the index of the first volume of a pod that uses the claim of this name, -1 without one.
+func Place(pod *corev1.Pod, claim string) int {
+	return slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		name, _ := ClaimOf(pod, &v)
+		return name == claim
+	})
 }
 
 // SameController reports whether the same controls two states of a claim: a pod does not use

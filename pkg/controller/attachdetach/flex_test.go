@@ -294,6 +294,25 @@ func iscsiPV(i int) *corev1.PersistentVolume {
 	return v
 }
 
+func TestOfTwoClaimsForAVolumeTheFirstInThePodSaysWhatItIs(t *testing.T) {
+	for want, order := range map[string][]int{"v0": {0, 1}, "v1": {1, 0}} {
+		rig := fixture.New(fake.NewClientset(), noon)
+		c := controllerOf(t, rig, Options{})
+		c.book.nodeSeen("n1", true, true)
+		pod, second := podOf("web", order[0], "n1"), podOf("web", order[1], "n1")
+		second.Spec.Volumes[0].Name = "second"
+		pod.Spec.Volumes = append(pod.Spec.Volumes, second.Spec.Volumes[0])
+		rig.Cache(t, claim(0), iscsiPV(0), claim(1), iscsiPV(1), pod)
+		v := &volumeView{name: "kubernetes.io/iscsi/p:i:0"}
+		if err := c.wanted(v); err != nil {
+			t.Fatal(err)
+		}
+		if got := v.sourceAt("n1").Title; got != want {
+			t.Errorf("with the claims in the order of %v it is %s", order, got)
+		}
+	}
+}
+
 func TestWhoUsesAVolumeSaysWhatItIs(t *testing.T) {
 	own := inline("own", "n1", corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{TargetPortal: "p", IQN: "i"}})
 	ended := podOf("ended", 0, "n1")

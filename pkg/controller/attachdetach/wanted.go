@@ -45,7 +45,7 @@ var (
 // so until it ends, even if its claim is gone.
 func (c *Controller) wanted(v *volumeView) error {
 	var found []*corev1.Pod
-	sources := map[types.UID]*volumes.Source{}
+	sources, places := map[types.UID]*volumes.Source{}, map[types.UID]int{}
 	pvs, err := cache.Lookup[corev1.PersistentVolume](c.pvs, pvsByVolume, string(v.name))
 	if err != nil {
 		return err
@@ -61,7 +61,11 @@ func (c *Controller) wanted(v *volumeView) error {
 			v.source = source
 		}
 		for _, pod := range users {
-			sources[pod.UID] = cmp.Or(sources[pod.UID], source.For(pod, pv.Spec.ClaimRef.Name))
+			// Of several claims for one volume, the first in the pod says what it is.
+			at := volumes.Place(pod, pv.Spec.ClaimRef.Name)
+			if before, is := places[pod.UID]; !is || at < before {
+				places[pod.UID], sources[pod.UID] = at, source.For(pod, pv.Spec.ClaimRef.Name)
+			}
 		}
 		found = append(found, users...)
 	}
