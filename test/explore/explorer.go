@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -131,6 +132,18 @@ func (e *Explorer) seed(ctx context.Context, t testing.TB, pair *Pair, f *Family
 		e.save(script, string(verdict), findings, outcome)
 	}
 	return verdict == Different, nil
+}
+
+// played returns the script with the steps that were carried out: many more are drawn.
+func (s *Script) played(o *Outcome) *Script {
+	out := s.Clone()
+	out.Steps = nil
+	for i, step := range s.Steps {
+		if i <= o.At && !slices.Contains(o.Refused, i) {
+			out.Steps = append(out.Steps, step)
+		}
+	}
+	return out
 }
 
 // without leaves out the steps that both sides refused; those after the

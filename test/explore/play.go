@@ -106,7 +106,7 @@ func (p *Pair) Play(ctx context.Context, t testing.TB, f *Family, script *Script
 		g.outcome.Log = g.sides[1].Log()
 	}
 	if f.Explains != nil {
-		played := g.played()
+		played := g.script.played(&g.outcome)
 		for i := range g.outcome.Findings {
 			finding := &g.outcome.Findings[i]
 			finding.Reason = f.Explains(played, g.outcome.Asked[0], finding)
@@ -165,18 +165,6 @@ func (g *game) steps(ctx context.Context) error {
 	}
 	g.outcome.At = len(g.script.Steps)
 	return nil
-}
-
-// played is the script with the steps that were carried out: many more are drawn.
-func (g *game) played() *Script {
-	s := g.script.Clone()
-	s.Steps = nil
-	for i, step := range g.script.Steps {
-		if i <= g.outcome.At && !slices.Contains(g.outcome.Refused, i) {
-			s.Steps = append(s.Steps, step)
-		}
-	}
-	return s
 }
 
 // do carries out a line on both sides.
@@ -264,7 +252,7 @@ func pause(ctx context.Context, d time.Duration) error {
 // end compares all that the script has left behind: objects, events, statuses on
 // the way and requests.
 func (g *game) end(ctx context.Context) error {
-	killed := slices.Contains(g.played().Steps, "restart")
+	killed := slices.Contains(g.script.played(&g.outcome).Steps, "restart")
 	// An object may change between the last look and the end, on one side first.
 	for look := 0; look < 3; look++ {
 		if _, err := g.meet(ctx, g.family.Compared); err != nil {
