@@ -15,7 +15,7 @@ import (
 // KindMetric is a finding about a metric that counts what was done.
 const KindMetric = "metric"
 
-// counted are the metrics that count what a user sees happen. Those that count
+// counted are the metrics that count what a user sees happen, or that there is. Those that count
 // how often a controller looked are left out: that is ours to choose.
 var counted = []string{
 	"attach_detach_controller_attachdetach_controller_forced_detaches",
@@ -30,6 +30,7 @@ var counted = []string{
 	"job_controller_terminated_pods_tracking_finalizer_total",
 	"node_collector_evictions_total",
 	"pod_gc_collector_force_delete_pods_total",
+	"selinux_warning_controller_selinux_volume_conflict",
 	"taint_eviction_controller_pod_deletions_total",
 	"ttl_after_finished_controller_job_deletion_duration_seconds",
 }
@@ -49,7 +50,7 @@ func counts(text string) (map[string]float64, error) {
 				labels = append(labels, l.GetName()+"="+l.GetValue())
 			}
 			slices.Sort(labels)
-			found[name+"{"+strings.Join(labels, ",")+"}"] = m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			found[name+"{"+strings.Join(labels, ",")+"}"] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}
 	return found, nil

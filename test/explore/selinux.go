@@ -12,7 +12,7 @@ import (
 
 // labelOptions are SELinux options of a pod or container; nil at times.
 func labelOptions(d *Draw) any {
-	return One[any](d, nil, Object{"level": "s0:c1"}, Object{"level": "s0:c1"}, Object{"level": "s0:c2"}, Object{"level": "s0:c1", "type": "a_t"}, Object{"type": "b_t"}, Object{"user": "u", "role": "r", "type": "a_t", "level": "s0:c1"}, Object{})
+	return One[any](d, nil, Object{"level": "s0:c1"}, Object{"level": "s0:c1"}, Object{"level": "s0:c2"}, Object{"level": "s0:c2"}, Object{"level": "s0:c1", "type": "a_t"}, Object{"type": "b_t"}, Object{"user": "u", "role": "r", "type": "a_t", "level": "s0:c1"}, Object{})
 }
 
 // labelledPod mounts a claim, and at times a second one or a directory of its own.
@@ -24,7 +24,7 @@ func labelledPod(d *Draw, name string) Object {
 	if d.Chance(50) {
 		security["seLinuxChangePolicy"] = One(d, "MountOption", "Recursive", "Recursive")
 	}
-	volumes := []any{Object{"name": "data", "persistentVolumeClaim": Object{"claimName": One(d, "a", "a", "b")}}}
+	volumes := []any{Object{"name": "data", "persistentVolumeClaim": Object{"claimName": One(d, "a", "a", "a", "a", "b")}}}
 	mounts := []any{Object{"name": "data", "mountPath": "/data"}}
 	if d.Chance(20) {
 		volumes = append(volumes, Object{"name": "more", "persistentVolumeClaim": Object{"claimName": One(d, "b", "none")}})
@@ -65,7 +65,7 @@ func boundPair(d *Draw, name string) (claim, volume Object) {
 	claim = Object{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": Object{"name": name}, "spec": Object{"accessModes": []any{mode}, "storageClassName": "", "volumeName": "$NS-" + name,
 		"resources": Object{"requests": Object{"storage": "1Gi"}}}}
 	spec := Object{"capacity": Object{"storage": "1Gi"}, "accessModes": []any{mode}, "persistentVolumeReclaimPolicy": "Retain", "claimRef": Object{"namespace": "$NS", "name": name, "uid": "$(persistentvolumeclaims/" + name + " .metadata.uid)"}}
-	switch d.Int(0, 9) {
+	switch d.Int(0, 19) {
 	case 0:
 		spec["nfs"] = Object{"server": "nfs.example", "path": "/"}
 	case 1:
@@ -103,14 +103,14 @@ func init() {
 		Explains: passesWithADriver,
 		Begin: func(d *Draw, s *Script) {
 			s.Objects["driver.yaml"] = Object{"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": Object{"name": "$NS.example.com"}, "spec": Object{
-				"attachRequired": false, "seLinuxMount": d.Chance(80), "volumeLifecycleModes": []any{"Persistent", "Ephemeral"}}}
+				"attachRequired": false, "seLinuxMount": d.Chance(90), "volumeLifecycleModes": []any{"Persistent", "Ephemeral"}}}
 			for _, name := range []string{"a", "b"} {
 				s.Objects[name+"-claim.yaml"], s.Objects[name+"-volume.yaml"] = boundPair(d, name)
 			}
 			for _, pod := range pods {
 				s.Objects[pod+".yaml"] = labelledPod(d, pod)
 			}
-			if d.Chance(80) {
+			if d.Chance(95) {
 				s.Steps = append(s.Steps, "apply driver.yaml")
 			}
 			s.Steps = append(s.Steps, bound("a"), "apply p.yaml", "apply q.yaml")
@@ -119,6 +119,7 @@ func init() {
 			{7, About(pods, "apply %s.yaml")},
 			{5, About(pods, "delete pods/%s now", "delete pods/%s now\napply %s.yaml", "succeed %s", "fail %s", "label pods/%s team=x", `patch pods/%s {"metadata":{"finalizers":null}}`)},
 			{4, Line(bound("a"), bound("b"))},
+			{3, Lines([]string{`status persistentvolumeclaims/a {"phase":"Pending"}`, `status persistentvolumeclaims/a {"phase":"Bound"}`}, []string{"annotate persistentvolumes/$NS-a note=n"})},
 			{3, About([]string{"a", "b"}, `status persistentvolumeclaims/%s {"phase":"Pending"}`, `status persistentvolumeclaims/%s {"phase":"Bound"}`, `status persistentvolumeclaims/%s {"phase":"Lost"}`, "delete persistentvolumeclaims/%s",
 				"delete persistentvolumes/$NS-%s", `patch persistentvolumes/$NS-%s {"spec":{"claimRef":{"uid":"00000000-0000-0000-0000-000000000001"}}}`, "annotate persistentvolumes/$NS-%s note=n")},
 			{1, Line("apply driver.yaml", "delete csidrivers/$NS.example.com", `patch csidrivers/$NS.example.com {"spec":{"seLinuxMount":false}}`, `patch csidrivers/$NS.example.com {"spec":{"seLinuxMount":true}}`, `patch csidrivers/$NS.example.com {"spec":{"seLinuxMount":null}}`)},
