@@ -38,7 +38,7 @@ func New(roles rbacinformers.ClusterRoleInformer, hand reconcile.Hand) (*Control
 }
 
 // wake wakes the role if it is aggregated, and those that may select it, also through others:
-// a role of a circle has the rules of what the other ones select.
+// a role of a cycle has the rules of what the other ones select.
 func (c *Controller) wake(change runner.Change[rbacv1.ClusterRole], wake runner.Wake[string]) {
 	if now := change.Now(); now.AggregationRule != nil {
 		wake.Add(now.Name)

@@ -124,7 +124,7 @@ func TestWhoIsWoken(t *testing.T) {
 		"a new role wakes those that select it, up to the top": {nil, leaf, []string{"sum", "top"}},
 		"one that went does too":                               {leaf, nil, []string{"sum", "top"}},
 		"a label that moved wakes both":                        {leaf, role("a", labelled("to", "other")), []string{"sum", "top", "other"}},
-		"a role of a circle wakes all of it":                   {nil, role("b", labelled("to", "trip")), []string{"round", "trip"}},
+		"a role of a cycle wakes all of it":                    {nil, role("b", labelled("to", "trip")), []string{"round", "trip"}},
 		"an annotation wakes nobody":                           {leaf, role("a", labelled("to", "sum"), func(r *rbacv1.ClusterRole) { r.Annotations = map[string]string{"x": "y"} }), nil},
 		"an aggregated role wakes itself and who selects it":   {nil, sum, []string{"sum", "top"}},
 		"rules that somebody wrote wake the role itself":       {sum, role("sum", aggregates(to("sum")), labelled("to", "top"), allows("pods")), []string{"sum", "top"}},
