@@ -64,7 +64,7 @@ write_config
 kwokctl --config "$cluster/kwok.yaml" --name "$name" create cluster --kubeconfig "$KUBECONFIG" --wait 180s >"$cluster/kwokctl.log" 2>&1 ||
   { cat "$cluster/kwokctl.log" >&2; fail "The cluster did not start; are the ports $apiserver_port $manager_port $scheduler_port $kwok_port $etcd_port $etcd_peer_port free? (KCM_RUN_*_PORT change them)"; }
 # A controller manager that is up before the API server listens ends, like the original. A
-# kubelet would start it again; so does this. kwok takes whatever has its number by now for it.
+# kubelet would start it again; so does this. kwok alone would not if another process has its PID by now.
 pgrep -f "^$KWOK_WORKDIR/clusters/$name/bin/kube-controller-manager" >/dev/null || rm -f "$KWOK_WORKDIR/clusters/$name/pids/kube-controller-manager.pid"
 kwokctl --name "$name" start cluster --wait 60s >>"$cluster/kwokctl.log" 2>&1
 good "API server at https://127.0.0.1:$apiserver_port, controller manager at https://127.0.0.1:$manager_port"

@@ -76,8 +76,8 @@ func boundPair(d *Draw, name string) (claim, volume Object) {
 	return claim, Object{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": Object{"name": "$NS-" + name}, "spec": spec}
 }
 
-// passing is a conflict between a pod by the new setting of a driver and one by the old: only one of
-// them has a label, or is mounted with one.
+// passing is a conflict between a pod judged since its driver has changed and one judged before:
+// only one of the two has a label, or is mounted with one.
 var passing = regexp.MustCompile(`Conflict: SELinux(ChangePolicy "(Recursive" conflicts .*"MountOption"|MountOption" conflicts .*"Recursive")|Label "(" conflicts .*"[^"]+"|[^"]+" conflicts .*""))\. `)
 
 // passesWithADriver finds events about such conflicts that only the original has, in a script in
@@ -85,7 +85,7 @@ var passing = regexp.MustCompile(`Conflict: SELinux(ChangePolicy "(Recursive" co
 func passesWithADriver(s *Script, _ []harness.AuditEvent, finding *compare.Finding) string {
 	changes := func(step string) bool { return strings.Contains(step, "csidrivers/") || step == "apply driver.yaml" }
 	if finding.Kind == compare.KindEvent && !finding.More && passing.MatchString(finding.Subject) && slices.ContainsFunc(s.Steps[min(1, len(s.Steps)):], changes) {
-		return "When a driver changes, the original tells of conflicts between pods by the new setting and pods by the old one, which do not exist."
+		return "When seLinuxMount of a CSIDriver changes, the original compares pods that it has judged since with pods that it has not, and reports conflicts that do not exist."
 	}
 	return ""
 }

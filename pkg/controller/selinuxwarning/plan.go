@@ -39,7 +39,8 @@ func plan(o observed, _ time.Time) act.Plan {
 		if before, is := known[u.id]; !is || before != u {
 			steps = append(steps, tell(o.pod, u, m.rivals)...)
 		}
-		// One that the pod has under two names is told of with the label of each; the last one is kept.
+		// A pod may mount one volume under two names, with two labels. Conflicts of both are
+		// reported; the later label is noted.
 		known[u.id] = u
 		uses = append(slices.DeleteFunc(uses, func(before use) bool { return before.id == u.id }), u)
 	}
